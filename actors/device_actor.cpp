@@ -1,0 +1,74 @@
+#include "actors/device_actor.h"
+
+#include <caf/actor_system.hpp>
+#include <caf/send.hpp>
+#include <new>
+
+#include "actors/step.h"
+
+namespace tagflow::actors {
+
+LaneActor::LaneActor(caf::actor_config& config, HandOff policy,
+                     EngineActor& device)
+    : EngineActor(config, policy), device_(&device) {}
+
+void LaneActor::on_batch(Batch* batch, Runner& runner) {
+  KernelRequest& request = *batch->request;
+  Step* step = batch->step;
+  if (!step->cancelled()) {
+    try {
+      request.status = request.item->kernel->compute(*request.context);
+    } catch (const std::bad_alloc&) {
+      request.status = error(Code::kResourceExhausted, "out of memory");
+    }
+  }
+  // The lane is free first: its note must hold a unit of its own, since the
+  // answer may end the step.
+  Batch* idle = pool().take(BatchKind::kIdle);
+  idle->sender = this;
+  idle->step = step;
+  step->add_activity();
+  runner.post_counted(device_, idle);
+  runner.post(request.owner, batch);
+}
+
+DeviceActor::DeviceActor(caf::actor_config& config, HandOff policy, int lanes)
+    : EngineActor(config, policy) {
+  for (int i = 0; i < lanes; ++i) {
+    handles_.push_back(
+        home_system().spawn<LaneActor, caf::lazy_init + caf::hidden>(
+            policy, std::ref(static_cast<EngineActor&>(*this))));
+    idle_.push_back(actor_pointer<LaneActor>(handles_.back()));
+  }
+}
+
+void DeviceActor::on_batch(Batch* batch, Runner& runner) {
+  if (batch->kind == BatchKind::kIdle) {
+    idle_.push_back(static_cast<LaneActor*>(batch->sender));
+    pool().give(batch);
+  } else {
+    // It waits here on the unit of activity that it brought.
+    waiting_.push_back(batch);
+    batch->step->add_activity();
+  }
+  dispatch(runner);
+}
+
+void DeviceActor::dispatch(Runner& runner) {
+  while (!waiting_.empty() && !idle_.empty()) {
+    Batch* batch = waiting_.front();
+    waiting_.pop_front();
+    LaneActor* lane = idle_.back();
+    idle_.pop_back();
+    runner.post_counted(lane, batch);
+  }
+  // Lanes are there to run side by side: let other workers take them.
+  runner.flush();
+}
+
+void DeviceActor::on_stop() {
+  for (const caf::actor& lane : handles_) caf::anon_send(lane, Stop{});
+  handles_.clear();
+}
+
+}  // namespace tagflow::actors

@@ -1,0 +1,250 @@
+#include "actors/diagnosis.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+namespace tagflow::actors {
+namespace {
+
+// Text lists longer than this are cut.
+constexpr size_t kMaxListed = 10;
+
+// Where an edge starts: a port of a node, or an arrival.
+struct Origin {
+  bool is_arrival = false;
+  uint32_t index = 0;  // of the node or the arrival
+  uint32_t port = 0;   // num_outputs for the control port
+  EdgeItem edge;
+};
+
+// The edges of a frame, backwards.
+class Backwards {
+ public:
+  explicit Backwards(const FramePlan& plan) : plan_(plan) {
+    for (uint32_t n = 0; n < plan.nodes.size(); ++n)
+      for (uint32_t p = 0; p <= plan.nodes[n].num_outputs; ++p)
+        add(plan.ports[plan.nodes[n].first_port + p], {false, n, p, {}});
+    for (uint32_t a = 0; a < plan.arrivals.size(); ++a)
+      add(plan.arrivals[a].edges, {true, a, 0, {}});
+  }
+
+  std::vector<Origin> into_node(uint32_t node) const {
+    return select([&](const EdgeItem& edge) {
+      return edge.target == node && (edge.kind == EdgeKind::kInput ||
+                                     edge.kind == EdgeKind::kControl ||
+                                     edge.kind == EdgeKind::kMergeInput ||
+                                     edge.kind == EdgeKind::kLiveControl);
+    });
+  }
+  std::vector<Origin> into_fetch(uint32_t fetch) const {
+    return select([&](const EdgeItem& edge) {
+      return edge.kind == EdgeKind::kFetch && edge.target == fetch;
+    });
+  }
+  std::vector<Origin> into_child(uint32_t child) const {
+    return select([&](const EdgeItem& edge) {
+      return edge.kind == EdgeKind::kEnter && edge.slot == child;
+    });
+  }
+
+ private:
+  void add(const PortItem& port, Origin origin) {
+    for (uint32_t e = port.begin; e < port.end; ++e) {
+      origin.edge = plan_.edges[e];
+      origins_.push_back(origin);
+    }
+  }
+  template <class F>
+  std::vector<Origin> select(F wanted) const {
+    std::vector<Origin> found;
+    for (const Origin& origin : origins_)
+      if (wanted(origin.edge)) found.push_back(origin);
+    return found;
+  }
+
+  const FramePlan& plan_;
+  std::vector<Origin> origins_;
+};
+
+const IterationActor& root_iteration(const PartitionActor& partition) {
+  return *actor_pointer<IterationActor>(
+      partition.root().instance().ring.front());
+}
+
+// Walks from a dead token of the root frame back to what killed it.
+class DeathWalk {
+ public:
+  explicit DeathWalk(const PartitionActor& partition)
+      : whole_(*partition.root().instance().run->plan),
+        plan_(whole_.frames[0]),
+        backwards_(plan_),
+        state_(root_iteration(partition).state()) {}
+
+  // A sentence about the cause, from one of the dead origins.
+  std::string explain(const std::vector<Origin>& origins) {
+    for (const Origin& origin : origins)
+      if (is_dead(origin)) return explain(origin);
+    for (const Origin& origin : origins)
+      if (origin.is_arrival) return explain(origin);
+    return "nothing that it depends on was live";
+  }
+
+ private:
+  uint32_t word(uint32_t node) const { return state_.pending(node); }
+
+  bool is_dead(const Origin& origin) const {
+    if (origin.is_arrival) return false;  // known only by elimination
+    const uint32_t facts = word(origin.index);
+    if ((facts & IterationState::kFired) == 0) return false;
+    if (facts & IterationState::kDead) return true;
+    const uint32_t taken = facts & IterationState::kTaken ? 1 : 0;
+    return plan_.nodes[origin.index].kind == NodeKind::kSwitch &&
+           origin.port < 2 && origin.port != taken;
+  }
+
+  std::string explain(const Origin& origin) {
+    if (!seen_.insert({origin.is_arrival, origin.index}).second)
+      return "nothing that it depends on was live";
+    if (origin.is_arrival) return explain_arrival(origin.index);
+    const NodeItem& item = plan_.nodes[origin.index];
+    if (item.kind == NodeKind::kSwitch &&
+        (word(origin.index) & IterationState::kDead) == 0) {
+      const bool taken = word(origin.index) & IterationState::kTaken;
+      const graph::Endpoint predicate = item.node->inputs()[1];
+      return fmt::format(
+          "Switch \"{}\" sent its value to output {}, since its predicate "
+          "\"{}\" was {} (root frame, iteration 0)",
+          item.node->name(), taken ? 1 : 0, predicate.to_string(), taken);
+    }
+    if (item.kind == NodeKind::kRecv)
+      return fmt::format("Recv \"{}\" received a dead token",
+                         item.node->name());
+    return explain(backwards_.into_node(origin.index));
+  }
+
+  std::string explain_arrival(uint32_t arrival) {
+    const graph::Node& node = *plan_.arrivals[arrival].node;
+    if (!node.is_exit()) return fmt::format("\"{}\" was dead", node.name());
+    // An Exit that was never live: because the loop was never entered alive,
+    // or because its own Switch never sent it anything.
+    for (uint32_t child = 0; child < plan_.children.size(); ++child) {
+      const FramePlan& frame = whole_.frames[size_t(plan_.children[child])];
+      const bool leaves = std::ranges::any_of(
+          frame.exits, [&](const ExitItem& e) { return e.node == &node; });
+      if (!leaves) continue;
+      for (const Origin& enter : backwards_.into_child(child))
+        if (is_dead(enter)) return explain(enter);
+    }
+    return fmt::format("Exit \"{}\" was live in no iteration of its loop",
+                       node.name());
+  }
+
+  const Plan& whole_;
+  const FramePlan& plan_;
+  Backwards backwards_;
+  const IterationState& state_;
+  std::set<std::pair<bool, uint32_t>> seen_;
+};
+
+// Lists who waits, from the root frame inwards.
+class WaitReport {
+ public:
+  void add_frame(const FrameActor& frame) {
+    const FramePlan& plan = *frame.instance().plan;
+    if (frame.live() && frame.enters_left() > 0)
+      line("frame \"{}\" waits for {} of its {} Enters", plan.name,
+           frame.enters_left(), plan.num_enters);
+    for (const caf::actor& actor : frame.instance().ring) {
+      const auto& iteration = *actor_pointer<IterationActor>(actor);
+      if (iteration.busy() || (plan.parent < 0 && !frame.live()))
+        add_iteration(iteration);
+    }
+  }
+
+  std::string text() const {
+    return fmt::format(
+        "{}{}", fmt::join(lines_, "; "),
+        omitted_ > 0 ? fmt::format("; and {} more", omitted_) : std::string());
+  }
+  bool empty() const { return lines_.empty(); }
+
+  template <class... Args>
+  void line(fmt::format_string<Args...> format, Args&&... args) {
+    if (lines_.size() < kMaxListed) {
+      lines_.push_back(fmt::format(format, std::forward<Args>(args)...));
+    } else {
+      ++omitted_;
+    }
+  }
+
+ private:
+  void add_iteration(const IterationActor& iteration) {
+    const FramePlan& plan = *iteration.frame().plan;
+    const IterationState& state = iteration.state();
+    const Backwards backwards(plan);
+    const std::string place =
+        plan.name.empty() ? std::string("the root frame")
+                          : fmt::format("frame \"{}\", iteration {}", plan.name,
+                                        iteration.iteration());
+    for (uint32_t n = 0; n < plan.nodes.size(); ++n) {
+      if (state.pending(n) & IterationState::kFired) continue;
+      std::vector<std::string> sources;
+      for (const Origin& origin : backwards.into_node(n)) {
+        if (origin.is_arrival) {
+          sources.push_back(plan.arrivals[origin.index].node->name());
+        } else if (!(state.pending(origin.index) & IterationState::kFired)) {
+          sources.push_back(plan.nodes[origin.index].node->name());
+        }
+      }
+      line("{} \"{}\" in {} waits for {} more input(s), of \"{}\"",
+           plan.nodes[n].node->op(), plan.nodes[n].node->name(), place,
+           state.pending(n) & IterationState::kCount,
+           fmt::join(sources, "\", \""));
+    }
+    if (iteration.busy() && iteration.waits_for_predecessor())
+      line("{} waits for its predecessor", place);
+    for (size_t c = 0; c < iteration.children().size(); ++c)
+      if (iteration.child_live(c)) add_frame(*iteration.children()[c]);
+  }
+
+  std::vector<std::string> lines_;
+  size_t omitted_ = 0;
+};
+
+}  // namespace
+
+Status explain_dead(const RunContext& context, size_t fetch) {
+  for (const PartitionActor* partition : context.partitions) {
+    const FramePlan& root = *partition->root().instance().plan;
+    const auto origins = Backwards(root).into_fetch(uint32_t(fetch));
+    if (origins.empty()) continue;
+    const Origin& origin = origins.front();
+    const graph::Node& node = origin.is_arrival
+                                  ? *root.arrivals[origin.index].node
+                                  : *root.nodes[origin.index].node;
+    return invalid_argument(
+        "[session] the fetched tensor of \"{}:{}\" is dead, it has no value "
+        "in this run: {}. Fetch the Merge after the conditional, or feed a "
+        "predicate that takes this branch",
+        node.name(), origin.is_arrival ? 0 : origin.port,
+        DeathWalk(*partition).explain(origins));
+  }
+  return error(Code::kInternal, "[session] fetch {} is dead", fetch);
+}
+
+Status explain_deadlock(const Step& step, const RunContext& context) {
+  WaitReport report;
+  for (const PartitionActor* partition : context.partitions)
+    report.add_frame(partition->root());
+  for (const std::string& receive : context.rendezvous->waiting())
+    report.line("a Recv waits for {}", receive);
+  for (size_t i = 0; i < step.fetches.size(); ++i)
+    if (step.fetches[i].state == FetchSlot::kMissing)
+      report.line("fetch {} has not arrived", i);
+  return error(Code::kDeadlock, "[session] the step can make no progress: {}",
+               report.text());
+}
+
+}  // namespace tagflow::actors

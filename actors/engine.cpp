@@ -1,0 +1,222 @@
+#include "actors/engine.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
+#include <caf/event_based_actor.hpp>
+#include <caf/scheduler/abstract_coordinator.hpp>
+#include <caf/send.hpp>
+#include <caf/thread_hook.hpp>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "actors/device_actor.h"
+#include "actors/parallel.h"
+#include "actors/step.h"
+
+namespace tagflow::actors {
+namespace {
+
+thread_local bool is_worker_thread = false;
+
+std::vector<int> usable_cores() {
+  std::vector<int> cores;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) == 0)
+    for (int core = 0; core < CPU_SETSIZE; ++core)
+      if (CPU_ISSET(core, &set)) cores.push_back(core);
+  if (cores.empty()) cores.push_back(0);
+  return cores;
+}
+
+// Marks the engine's threads, and binds the workers to cores: a woken thread
+// that shares the waker's core would wait for it.
+class WorkerHook : public caf::thread_hook {
+ public:
+  WorkerHook(int workers, bool pin, std::vector<int> cores)
+      : workers_(workers), pin_(pin), cores_(std::move(cores)) {}
+  void init(caf::actor_system&) override {}
+  void thread_started() override {
+    is_worker_thread = true;
+    // The scheduler starts its workers first.
+    const int index = started_.fetch_add(1, std::memory_order_relaxed);
+    if (!pin_ || index >= workers_) return;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(cores_[size_t(index)], &set);
+    pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
+  }
+  void thread_terminates() override {}
+
+ private:
+  const int workers_;
+  const bool pin_;
+  const std::vector<int> cores_;
+  std::atomic<int> started_{0};
+};
+
+// Tells the session actor of one more actor to look after.
+struct Adopt {
+  caf::actor actor;
+};
+
+// Supervises the partitions and the device: stops them with the session, and
+// says so where one ends by itself, which it never should.
+class SessionActor : public caf::event_based_actor {
+ public:
+  explicit SessionActor(caf::actor_config& config)
+      : caf::event_based_actor(config) {}
+
+  caf::behavior make_behavior() override {
+    set_down_handler([](caf::down_msg& down) {
+      fmt::print(stderr, "[engine] an actor ended unexpectedly: {}\n",
+                 caf::to_string(down.reason));
+    });
+    return {[this](Adopt& adopt) {
+              monitor(adopt.actor);
+              wards_.push_back(std::move(adopt.actor));
+            },
+            [this](Stop&) {
+              for (const caf::actor& ward : wards_) {
+                demonitor(ward);
+                send(ward, Stop{});
+              }
+              wards_.clear();
+              quit();
+            }};
+  }
+
+ private:
+  std::vector<caf::actor> wards_;
+};
+
+class Config : public caf::actor_system_config {
+ public:
+  Config(int workers, bool pin, const std::vector<int>& cores) {
+    set("scheduler.max-threads", size_t(workers));
+    set("scheduler.max-throughput", size_t(100));
+    // An idle worker sleeps at once and is woken, rather than dozing.
+    set("work-stealing.moderate-poll-attempts", size_t(0));
+    set("work-stealing.relaxed-sleep-duration", caf::timespan(1'000'000));
+    thread_hooks_.emplace_back(
+        std::make_unique<WorkerHook>(workers, pin, cores));
+  }
+};
+
+// One thread for the deadlines of all asynchronous runs.
+class Timer {
+ public:
+  ~Timer() {
+    {
+      std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    changed_.notify_all();
+    if (thread_.joinable()) thread_.join();
+  }
+  void watch(const std::shared_ptr<Step>& step) {
+    std::lock_guard lock(mutex_);
+    waiting_.emplace(step->deadline, step);
+    if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+    changed_.notify_all();
+  }
+
+ private:
+  void run() {
+    std::unique_lock lock(mutex_);
+    while (!stop_) {
+      if (waiting_.empty()) {
+        changed_.wait(lock);
+        continue;
+      }
+      const auto first = waiting_.begin()->first;
+      if (std::chrono::steady_clock::now() < first) {
+        changed_.wait_until(lock, first);
+        continue;
+      }
+      std::shared_ptr<Step> step = waiting_.begin()->second.lock();
+      waiting_.erase(waiting_.begin());
+      if (!step) continue;
+      lock.unlock();
+      step->expire();
+      step.reset();
+      lock.lock();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::multimap<std::chrono::steady_clock::time_point, std::weak_ptr<Step>>
+      waiting_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace
+}  // namespace tagflow::actors
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tagflow::actors::Adopt)
+
+namespace tagflow::actors {
+
+struct Engine::Parts {
+  explicit Parts(const SessionOptions& options)
+      : cores(usable_cores()),
+        workers(options.workers > 0 ? options.workers : int(cores.size())),
+        config(
+            workers,
+            options.pin_workers && workers <= int(cores.size()) && workers > 1,
+            cores),
+        system(config),
+        parallel(system, workers),
+        hand_off(options.hand_off),
+        session(system.spawn<SessionActor>()) {}
+
+  std::vector<int> cores;
+  int workers;
+  Config config;
+  caf::actor_system system;
+  WorkerParallel parallel;
+  HandOff hand_off;
+  caf::actor session;
+  DeviceActor* device = nullptr;
+  Timer timer;
+};
+
+Engine::Engine(const SessionOptions& options)
+    : parts_(std::make_unique<Parts>(options)) {
+  auto device =
+      parts_->system.spawn<DeviceActor>(options.hand_off, parts_->workers);
+  parts_->device = actor_pointer<DeviceActor>(device);
+  supervise(device);
+}
+
+Engine::~Engine() {
+  caf::anon_send(parts_->session, Stop{});
+  parts_->session = nullptr;
+}
+
+caf::actor_system& Engine::system() { return parts_->system; }
+int Engine::workers() const { return parts_->workers; }
+HandOff Engine::hand_off() const { return parts_->hand_off; }
+DeviceActor* Engine::device() const { return parts_->device; }
+devices::Parallel* Engine::parallel() const { return &parts_->parallel; }
+
+void Engine::supervise(const caf::actor& actor) {
+  caf::anon_send(parts_->session, Adopt{actor});
+}
+
+void Engine::watch_deadline(const std::shared_ptr<Step>& step) {
+  parts_->timer.watch(step);
+}
+
+bool Engine::on_worker() { return is_worker_thread; }
+
+}  // namespace tagflow::actors

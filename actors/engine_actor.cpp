@@ -1,0 +1,299 @@
+#include "actors/engine_actor.h"
+
+#include <caf/actor_system.hpp>
+#include <caf/detail/sync_request_bouncer.hpp>
+#include <caf/logger.hpp>
+#include <caf/scheduler/abstract_coordinator.hpp>
+#include <exception>
+
+#include "actors/step.h"
+
+// libcaf_core is not instrumented: tell the thread sanitizer of the hand-over
+// of messages and of the actor itself.
+#if defined(__SANITIZE_THREAD__)
+extern "C" void __tsan_acquire(void*);
+extern "C" void __tsan_release(void*);
+#define TAGFLOW_TSAN_ACQUIRE(p) __tsan_acquire(p)
+#define TAGFLOW_TSAN_RELEASE(p) __tsan_release(p)
+#else
+#define TAGFLOW_TSAN_ACQUIRE(p) (void)(p)
+#define TAGFLOW_TSAN_RELEASE(p) (void)(p)
+#endif
+
+namespace tagflow::actors {
+namespace {
+
+// A worker looks for other work at least this often.
+constexpr std::chrono::microseconds kWorkerQuantum{500};
+
+}  // namespace
+
+EngineActor::EngineActor(caf::actor_config& config, HandOff policy)
+    : caf::event_based_actor(config), policy_(policy) {
+  // An engine actor gets only what it expects; the rest must not print, and
+  // must not end it.
+  set_default_handler(caf::drop);
+  set_error_handler([](caf::error&) {});
+}
+
+EngineActor::~EngineActor() {
+  for (Batch* batch = inbox_.load(std::memory_order_acquire); batch;) {
+    Batch* next = batch->next;
+    delete batch;
+    batch = next;
+  }
+}
+
+void EngineActor::deliver(Batch* batch, caf::execution_unit* unit) {
+  Batch* head = inbox_.load(std::memory_order_relaxed);
+  do {
+    batch->next = head;
+  } while (!inbox_.compare_exchange_weak(head, batch, std::memory_order_release,
+                                         std::memory_order_relaxed));
+  wake(unit);
+}
+
+void EngineActor::wake(caf::execution_unit* unit) {
+  if (state_.exchange(kNotified, std::memory_order_acq_rel) != kIdle) return;
+  caf::intrusive_ptr_add_ref(ctrl());  // the scheduler's
+  if (unit != nullptr) {
+    unit->exec_later(this);
+  } else {
+    home_system().scheduler().enqueue(this);
+  }
+}
+
+void EngineActor::mail(Batch* batch, caf::execution_unit* unit) {
+  enqueue(caf::make_mailbox_element(nullptr, caf::make_message_id(), {},
+                                    BatchMessage{batch}),
+          unit);
+}
+
+void EngineActor::enqueue(caf::mailbox_element_ptr what,
+                          caf::execution_unit* unit) {
+  TAGFLOW_TSAN_RELEASE(what.get());
+  const auto id = what->mid;
+  auto sender = what->sender;
+  switch (mailbox().push_back(std::move(what))) {
+    case caf::intrusive::inbox_result::unblocked_reader:
+      wake(unit);
+      break;
+    case caf::intrusive::inbox_result::queue_closed:
+      if (id.is_request()) {
+        caf::detail::sync_request_bouncer bounce{caf::exit_reason::unknown};
+        bounce(sender, id);
+      }
+      break;
+    case caf::intrusive::inbox_result::success:
+      break;
+  }
+}
+
+void EngineActor::launch(caf::execution_unit* unit, bool lazy, bool hide) {
+  state_.store(lazy ? kIdle : kNotified, std::memory_order_relaxed);
+  caf::event_based_actor::launch(unit, lazy, hide);
+}
+
+caf::invoke_message_result EngineActor::consume(caf::mailbox_element& what) {
+  TAGFLOW_TSAN_ACQUIRE(&what);
+  auto result = caf::event_based_actor::consume(what);
+  TAGFLOW_TSAN_RELEASE(this);
+  return result;
+}
+
+void EngineActor::on_destroy() {
+  TAGFLOW_TSAN_ACQUIRE(this);
+  caf::event_based_actor::on_destroy();
+}
+
+caf::behavior EngineActor::make_behavior() {
+  return {[this](BatchMessage& message) {
+            handle(message.batch, *runner_);
+            settle(*runner_);
+          },
+          [this](Stop&) {
+            on_stop();
+            quit();
+          }};
+}
+
+void EngineActor::settle(Runner& runner) {
+  if (Step* step = std::exchange(runner.credit_, nullptr))
+    step->drop_activity();
+}
+
+void EngineActor::handle(Batch* batch, Runner& runner) {
+  runner.credit_ = batch->step;
+  Step* step = batch->step;
+  try {
+    on_batch(batch, runner);
+  } catch (const std::bad_alloc&) {
+    step->fail(
+        tagflow::error(Code::kResourceExhausted, "[engine] out of memory"));
+  } catch (const std::exception& e) {
+    step->fail(tagflow::error(Code::kInternal,
+                              "[engine] unexpected exception: {}", e.what()));
+  }
+}
+
+bool EngineActor::take_inbox(Runner& runner) {
+  Batch* stack = inbox_.exchange(nullptr, std::memory_order_acquire);
+  if (stack == nullptr) return false;
+  Batch* fifo = nullptr;
+  while (stack != nullptr) {
+    Batch* next = stack->next;
+    stack->next = fifo;
+    fifo = stack;
+    stack = next;
+  }
+  while (fifo != nullptr) {
+    Batch* next = fifo->next;
+    handle(fifo, runner);
+    // More than one batch: those before the last give their unit back here,
+    // with the step kept alive by the unit of the last.
+    if (next != nullptr) settle(runner);
+    fifo = next;
+  }
+  return true;
+}
+
+caf::resumable::resume_result EngineActor::resume(caf::execution_unit* unit,
+                                                  size_t max_throughput) {
+  // CAF keeps a per-thread record of the running actor behind a global lock,
+  // even with logging compiled out, unless told that there is no logger.
+  caf::logger::set_current_actor_system(nullptr);
+  TAGFLOW_TSAN_ACQUIRE(this);
+  state_.exchange(kRunning, std::memory_order_acq_rel);
+  context(unit);
+  Runner runner(unit, policy_, kWorkerQuantum, id());
+  for (;;) {
+    if (!getf(is_initialized_flag) || !mailbox().blocked()) {
+      runner_ = &runner;
+      const auto result = caf::event_based_actor::resume(unit, max_throughput);
+      runner_ = nullptr;
+      if (result != caf::resumable::awaiting_message) {
+        // Ended, or more messages are waiting: nobody else may run it.
+        runner.flush();
+        return result;
+      }
+    }
+    Step* unsettled = nullptr;
+    if (take_inbox(runner)) unsettled = std::exchange(runner.credit_, nullptr);
+    int running = kRunning;
+    bool idle = inbox_.load(std::memory_order_acquire) == nullptr &&
+                mailbox().blocked() &&
+                state_.compare_exchange_strong(running, kIdle,
+                                               std::memory_order_acq_rel);
+    // An exchange, to see what the deliverer did before it set kNotified.
+    if (!idle) state_.exchange(kRunning, std::memory_order_acq_rel);
+    if (unsettled != nullptr) unsettled->drop_activity();
+    if (idle) break;
+  }
+  // From here on another thread may run this actor.
+  runner.drain();
+  return caf::resumable::awaiting_message;
+}
+
+void EngineActor::hand_off(Batch* batch, Runner& runner) {
+  int idle = kIdle;
+  if (!state_.compare_exchange_strong(idle, kRunning,
+                                      std::memory_order_acq_rel)) {
+    deliver(batch, nullptr);
+    return;
+  }
+  handle(batch, runner);
+  Step* unsettled = std::exchange(runner.credit_, nullptr);
+  int running = kRunning;
+  if (inbox_.load(std::memory_order_acquire) != nullptr ||
+      !state_.compare_exchange_strong(running, kIdle,
+                                      std::memory_order_acq_rel)) {
+    // Something was delivered meanwhile: let the scheduler run the actor.
+    state_.store(kNotified, std::memory_order_relaxed);
+    caf::intrusive_ptr_add_ref(ctrl());
+    home_system().scheduler().enqueue(this);
+  }
+  if (unsettled != nullptr) unsettled->drop_activity();
+}
+
+// --- Runner -----------------------------------------------------------------
+
+namespace {
+
+constexpr int kHopsPerClockRead = 64;
+
+}  // namespace
+
+Runner::Runner(caf::execution_unit* unit, HandOff policy,
+               std::chrono::nanoseconds quantum, uint64_t seed)
+    : unit_(unit),
+      policy_(policy),
+      quantum_(quantum),
+      hops_until_check_(kHopsPerClockRead),
+      random_(seed * 0x9e3779b97f4a7c15u + 1) {}
+
+bool Runner::coin() {
+  random_ = random_ * 6364136223846793005u + 1442695040888963407u;
+  return (random_ >> 40 & 1) != 0;
+}
+
+void Runner::post(EngineActor* target, Batch* batch) {
+  Step* step = batch->step;
+  // Without a queue the receiver may be done before this handler is, which
+  // must keep a unit of its own until then.
+  if (credit_ != nullptr && policy_ == HandOff::kDirect) {
+    credit_ = nullptr;
+  } else {
+    step->add_activity();
+  }
+  post_counted(target, batch);
+}
+
+void Runner::renew(Step* step) {
+  if (credit_ != nullptr) return;
+  step->add_activity();
+  credit_ = step;
+}
+
+void Runner::post_counted(EngineActor* target, Batch* batch) {
+  if (policy_ == HandOff::kMailbox) {
+    target->mail(batch, unit_);
+  } else if (policy_ == HandOff::kRandom && coin()) {
+    coin() ? target->mail(batch, nullptr) : target->deliver(batch, nullptr);
+  } else {
+    queue_.push_back({target, batch});
+  }
+}
+
+void Runner::flush() {
+  while (head_ < queue_.size()) {
+    const Posted posted = queue_[head_++];
+    posted.target->deliver(posted.batch, nullptr);
+  }
+  queue_.clear();
+  head_ = 0;
+}
+
+bool Runner::over_quantum() {
+  if (--hops_until_check_ > 0) return false;
+  hops_until_check_ = kHopsPerClockRead;
+  const auto now = Clock::now();
+  if (started_ == Clock::time_point()) started_ = now;
+  return now - started_ > quantum_;
+}
+
+void Runner::drain() {
+  while (head_ < queue_.size()) {
+    if (over_quantum()) {
+      flush();
+      return;
+    }
+    const Posted posted = queue_[head_++];
+    if (head_ == queue_.size()) {
+      queue_.clear();
+      head_ = 0;
+    }
+    posted.target->hand_off(posted.batch, *this);
+  }
+}
+
+}  // namespace tagflow::actors

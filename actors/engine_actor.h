@@ -1,0 +1,93 @@
+// EngineActor: the base of every actor of the engine, and the one place where
+// the fast path meets CAF.
+#pragma once
+
+#include <atomic>
+#include <caf/event_based_actor.hpp>
+
+#include "actors/batch.h"
+#include "actors/runner.h"
+
+namespace tagflow::actors {
+
+// A batch as a CAF message (HandOff::kMailbox). Local only.
+struct BatchMessage {
+  Batch* batch = nullptr;
+};
+
+// Asks an actor and those it started to end. Local only.
+struct Stop {};
+
+// A CAF actor with a second mailbox.
+//
+// The control plane is CAF's: address, behaviour, Stop, monitors, exit. The
+// data plane is an intrusive lock-free stack of batches, which other actors
+// and foreign threads push to (deliver), and direct hand-off (Note [Hand-off]
+// in runner.h). Both are served by the same rule:
+//
+//   1. state_ is kIdle, kRunning or kNotified. Only who moved it from kIdle
+//      may run the actor: there is one thread in it at a time.
+//   2. Who delivers, pushes first and then sets kNotified; if the actor was
+//      idle he schedules it, so no batch is left behind.
+//   3. The actor becomes idle only by a compare-exchange from kRunning, with
+//      the inbox seen empty: a delivery in between fails it.
+//
+// Life cycle: spawned lazily by its parent (initialised by CAF with its first
+// message); idle; running; idle ...; stopped by Stop, which it passes on.
+class EngineActor : public caf::event_based_actor {
+ public:
+  EngineActor(caf::actor_config& config, HandOff policy);
+  ~EngineActor() override;
+
+  // Pushes a batch and wakes the actor. Takes the batch, which holds a unit of
+  // activity. `unit` is the calling worker's, or null to wake another one.
+  // Thread-safe.
+  void deliver(Batch* batch, caf::execution_unit* unit);
+  // Runs the batch right here if the actor is idle, else delivers it.
+  void hand_off(Batch* batch, Runner& runner);
+  // As a message through CAF's mailbox. Thread-safe.
+  void mail(Batch* batch, caf::execution_unit* unit);
+
+  // CAF's doors to the actor.
+  void enqueue(caf::mailbox_element_ptr what,
+               caf::execution_unit* unit) override;
+  void launch(caf::execution_unit* unit, bool lazy, bool hide) override;
+  caf::resumable::resume_result resume(caf::execution_unit* unit,
+                                       size_t max_throughput) override;
+  void on_destroy() override;
+  caf::invoke_message_result consume(caf::mailbox_element& what) override;
+
+ protected:
+  // One batch. Takes it. Called by one thread at a time.
+  virtual void on_batch(Batch* batch, Runner& runner) = 0;
+  // Before the actor ends: pass Stop on, drop handles.
+  virtual void on_stop() {}
+  HandOff policy() const { return policy_; }
+  BatchPool& pool() { return pool_; }
+  caf::behavior make_behavior() override;
+
+ private:
+  enum State : int { kIdle, kRunning, kNotified };
+  void handle(Batch* batch, Runner& runner);
+  bool take_inbox(Runner& runner);
+  void wake(caf::execution_unit* unit);
+  // Gives the unit in hand back, if nothing took it over.
+  static void settle(Runner& runner);
+
+  const HandOff policy_;
+  Runner* runner_ = nullptr;  // while CAF's mailbox is served
+  BatchPool pool_;
+  alignas(64) std::atomic<Batch*> inbox_{nullptr};
+  std::atomic<int> state_{kIdle};
+};
+
+// The actor behind a handle. REQUIRES: it is a T of this process.
+template <class T>
+T* actor_pointer(const caf::actor& handle) {
+  return static_cast<T*>(caf::actor_cast<caf::abstract_actor*>(handle));
+}
+
+}  // namespace tagflow::actors
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tagflow::actors::BatchMessage)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tagflow::actors::Stop)

@@ -1,0 +1,127 @@
+#include "actors/executable.h"
+
+#include <caf/actor_system.hpp>
+
+#include "actors/diagnosis.h"
+
+namespace tagflow::actors {
+namespace {
+
+// How long a thread that lends itself runs, before the workers go on alone.
+constexpr std::chrono::microseconds kLentQuantum{200};
+
+}  // namespace
+
+Executable::Executable(Engine& engine, std::vector<std::unique_ptr<Plan>> plans,
+                       size_t fetches)
+    : engine_(engine), plans_(std::move(plans)), fetches_(fetches) {}
+
+std::unique_ptr<RunContext> Executable::make_context() {
+  auto context = std::make_unique<RunContext>();
+  for (const auto& plan : plans_) {
+    auto run = std::make_unique<PartitionRun>();
+    run->plan = plan.get();
+    run->policy = engine_.hand_off();
+    run->workers = engine_.workers();
+    run->device = engine_.device();
+    context->handles.push_back(
+        engine_.system().spawn<PartitionActor, caf::lazy_init>(
+            std::cref(*run)));
+    context->partitions.push_back(
+        actor_pointer<PartitionActor>(context->handles.back()));
+    engine_.supervise(context->handles.back());
+    context->runs.push_back(std::move(run));
+  }
+  context->rendezvous = devices::make_local_rendezvous();
+  return context;
+}
+
+std::unique_ptr<RunContext> Executable::acquire() {
+  {
+    std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      auto context = std::move(idle_.back());
+      idle_.pop_back();
+      return context;
+    }
+  }
+  return make_context();
+}
+
+void Executable::start(const std::shared_ptr<Step>& step,
+                       std::span<const Tensor> feeds, bool lend,
+                       std::shared_ptr<RunStats> stats) {
+  std::unique_ptr<RunContext> context = acquire();
+  RunContext* raw = context.get();
+  step->info.parallel = engine_.parallel();
+  step->info.rendezvous = raw->rendezvous.get();
+  for (const ConstantFetch& constant : plans_[0]->constant_fetches)
+    step->fetches[constant.fetch] = {constant.value, FetchSlot::kLive};
+  raw->before = Counters();
+  if (stats != nullptr)
+    for (PartitionActor* partition : raw->partitions)
+      partition->collect(raw->before);
+  // The step owns the context until it is quiet.
+  step->on_quiet = [self = shared_from_this(), raw, stats](Step& quiet) {
+    self->finish(quiet, std::unique_ptr<RunContext>(raw), stats);
+  };
+  context.release();
+  step->keep_alive();
+  step->add_activity();  // the start itself
+  Runner runner(nullptr, engine_.hand_off(), kLentQuantum, step->info.step_id);
+  for (size_t p = 0; p < raw->partitions.size(); ++p) {
+    const Plan& plan = *plans_[p];
+    Batch* batch = raw->pool.take(BatchKind::kStart);
+    batch->step = step.get();
+    for (size_t i = 0; i < feeds.size(); ++i)
+      if (plan.feed_arrivals[i] >= 0)
+        batch->tokens.push_back(
+            {uint32_t(plan.feed_arrivals[i]), false, feeds[i]});
+    runner.post(raw->partitions[p], batch);
+  }
+  if (lend) {
+    runner.drain();
+  } else {
+    runner.flush();
+  }
+  step->drop_activity();
+}
+
+Step::Answer Executable::outcome(Step& step, const RunContext& context) {
+  if (Status error = step.error(); !error.ok()) return error;
+  for (const PartitionActor* partition : context.partitions)
+    if (!partition->done()) return explain_deadlock(step, context);
+  std::vector<Tensor> values;
+  values.reserve(step.fetches.size());
+  for (size_t i = 0; i < step.fetches.size(); ++i) {
+    FetchSlot& fetch = step.fetches[i];
+    if (fetch.state == FetchSlot::kMissing)
+      return explain_deadlock(step, context);
+    if (fetch.state == FetchSlot::kDead) return explain_dead(context, i);
+    values.push_back(std::move(fetch.value));
+  }
+  return values;
+}
+
+void Executable::finish(Step& step, std::unique_ptr<RunContext> context,
+                        std::shared_ptr<RunStats> stats) {
+  Step::Answer answer = outcome(step, *context);
+  if (stats != nullptr && !step.answered()) {
+    Counters after;
+    for (PartitionActor* partition : context->partitions)
+      partition->collect(after);
+    after.subtract(context->before);
+    after.add_to(*stats);
+  }
+  if (!answer.ok()) {
+    for (PartitionActor* partition : context->partitions) partition->reset();
+    context->rendezvous->clear();
+  }
+  {
+    std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(context));
+  }
+  step.answer(std::move(answer));
+}
+
+}  // namespace tagflow::actors

@@ -1,0 +1,61 @@
+// Executable: a compiled signature, and the actors that run it.
+#pragma once
+
+#include <caf/actor.hpp>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "actors/engine.h"
+#include "actors/frame.h"
+#include "actors/partition_actor.h"
+#include "actors/plan.h"
+#include "actors/step.h"
+#include "devices/rendezvous.h"
+
+namespace tagflow::actors {
+
+// One set of actors for one run at a time. Only its executable, and the step
+// that it runs, touch it.
+struct RunContext {
+  std::vector<std::unique_ptr<PartitionRun>> runs;
+  std::vector<caf::actor> handles;
+  std::vector<PartitionActor*> partitions;
+  std::unique_ptr<devices::Rendezvous> rendezvous;
+  BatchPool pool;
+  Counters before;  // what the actors had counted when the step started
+};
+
+// Thread-safe. Outlived by none of its steps.
+class Executable : public std::enable_shared_from_this<Executable> {
+ public:
+  // One plan per partition, with the same feeds and fetches.
+  Executable(Engine& engine, std::vector<std::unique_ptr<Plan>> plans,
+             size_t fetches);
+
+  size_t num_fetches() const { return fetches_; }
+  size_t num_feeds() const { return plans_[0]->feed_arrivals.size(); }
+  const std::vector<std::unique_ptr<Plan>>& plans() const { return plans_; }
+
+  // Starts a step, whose answer comes through it. Where `lend`, the calling
+  // thread runs the first quantum. `stats`, if any, is filled before the
+  // answer is given. REQUIRES: as many feeds as num_feeds().
+  void start(const std::shared_ptr<Step>& step, std::span<const Tensor> feeds,
+             bool lend, std::shared_ptr<RunStats> stats);
+
+ private:
+  std::unique_ptr<RunContext> acquire();
+  std::unique_ptr<RunContext> make_context();
+  void finish(Step& step, std::unique_ptr<RunContext> context,
+              std::shared_ptr<RunStats> stats);
+  Step::Answer outcome(Step& step, const RunContext& context);
+
+  Engine& engine_;
+  std::vector<std::unique_ptr<Plan>> plans_;
+  size_t fetches_;
+  std::mutex mutex_;  // guards idle_
+  std::vector<std::unique_ptr<RunContext>> idle_;
+};
+
+}  // namespace tagflow::actors

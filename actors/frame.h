@@ -1,0 +1,81 @@
+// What the actors of one partition's run share, and what the iterations of one
+// frame instance share. Plain data; who may touch what is said at each field.
+#pragma once
+
+#include <atomic>
+#include <caf/actor.hpp>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "actors/batch.h"
+#include "actors/plan.h"
+#include "actors/step.h"
+
+namespace tagflow::actors {
+
+class DeviceActor;
+class FrameActor;
+
+// Counts of what happened, kept by each actor for itself and added up when the
+// step is over.
+struct Counters {
+  uint64_t fired = 0;
+  uint64_t dead = 0;
+  uint64_t frames = 0;
+  uint64_t iterations = 0;
+  uint64_t hops = 0;
+  uint64_t offloaded = 0;
+  uint64_t stale = 0;
+  uint64_t max_in_flight = 0;
+
+  // All but max_in_flight, which does not add up.
+  void subtract(const Counters& other);
+  void add_to(RunStats& stats) const;
+};
+
+// One partition's share in a run, from step to step. Set before a step starts,
+// read by all its actors.
+struct PartitionRun {
+  const Plan* plan = nullptr;
+  HandOff policy = HandOff::kDirect;
+  int workers = 1;
+  DeviceActor* device = nullptr;
+  Step* step = nullptr;
+};
+
+// The loop constants of a frame instance that have arrived. Immutable once an
+// iteration has seen it: a late constant makes a new one.
+struct ConstSet {
+  uint64_t epoch = 0;   // distinct for every content, over the frame's life
+  bool steady = false;  // all are there and alive: Note [Loop constants]
+  std::vector<Token> tokens;
+};
+
+// One instance of a frame. Its fields are written by the frame actor before
+// iteration 0 starts, but where said otherwise.
+struct FrameInstance {
+  const PartitionRun* run = nullptr;
+  const FramePlan* plan = nullptr;
+  FrameActor* actor = nullptr;
+  Step* step = nullptr;
+  Observer* observer = nullptr;
+  uint64_t generation = 0;        // counts the instances that this object was
+  devices::Tag tag;               // of the instance; iteration unused
+  int window = 1;                 // iterations in flight at once
+  EngineActor* parent = nullptr;  // the return address
+  int64_t parent_iteration = 0;
+  // The ring's actors, in order of spawning. Grown by the newest iteration
+  // only, whose right to do so travels with the hand-over to the next.
+  std::vector<caf::actor> ring;
+};
+
+// The id of a frame instance is a pure function of (parent instance, parent
+// iteration, frame name): devices and processes agree on it without talking.
+// Three rounds of the 64-bit finalizer of MurmurHash3 per half.
+devices::Tag frame_tag(const devices::Tag& parent, int64_t parent_iteration,
+                       uint64_t name_hash);
+// FNV-1a, 64 bits, of a frame's static name.
+uint64_t frame_name_hash(std::string_view name);
+
+}  // namespace tagflow::actors

@@ -1,0 +1,180 @@
+#include "actors/frame_actor.h"
+
+#include <caf/actor_system.hpp>
+#include <caf/send.hpp>
+
+namespace tagflow::actors {
+
+FrameActor::FrameActor(caf::actor_config& config, const PartitionRun& run,
+                       const FramePlan& plan)
+    : EngineActor(config, run.policy), exit_live_(plan.exits.size()) {
+  instance_.run = &run;
+  instance_.plan = &plan;
+  instance_.actor = this;
+  instance_.window = plan.parallel_iterations;
+  constants_.resize(1);
+  instance_.ring.push_back(
+      home_system().spawn<IterationActor, caf::lazy_init + caf::hidden>(
+          std::ref(instance_)));
+  head_ = actor_pointer<IterationActor>(instance_.ring.front());
+}
+
+void FrameActor::on_batch(Batch* batch, Runner& runner) {
+  if (batch->step->cancelled()) {
+    pool().give(batch);
+    return;
+  }
+  if (batch->kind == BatchKind::kEnter) {
+    if (!live_) begin(*batch);
+    take_enters(batch, runner);
+  } else if (batch->generation != instance_.generation) {
+    ++counters_.stale;
+    pool().give(batch);
+  } else {
+    take_exits(batch, runner);
+  }
+}
+
+void FrameActor::begin(const Batch& batch) {
+  live_ = true;
+  const FramePlan& plan = *instance_.plan;
+  instance_.step = batch.step;
+  instance_.observer = batch.step->observer;
+  ++instance_.generation;
+  instance_.parent = batch.sender;
+  instance_.parent_iteration = batch.iteration;
+  enters_left_ = plan.num_enters;
+  constants_left_ = 0;
+  sent_ = 0;
+  exits_received_ = 0;
+  exits_expected_ = 0;
+  sent_parent_ = 0;
+  if (plan.has_loop_constants)
+    for (const ArrivalItem& arrival : plan.arrivals)
+      constants_left_ += arrival.is_constant ? 1 : 0;
+  std::fill(exit_live_.begin(), exit_live_.end(), uint8_t(0));
+  if (plan.parent >= 0) {
+    const auto* parent = static_cast<const IterationActor*>(batch.sender);
+    instance_.tag =
+        frame_tag(parent->frame().tag, batch.iteration, plan.name_hash);
+    ++counters_.frames;
+  }
+  constants_.resize(1);
+  constants_.front().tokens.clear();
+  constants_.front().epoch = ++epoch_;
+  constants_.front().steady = false;
+  constants_seen_ = false;
+  if (instance_.observer != nullptr)
+    instance_.observer->on_frame_start({plan.name, instance_.tag});
+}
+
+ConstSet& FrameActor::open_constants() {
+  if (constants_seen_) {
+    ConstSet copy = constants_.back();
+    copy.epoch = ++epoch_;
+    constants_.push_back(std::move(copy));
+    constants_seen_ = false;
+  }
+  return constants_.back();
+}
+
+void FrameActor::take_enters(Batch* batch, Runner& runner) {
+  const FramePlan& plan = *instance_.plan;
+  // Loop constants go into the set, the rest stays in the batch, which goes on
+  // to iteration 0.
+  size_t kept = 0;
+  for (Token& token : batch->tokens) {
+    if (plan.arrivals[token.arrival].is_constant) {
+      ConstSet& set = open_constants();
+      set.tokens.push_back(std::move(token));
+      if (--constants_left_ == 0) {
+        set.steady = true;
+        for (const Token& constant : set.tokens)
+          set.steady = set.steady && !constant.is_dead;
+      }
+    } else {
+      Token& slot = batch->tokens[kept++];
+      if (&slot != &token) slot = std::move(token);
+    }
+    --enters_left_;
+  }
+  batch->tokens.resize(kept);
+  batch->kind = BatchKind::kTokens;
+  batch->iteration = 0;
+  batch->generation = instance_.generation;
+  batch->final = enters_left_ == 0;
+  batch->count = ++sent_;
+  batch->exits = 0;
+  batch->constants = plan.has_loop_constants ? &constants_.back() : nullptr;
+  constants_seen_ = true;
+  ++counters_.hops;
+  runner.post(head_, batch);
+}
+
+void FrameActor::take_exits(Batch* batch, Runner& runner) {
+  const FramePlan& plan = *instance_.plan;
+  for (Token& token : batch->tokens) {
+    const ExitItem& exit = plan.exits[token.arrival];
+    if (exit_live_[token.arrival]) {
+      instance_.step->fail(error(
+          Code::kInternal,
+          "[Exit] node \"{}\" was live in two iterations of one instance of "
+          "frame \"{}\"; a loop's predicate must be false exactly once",
+          exit.node->name(), plan.name));
+      pool().give(batch);
+      return;
+    }
+    exit_live_[token.arrival] = 1;
+    token.arrival = exit.parent_arrival;
+  }
+  batch->ordinal = plan.ordinal;
+  batch->iteration = instance_.parent_iteration;
+  ++exits_received_;
+  if (batch->final) exits_expected_ = batch->count;
+  batch->final = exits_received_ == exits_expected_;
+  batch->count = ++sent_parent_;
+  if (batch->final) {
+    for (size_t i = 0; i < plan.exits.size(); ++i) {
+      if (!exit_live_[i])
+        batch->tokens.push_back({plan.exits[i].parent_arrival, true, Tensor()});
+    }
+    end();
+  }
+  ++counters_.hops;
+  runner.post(instance_.parent, batch);
+}
+
+void FrameActor::end() {
+  live_ = false;
+  if (instance_.observer != nullptr)
+    instance_.observer->on_frame_end({instance_.plan->name, instance_.tag});
+  // All iterations are retired: their state is the frame's again.
+  for (const caf::actor& actor : instance_.ring)
+    actor_pointer<IterationActor>(actor)->release_values();
+  for (Token& token : constants_.front().tokens) token.value = Tensor();
+  while (constants_.size() > 1) constants_.pop_back();
+}
+
+void FrameActor::collect(Counters& counters) const {
+  counters.frames += counters_.frames;
+  counters.hops += counters_.hops;
+  counters.stale += counters_.stale;
+  for (const caf::actor& actor : instance_.ring)
+    actor_pointer<IterationActor>(actor)->collect(counters);
+}
+
+void FrameActor::reset() {
+  live_ = false;
+  for (const caf::actor& actor : instance_.ring)
+    actor_pointer<IterationActor>(actor)->reset();
+  constants_.clear();
+  constants_.resize(1);
+}
+
+void FrameActor::on_stop() {
+  for (const caf::actor& actor : instance_.ring) caf::anon_send(actor, Stop{});
+  // The handles stay: a ring actor that still holds a pointer to another one
+  // must find it. They go with this actor.
+}
+
+}  // namespace tagflow::actors

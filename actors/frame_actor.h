@@ -1,0 +1,70 @@
+// FrameActor: one instance of a frame at a time: its Enters, Exits and end.
+#pragma once
+
+#include <caf/actor.hpp>
+#include <deque>
+#include <vector>
+
+#include "actors/engine_actor.h"
+#include "actors/frame.h"
+#include "actors/iteration_actor.h"
+
+namespace tagflow::actors {
+
+// Belongs to the iteration actor (or, for the root frame, the partition actor)
+// that spawned it, which needs it for at most one instance at a time: so
+// frames, their rings and all below are reused from iteration to iteration and
+// from run to run without a shared pool.
+//
+// Life cycle of an instance: started by the first batch of Enter tokens, dead
+// ones included; runs while iterations do; ends when the last iteration gives
+// it the baton. Then each Exit that was never live sends one dead token to the
+// parent. The actor is idle until the next instance.
+//
+// Invariants:
+//   1. The baton goes to iteration 0 when all Enters have arrived.
+//   2. Each Exit sends exactly one token per instance.
+class FrameActor : public EngineActor {
+ public:
+  FrameActor(caf::actor_config& config, const PartitionRun& run,
+             const FramePlan& plan);
+
+  bool live() const { return live_; }
+  const FrameInstance& instance() const { return instance_; }
+  uint32_t enters_left() const { return enters_left_; }
+  // For the time when the step is quiet.
+  void collect(Counters& counters) const;
+  void reset();
+
+ protected:
+  void on_batch(Batch* batch, Runner& runner) override;
+  void on_stop() override;
+
+ private:
+  void begin(const Batch& batch);
+  void take_enters(Batch* batch, Runner& runner);
+  void take_exits(Batch* batch, Runner& runner);
+  void end();
+  // The set to add a loop constant to: unseen by any iteration yet.
+  ConstSet& open_constants();
+
+  FrameInstance instance_;
+  IterationActor* head_;  // runs iteration 0
+  bool live_ = false;
+  uint32_t enters_left_ = 0;
+  uint32_t constants_left_ = 0;
+  // Note [Counted ends] in batch.h.
+  uint32_t sent_ = 0;  // batches to iteration 0
+  uint32_t exits_received_ = 0;
+  uint32_t exits_expected_ = 0;  // 0 while not known
+  uint32_t sent_parent_ = 0;
+  uint64_t epoch_ = 0;
+  // Versions of the loop constants; the last one is current, and may be added
+  // to until an iteration has seen it. Kept until the instance ends.
+  std::deque<ConstSet> constants_;
+  bool constants_seen_ = false;
+  std::vector<uint8_t> exit_live_;
+  Counters counters_;
+};
+
+}  // namespace tagflow::actors

@@ -1,0 +1,331 @@
+#include "actors/iteration_actor.h"
+
+#include <caf/actor_system.hpp>
+#include <caf/send.hpp>
+
+#include "actors/frame_actor.h"
+#include "actors/observer.h"
+
+// The firing of nodes is in iteration_firing.cpp; here is the protocol.
+
+namespace tagflow::actors {
+
+IterationActor::IterationActor(caf::actor_config& config, FrameInstance& frame)
+    : EngineActor(config, frame.run->policy),
+      frame_(frame),
+      plan_(*frame.plan),
+      state_(*frame.plan),
+      next_(this),
+      out_enter_(plan_.children.size()),
+      children_(plan_.children.size()),
+      child_handles_(plan_.children.size()),
+      child_live_(plan_.children.size()),
+      child_received_(plan_.children.size()),
+      child_expected_(plan_.children.size()),
+      outputs_(plan_.max_outputs) {}
+
+IterationActor::~IterationActor() { drop_batches(); }
+
+// --- Handling a batch -------------------------------------------------------
+
+void IterationActor::on_batch(Batch* batch, Runner& runner) {
+  if (batch->step->cancelled()) {
+    if (batch->kind != BatchKind::kKernel) pool().give(batch);
+    return;
+  }
+  switch (batch->kind) {
+    case BatchKind::kTokens:
+      if (batch->generation != frame_.generation) {
+        ++counters_.stale;
+        pool().give(batch);
+        return;
+      }
+      if (!busy()) {
+        step_ = batch->step;
+        begin(batch->iteration, batch->constants);
+      } else if (batch->iteration != iteration_) {
+        parked_.push_back(batch);
+        return;
+      }
+      take_tokens(batch);
+      break;
+    case BatchKind::kExit:
+      take_child_end(*batch);
+      take_tokens(batch);
+      break;
+    case BatchKind::kKernel:
+      take_kernel(batch->request);
+      break;
+    default:
+      pool().give(batch);
+      return;
+  }
+  work(runner);
+}
+
+void IterationActor::begin(int64_t iteration, const ConstSet* constants) {
+  busy_.store(true, std::memory_order_relaxed);
+  iteration_ = iteration;
+  tag_ = frame_.tag;
+  tag_.iteration = iteration;
+  predecessor_done_ = false;
+  received_ = 0;
+  expected_ = 0;
+  sent_ = 0;
+  exits_ = 0;
+  outstanding_ = 0;
+  fired_ = 0;
+  successor_ = nullptr;
+  constants_ = constants;
+  ++counters_.iterations;
+  if (frame_.observer != nullptr) frame_.observer->on_iteration_start(place());
+  const bool steady = constants != nullptr && constants->steady;
+  if (iteration == 0) {
+    state_.start(steady ? plan_.steady_first : plan_.first);
+  } else {
+    state_.start(steady ? plan_.steady_later : plan_.later);
+  }
+  if (constants == nullptr) return;
+  if (!steady) {
+    for (const Token& token : constants->tokens)
+      arrive(token.arrival, token.is_dead, Tensor(token.value));
+    return;
+  }
+  if (loaded_epoch_ != constants->epoch) load_constants();
+  for (const ConstantEdge& dynamic : plan_.constant_edges)
+    for (const Token& token : constants->tokens)
+      if (token.arrival == dynamic.arrival)
+        send(dynamic.edge, Tensor(token.value));
+}
+
+void IterationActor::load_constants() {
+  for (const Token& token : constants_->tokens) {
+    const PortItem& port = plan_.arrivals[token.arrival].edges;
+    for (uint32_t e = port.begin; e < port.end; ++e) {
+      const EdgeItem& edge = plan_.edges[e];
+      if (edge.kind == EdgeKind::kInput) state_.slot(edge.slot) = token.value;
+    }
+    holds_values_ = holds_values_ || token.value.buffer() != nullptr;
+  }
+  loaded_epoch_ = constants_->epoch;
+}
+
+void IterationActor::take_tokens(Batch* batch) {
+  if (batch->kind == BatchKind::kTokens) {
+    if (batch->constants != constants_) take_constants(batch->constants);
+    ++received_;
+    if (batch->final) {
+      expected_ = batch->count;
+      exits_ += batch->exits;
+    }
+    predecessor_done_ = received_ == expected_;
+  }
+  for (Token& token : batch->tokens)
+    arrive(token.arrival, token.is_dead, std::move(token.value));
+  pool().give(batch);
+}
+
+void IterationActor::take_child_end(const Batch& batch) {
+  const uint32_t child = batch.ordinal;
+  ++child_received_[child];
+  if (batch.final) child_expected_[child] = batch.count;
+  if (child_received_[child] != child_expected_[child]) return;
+  child_live_[child] = 0;
+  --outstanding_;
+}
+
+// A loop constant that came late: the rest of the new set is what this
+// iteration has not seen.
+void IterationActor::take_constants(const ConstSet* constants) {
+  const size_t known = constants_ == nullptr ? 0 : constants_->tokens.size();
+  if (constants == nullptr || constants->tokens.size() <= known) return;
+  constants_ = constants;
+  for (size_t i = known; i < constants->tokens.size(); ++i) {
+    const Token& token = constants->tokens[i];
+    arrive(token.arrival, token.is_dead, Tensor(token.value));
+  }
+}
+
+void IterationActor::take_kernel(KernelRequest* request) {
+  --outstanding_;
+  const NodeItem& item = *request->item;
+  if (!request->status.ok()) {
+    fail(std::move(request->status), *item.node);
+  } else if (request->is_dead) {
+    skip(request->node);
+  } else {
+    finish_kernel(item, request->outputs.data());
+  }
+  give_request(request);
+}
+
+void IterationActor::work(Runner& runner) {
+  run_ready(runner);
+  if (step_->cancelled()) return;
+  post_enters(runner);
+  if (predecessor_done_ && outstanding_ == 0) {
+    retire(runner);
+  } else {
+    post_exits(runner);
+    if (frame_.window > 1) post_next(runner, false);
+  }
+}
+
+void IterationActor::retire(Runner& runner) {
+  if (fired_ != plan_.nodes.size()) holds_values_ = true;
+  if (frame_.observer != nullptr) frame_.observer->on_iteration_end(place());
+  if (successor_ != nullptr || out_next_ != nullptr) {
+    post_exits(runner);
+    choose_successor(true);
+    busy_.store(false, std::memory_order_release);
+    post_next(runner, true);
+  } else {
+    Batch* batch = std::exchange(out_exit_, nullptr);
+    if (batch == nullptr) batch = take_batch(BatchKind::kExit);
+    batch->final = true;
+    batch->count = ++exits_;
+    busy_.store(false, std::memory_order_release);
+    runner.post(frame_.actor, batch);
+  }
+  ++counters_.hops;
+  if (!parked_.empty()) unpark(runner);
+}
+
+void IterationActor::unpark(Runner& runner) {
+  std::vector<Batch*> batches;
+  batches.swap(parked_);
+  for (Batch* batch : batches) {
+    runner.renew(batch->step);
+    on_batch(batch, runner);
+  }
+}
+
+// --- Sending ----------------------------------------------------------------
+
+Batch* IterationActor::take_batch(BatchKind kind) {
+  Batch* batch = pool().take(kind);
+  batch->step = step_;
+  batch->generation = frame_.generation;
+  batch->iteration = iteration_;
+  return batch;
+}
+
+void IterationActor::post_enters(Runner& runner) {
+  for (size_t i = 0; i < out_enter_.size(); ++i) {
+    Batch* batch = std::exchange(out_enter_[i], nullptr);
+    if (batch == nullptr) continue;
+    if (children_[i] == nullptr) {
+      const FramePlan& child =
+          frame_.run->plan->frames[size_t(plan_.children[i])];
+      child_handles_[i] =
+          home_system().spawn<FrameActor, caf::lazy_init + caf::hidden>(
+              std::cref(*frame_.run), std::cref(child));
+      children_[i] = actor_pointer<FrameActor>(child_handles_[i]);
+    }
+    if (!child_live_[i]) {
+      child_live_[i] = 1;
+      child_received_[i] = 0;
+      child_expected_[i] = 0;
+      ++outstanding_;
+    }
+    batch->sender = this;
+    ++counters_.hops;
+    runner.post(children_[i], batch);
+  }
+}
+
+void IterationActor::post_exits(Runner& runner) {
+  if (out_exit_ == nullptr) return;
+  ++exits_;
+  ++counters_.hops;
+  runner.post(frame_.actor, std::exchange(out_exit_, nullptr));
+}
+
+void IterationActor::post_next(Runner& runner, bool final) {
+  const bool news = successor_ != nullptr && constants_ != sent_constants_;
+  if (out_next_ == nullptr && !final && !news) return;
+  Batch* batch = std::exchange(out_next_, nullptr);
+  if (batch == nullptr) batch = take_batch(BatchKind::kTokens);
+  choose_successor(final);
+  batch->iteration = iteration_ + 1;
+  batch->final = final;
+  batch->count = ++sent_;
+  batch->exits = exits_;
+  batch->constants = constants_;
+  sent_constants_ = constants_;
+  runner.post(successor_, batch);
+}
+
+void IterationActor::choose_successor(bool retiring) {
+  if (successor_ != nullptr) return;
+  // This is the newest iteration: the ring is its own to read and to grow.
+  const size_t limit = size_t(std::max(frame_.window, 2));
+  if (next_->busy() && frame_.ring.size() < limit) {
+    frame_.ring.push_back(
+        home_system().spawn<IterationActor, caf::lazy_init + caf::hidden>(
+            std::ref(frame_)));
+    auto* fresh = actor_pointer<IterationActor>(frame_.ring.back());
+    fresh->next_ = next_;
+    next_ = fresh;
+  }
+  successor_ = next_;
+  const uint64_t in_flight = retiring ? 1 : frame_.ring.size();
+  counters_.max_in_flight = std::max(counters_.max_in_flight, in_flight);
+}
+
+// --- Life cycle -------------------------------------------------------------
+
+void IterationActor::collect(Counters& counters) const {
+  counters.fired += counters_.fired;
+  counters.dead += counters_.dead;
+  counters.iterations += counters_.iterations;
+  counters.hops += counters_.hops;
+  counters.offloaded += counters_.offloaded;
+  counters.stale += counters_.stale;
+  counters.max_in_flight =
+      std::max(counters.max_in_flight, counters_.max_in_flight);
+  for (const FrameActor* child : children_)
+    if (child != nullptr) child->collect(counters);
+}
+
+void IterationActor::release_values() {
+  if (!holds_values_) return;
+  state_.release_values();
+  holds_values_ = false;
+  loaded_epoch_ = 0;
+}
+
+void IterationActor::drop_batches() {
+  delete std::exchange(out_next_, nullptr);
+  delete std::exchange(out_exit_, nullptr);
+  for (Batch*& batch : out_enter_) delete std::exchange(batch, nullptr);
+  for (Batch* batch : parked_) delete batch;
+  parked_.clear();
+}
+
+void IterationActor::reset() {
+  drop_batches();
+  holds_values_ = true;
+  release_values();
+  for (Tensor& output : outputs_) output = Tensor();
+  heavy_.clear();
+  free_requests_.clear();
+  for (const auto& request : requests_) {
+    request->inputs.clear();
+    request->outputs.clear();
+    request->status = Status();
+    free_requests_.push_back(request.get());
+  }
+  std::fill(child_live_.begin(), child_live_.end(), uint8_t(0));
+  for (FrameActor* child : children_)
+    if (child != nullptr) child->reset();
+  outstanding_ = 0;
+  busy_.store(false, std::memory_order_release);
+}
+
+void IterationActor::on_stop() {
+  for (caf::actor& child : child_handles_)
+    if (child) caf::anon_send(child, Stop{});
+}
+
+}  // namespace tagflow::actors

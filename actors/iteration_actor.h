@@ -1,0 +1,153 @@
+// IterationActor: runs the iterations of one frame that fall to it.
+#pragma once
+
+#include <atomic>
+#include <caf/actor.hpp>
+#include <memory>
+#include <vector>
+
+#include "actors/device_actor.h"
+#include "actors/engine_actor.h"
+#include "actors/frame.h"
+#include "actors/iteration_state.h"
+#include "actors/observer.h"
+
+namespace tagflow::actors {
+
+// Note [The ring]
+// The iteration actors of a frame form a cycle. Iteration n+1 runs on the next
+// actor of the cycle after n's; if that one is still busy and the window
+// allows, a fresh actor is put in between, by n, which alone may: it is the
+// newest. So two actors alternate where nothing overlaps, the ring grows only
+// as iterations really are in flight together, and its order is always theirs.
+// If the ring is full, the next actor runs the oldest iteration: what is sent
+// to it waits there (parked) until that one is retired. The window needs no
+// other bookkeeping.
+//
+// Note [The baton]
+// Iteration n is retired when its predecessor is, and it has nothing ready, no
+// child frame and no kernel outstanding. The mark `final` travels with its
+// last tokens straight to n+1: retirement is in order without a hop through
+// the frame. Iteration 0 gets its mark from the frame actor, with the last
+// Enter. If n never started n+1, the loop has ended: n gives the mark, and the
+// last Exits, to the frame actor.
+//
+// Life cycle of an actor: spawned by its frame, or by the newest iteration;
+// idle; busy with iteration n (started by its first batch; running; waiting
+// for children, kernels, its predecessor; retired); idle ...; stopped.
+//
+// Invariants:
+//   1. At most `window` iterations of a frame instance are busy at once.
+//   2. An iteration starts after its predecessor started, and is retired
+//      after it.
+//   3. Nothing is allocated per iteration once the ring has its size.
+class IterationActor : public EngineActor {
+ public:
+  IterationActor(caf::actor_config& config, FrameInstance& frame);
+  ~IterationActor() override;
+
+  bool busy() const { return busy_.load(std::memory_order_acquire); }
+
+  // For the time when the step is quiet.
+  int64_t iteration() const { return iteration_; }
+  const IterationState& state() const { return state_; }
+  const FrameInstance& frame() const { return frame_; }
+  const std::vector<FrameActor*>& children() const { return children_; }
+  bool has_parked() const { return !parked_.empty(); }
+  bool waits_for_predecessor() const { return !predecessor_done_; }
+  int outstanding() const { return outstanding_; }
+  // Whether child frame `ordinal` runs.
+  bool child_live(size_t ordinal) const { return child_live_[ordinal] != 0; }
+  void collect(Counters& counters) const;
+  // Forgets an unfinished iteration, and lets go of its tensors.
+  void reset();
+  // Lets go of tensors at the end of a frame instance.
+  void release_values();
+
+ protected:
+  void on_batch(Batch* batch, Runner& runner) override;
+  void on_stop() override;
+
+ private:
+  // The actions of a step, in the order of on_batch().
+  void begin(int64_t iteration, const ConstSet* constants);
+  void take_tokens(Batch* batch);
+  void take_child_end(const Batch& batch);
+  void take_constants(const ConstSet* constants);
+  void take_kernel(KernelRequest* request);
+  void work(Runner& runner);
+  void retire(Runner& runner);
+  void unpark(Runner& runner);
+
+  void run_ready(Runner& runner);
+  void fire(uint32_t node);
+  void skip(uint32_t node);
+  void fire_switch(uint32_t node, const NodeItem& item);
+  void fire_merge(const NodeItem& item);
+  void fire_forward(const NodeItem& item);
+  void fire_kernel(const NodeItem& item);
+  void fire_async(uint32_t node, const NodeItem& item);
+  void fire_send(const NodeItem& item, bool is_dead);
+  void fire_recv(uint32_t node, const NodeItem& item);
+  bool defer_if_heavy(uint32_t node, const NodeItem& item);
+  void run_heavy(Runner& runner);
+  void finish_kernel(const NodeItem& item, Tensor* outputs);
+  void consume_inputs(const NodeItem& item);
+  Tensor take_input(const NodeItem& item, uint32_t i);
+  void fail(Status status, const graph::Node& node);
+
+  void arrive(uint32_t arrival, bool is_dead, Tensor&& value);
+  void send_port(const PortItem& port, Tensor&& value);
+  void send_control(const PortItem& port);
+  void send_dead(const PortItem& port);
+  void send(const EdgeItem& edge, Tensor&& value);
+  void send_dead(const EdgeItem& edge);
+  void load_constants();
+
+  void post_enters(Runner& runner);
+  void post_exits(Runner& runner);
+  void post_next(Runner& runner, bool final);
+  void choose_successor(bool retiring);
+  Batch* take_batch(BatchKind kind);
+  KernelRequest* take_request(uint32_t node);
+  void give_request(KernelRequest* request);
+  void drop_batches();
+  Place place() const { return {frame_.plan->name, tag_}; }
+
+  FrameInstance& frame_;
+  const FramePlan& plan_;
+  IterationState state_;
+  IterationActor* next_;  // in the ring
+  std::atomic<bool> busy_{false};
+  int64_t iteration_ = -1;
+  devices::Tag tag_;
+  Step* step_ = nullptr;
+  bool predecessor_done_ = false;
+  uint32_t received_ = 0;  // batches from the predecessor
+  uint32_t expected_ = 0;  // how many there are; 0 while not known
+  uint32_t sent_ = 0;      // batches to the successor
+  uint32_t exits_ = 0;     // kExit batches, of this and all before it
+  int outstanding_ = 0;    // live child frames and kernels elsewhere
+  uint32_t fired_ = 0;     // nodes of this iteration, skipped ones included
+  const ConstSet* constants_ = nullptr;
+  uint64_t loaded_epoch_ = 0;                 // of the constants in the slots
+  bool holds_values_ = false;                 // beyond an iteration's end
+  IterationActor* successor_ = nullptr;       // once it was sent something
+  const ConstSet* sent_constants_ = nullptr;  // to it
+  Batch* out_next_ = nullptr;
+  Batch* out_exit_ = nullptr;
+  std::vector<Batch*> out_enter_;  // by child
+  std::vector<FrameActor*> children_;
+  std::vector<caf::actor> child_handles_;
+  std::vector<uint8_t> child_live_;
+  std::vector<uint32_t> child_received_;
+  std::vector<uint32_t> child_expected_;
+  std::vector<Batch*> parked_;
+  std::vector<uint32_t> heavy_;  // ready nodes worth a hop
+  std::vector<Tensor> outputs_;  // of the kernel that fires
+  std::vector<std::unique_ptr<KernelRequest>> requests_;
+  std::vector<KernelRequest*> free_requests_;
+  Counters counters_;
+};
+
+}  // namespace tagflow::actors

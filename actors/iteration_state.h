@@ -1,0 +1,106 @@
+// IterationState: what one iteration holds while it runs: layer two, between
+// the static plan and the actors. Flat arrays addressed by plan indices.
+#pragma once
+
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "actors/plan.h"
+
+namespace tagflow::actors {
+
+// One per iteration actor, reused for every iteration that the actor runs.
+//
+// The pending word of a node counts what it still waits for; its upper bits
+// are facts. A Merge waits for its control inputs and for *one* token more:
+// its first live input, or the last dead one if none is live.
+//
+// Invariants:
+//   1. A node is pushed to the ready stack once: when its count reaches zero.
+//   2. Words and merge records keep their facts until the next start(), so
+//      that a finished iteration can be asked why something is dead.
+class IterationState {
+ public:
+  static constexpr uint32_t kDead = 1u << 31;   // an input is dead
+  static constexpr uint32_t kLive = 1u << 30;   // Merge: has its live input
+  static constexpr uint32_t kFired = 1u << 29;  // ran, or was skipped
+  static constexpr uint32_t kTaken = 1u << 28;  // Switch: its true side
+  static constexpr uint32_t kCount = kTaken - 1;
+
+  struct MergeRecord {
+    uint32_t left = 0;   // data inputs that may still come
+    int32_t index = -1;  // of the live input
+  };
+
+  explicit IterationState(const FramePlan& plan)
+      : plan_(plan),
+        slots_(plan.num_slots),
+        pending_(plan.nodes.size()),
+        merges_(plan.num_merges),
+        ready_(plan.nodes.size()) {
+    for (const ConstantSlot& constant : plan.constants)
+      slots_[constant.slot] = constant.value;
+  }
+
+  void start(const StartState& from) {
+    std::memcpy(pending_.data(), from.pending.data(),
+                pending_.size() * sizeof(uint32_t));
+    for (size_t i = 0; i < merges_.size(); ++i)
+      merges_[i] = {from.merge_inputs[i], -1};
+    ready_count_ = from.ready.size();
+    if (ready_count_ > 0)
+      std::memcpy(ready_.data(), from.ready.data(),
+                  ready_count_ * sizeof(uint32_t));
+  }
+
+  bool has_ready() const { return ready_count_ > 0; }
+  uint32_t pop_ready() { return ready_[--ready_count_]; }
+
+  Tensor& slot(uint32_t index) { return slots_[index]; }
+  Tensor* slots() { return slots_.data(); }
+  uint32_t& pending(uint32_t node) { return pending_[node]; }
+  uint32_t pending(uint32_t node) const { return pending_[node]; }
+  MergeRecord& merge(uint32_t ordinal) { return merges_[ordinal]; }
+  const MergeRecord& merge(uint32_t ordinal) const { return merges_[ordinal]; }
+
+  // One of the inputs that `node` waits for is there.
+  void arrive(uint32_t node) {
+    if ((--pending_[node] & kCount) == 0) ready_[ready_count_++] = node;
+  }
+  void arrive_dead(uint32_t node) {
+    pending_[node] |= kDead;
+    arrive(node);
+  }
+  // The first live input wins; later ones are dropped.
+  void merge_live(uint32_t node, uint32_t input, Tensor&& value) {
+    if (pending_[node] & (kLive | kFired)) return;
+    const NodeItem& item = plan_.nodes[node];
+    slots_[item.first_slot] = std::move(value);
+    merges_[item.ordinal].index = int32_t(input);
+    pending_[node] |= kLive;
+    arrive(node);
+  }
+  void merge_dead(uint32_t node) {
+    MergeRecord& record = merges_[plan_.nodes[node].ordinal];
+    if (--record.left > 0 || (pending_[node] & kLive)) return;
+    arrive_dead(node);
+  }
+
+  // Lets go of every tensor but the plan's constants.
+  void release_values() {
+    for (size_t i = 0; i < slots_.size(); ++i)
+      if (slots_[i].buffer() != nullptr && plan_.sticky[i] != kPlanConstant)
+        slots_[i] = Tensor();
+  }
+
+ private:
+  const FramePlan& plan_;
+  std::vector<Tensor> slots_;
+  std::vector<uint32_t> pending_;
+  std::vector<MergeRecord> merges_;
+  std::vector<uint32_t> ready_;  // a stack
+  size_t ready_count_ = 0;
+};
+
+}  // namespace tagflow::actors

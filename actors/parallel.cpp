@@ -1,0 +1,87 @@
+#include "actors/parallel.h"
+
+#include <algorithm>
+#include <atomic>
+#include <caf/intrusive_ptr.hpp>
+#include <caf/ref_counted.hpp>
+#include <caf/resumable.hpp>
+#include <caf/scheduler/abstract_coordinator.hpp>
+#include <thread>
+
+namespace tagflow::actors {
+namespace {
+
+// A shard below this is not worth its bookkeeping and the waking of a worker.
+constexpr double kShardNanoseconds = 20e3;
+// More shards than workers even out workers that are late.
+constexpr int64_t kShardsPerWorker = 4;
+
+// One call's work. Lives until the last helper has looked at it; `body` is
+// called only while the caller is in run().
+class ShardedCall : public caf::ref_counted {
+ public:
+  ShardedCall(int64_t total, int64_t shards,
+              const std::function<void(int64_t, int64_t)>& body)
+      : total_(total), shards_(shards), body_(body) {}
+
+  // Takes shards until none is left.
+  void work() {
+    for (;;) {
+      const int64_t shard = next_.fetch_add(1, std::memory_order_acq_rel);
+      if (shard >= shards_) return;
+      body_(begin_of(shard), begin_of(shard + 1));
+      done_.fetch_add(1, std::memory_order_acq_rel);
+    }
+  }
+  bool done() const { return done_.load(std::memory_order_acquire) == shards_; }
+
+ private:
+  int64_t begin_of(int64_t shard) const {
+    return int64_t(__int128(total_) * shard / shards_);
+  }
+
+  const int64_t total_;
+  const int64_t shards_;
+  const std::function<void(int64_t, int64_t)>& body_;
+  std::atomic<int64_t> next_{0};
+  std::atomic<int64_t> done_{0};
+};
+
+class Helper : public caf::resumable, public caf::ref_counted {
+ public:
+  explicit Helper(caf::intrusive_ptr<ShardedCall> call)
+      : call_(std::move(call)) {}
+  subtype_t subtype() const override { return function_object; }
+  resume_result resume(caf::execution_unit*, size_t) override {
+    call_->work();
+    return done;
+  }
+  void intrusive_ptr_add_ref_impl() override { ref(); }
+  void intrusive_ptr_release_impl() override { deref(); }
+
+ private:
+  caf::intrusive_ptr<ShardedCall> call_;
+};
+
+}  // namespace
+
+void WorkerParallel::run(int64_t total, double unit_cost,
+                         const std::function<void(int64_t, int64_t)>& body) {
+  const double cost = unit_cost * double(total);
+  const int64_t useful = int64_t(std::min(cost / kShardNanoseconds, 1e6));
+  const int64_t shards = std::min({useful, workers_ * kShardsPerWorker, total});
+  if (workers_ == 1 || shards <= 1) {
+    body(0, total);
+    return;
+  }
+  auto call = caf::make_counted<ShardedCall>(total, shards, body);
+  const int64_t helpers = std::min<int64_t>(workers_, shards) - 1;
+  for (int64_t i = 0; i < helpers; ++i) {
+    auto* helper = new Helper(call);  // born with the scheduler's reference
+    system_.scheduler().enqueue(helper);
+  }
+  call->work();
+  while (!call->done()) std::this_thread::yield();
+}
+
+}  // namespace tagflow::actors

@@ -1,0 +1,36 @@
+// PartitionActor: one device's share of a run.
+#pragma once
+
+#include <caf/actor.hpp>
+
+#include "actors/engine_actor.h"
+#include "actors/frame.h"
+#include "actors/frame_actor.h"
+
+namespace tagflow::actors {
+
+// Life cycle: spawned when a signature first runs, or runs more often at once
+// than before; started with a step's feeds; done when its root frame has
+// ended; started again with the next step; stopped with the session.
+class PartitionActor : public EngineActor {
+ public:
+  PartitionActor(caf::actor_config& config, const PartitionRun& run);
+
+  // For the time when the step is quiet.
+  bool done() const { return done_; }
+  const FrameActor& root() const { return *root_; }
+  void collect(Counters& counters) const { root_->collect(counters); }
+  void reset() { root_->reset(); }
+
+ protected:
+  // kStart: the feeds. kExit: the root frame has ended.
+  void on_batch(Batch* batch, Runner& runner) override;
+  void on_stop() override;
+
+ private:
+  caf::actor root_handle_;
+  FrameActor* root_;
+  bool done_ = false;
+};
+
+}  // namespace tagflow::actors

@@ -1,0 +1,188 @@
+// Plan: what a partition does, compiled once and shared by all its runs.
+//
+// A partition is cut into its static frames: the root and one per loop. A
+// FramePlan lays the nodes of one frame out flat: nodes, ports and edges are
+// indices into arrays, so that running an iteration touches no graph.
+//
+// Note [Arrivals]
+// Tokens never cross an iteration's border along an ordinary edge. They leave
+// by an edge kNext, kEnter or kExit, travel in a batch as (arrival, value),
+// and are spread at their destination along the out-edges of that *arrival*.
+// There is one arrival per NextIteration (in its own frame), per Enter (in the
+// child frame), per Exit (in the parent frame) and per feed (in the root
+// frame). So control-flow nodes need no firing of their own, and a batch is
+// independent of what consumes it.
+//
+// Note [Compiled edges]
+// With PlanOptions::compile_edges these nodes vanish into edges: Identity,
+// LoopCond and the like, NextIteration, Exit and Enter without control inputs,
+// and a loop's Merge of one Enter and one NextIteration whose index nobody
+// reads (in iteration 0 only the Enter can arrive, later only the back edge:
+// there is nothing to merge). A Const becomes a *constant slot* of its
+// consumers, its control inputs theirs.
+//
+// Note [Loop constants]
+// An Enter with is_constant is visible in every iteration. Once all of a frame
+// instance's loop constants are there and alive, an iteration starts from
+// `steady`, in which inputs fed by them are not awaited: their slots keep the
+// value from one iteration of the actor to its next.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "devices/kernel.h"
+#include "graph/graph.h"
+#include "graph/status.h"
+
+namespace tagflow::actors {
+
+enum class NodeKind : uint8_t {
+  kKernel,  // a synchronous kernel
+  kAsync,   // an asynchronous kernel
+  kSwitch,
+  kMerge,
+  kForward,  // passes its input on: Identity, NextIteration, ..., Const
+  kTrigger,  // has no data: NoOp; ControlTrigger, which is always live
+  kSend,
+  kRecv,
+};
+
+enum class EdgeKind : uint8_t {
+  kInput,        // `slot` of node `target`
+  kControl,      // a control input of node `target`
+  kMergeInput,   // input `slot` of Merge `target`
+  kLiveControl,  // a control input that only waits: of Merge, ControlTrigger
+  kNext,         // arrival `target` of the next iteration
+  kEnter,        // arrival `target` of child `slot`
+  kExit,         // exit `target` of this frame
+  kFetch,        // fetch `target` of the step
+};
+
+struct EdgeItem {
+  EdgeKind kind;
+  uint32_t target = 0;
+  uint32_t slot = 0;
+};
+
+// A run of edges: where one output's tokens go.
+struct PortItem {
+  uint32_t begin = 0;
+  uint32_t end = 0;
+};
+
+struct NodeItem {
+  NodeKind kind = NodeKind::kKernel;
+  bool has_constant_inputs = false;  // some slot is sticky
+  bool may_be_expensive = false;
+  bool only_if_large = false;  // and only where an input is in a buffer
+  uint16_t num_inputs = 0;
+  uint16_t num_outputs = 0;
+  uint32_t first_slot = 0;
+  uint32_t first_port = 0;  // port i; the control port follows the last one
+  uint32_t ordinal = 0;     // among the Merges, or the Sends and Recvs
+  const devices::Kernel* kernel = nullptr;
+  const graph::Node* node = nullptr;
+};
+
+struct ArrivalItem {
+  PortItem edges;
+  bool is_constant = false;           // a loop constant
+  const graph::Node* node = nullptr;  // Enter, Exit, NextIteration, fed node
+};
+
+struct ExitItem {
+  uint32_t parent_arrival = 0;
+  const graph::Node* node = nullptr;
+};
+
+// A value known when the plan is made, in the slot of a node's input.
+struct ConstantSlot {
+  uint32_t slot = 0;
+  Tensor value;
+};
+
+// An edge of a loop constant that must be served anew in each iteration: one
+// that leads elsewhere than to a slot.
+struct ConstantEdge {
+  uint32_t arrival = 0;
+  EdgeItem edge;
+};
+
+// What every iteration starts from: per node the inputs it waits for, and the
+// nodes that wait for none. See IterationState for the word's layout.
+struct StartState {
+  std::vector<uint32_t> pending;
+  std::vector<uint32_t> merge_inputs;  // per Merge: data inputs that can come
+  std::vector<uint32_t> ready;
+};
+
+// What becomes of a slot's value when its node has fired.
+inline constexpr uint8_t kConsumed = 0;
+inline constexpr uint8_t kPlanConstant = 1;  // stays: a ConstantSlot
+inline constexpr uint8_t kLoopConstant = 2;  // stays: Note [Loop constants]
+
+struct FramePlan {
+  std::string name;  // "" for the root
+  uint64_t name_hash = 0;
+  int parent = -1;
+  uint32_t ordinal = 0;  // among the parent's children
+  std::vector<int> children;
+  int parallel_iterations = 1;
+  uint32_t num_enters = 0;  // arrivals from outside that each instance awaits
+
+  std::vector<NodeItem> nodes;
+  std::vector<PortItem> ports;
+  std::vector<EdgeItem> edges;
+  std::vector<ArrivalItem> arrivals;
+  std::vector<ExitItem> exits;
+  uint32_t num_slots = 0;
+  uint32_t num_merges = 0;
+  uint32_t max_outputs = 0;     // of one node
+  std::vector<uint8_t> sticky;  // per slot: kConsumed, ...
+  std::vector<ConstantSlot> constants;
+  std::vector<ConstantEdge> constant_edges;
+
+  StartState first;  // iteration 0
+  StartState later;  // the others
+  // Both, where all loop constants are in place.
+  StartState steady_first;
+  StartState steady_later;
+  bool has_loop_constants = false;
+};
+
+// A fetch that is a constant needs no run.
+struct ConstantFetch {
+  uint32_t fetch = 0;
+  Tensor value;
+};
+
+struct Plan {
+  std::vector<FramePlan> frames;  // parents before children; 0 is the root
+  // Arrival of feed i in the root frame; -1 where nothing needs it.
+  std::vector<int> feed_arrivals;
+  std::vector<ConstantFetch> constant_fetches;
+  std::string device;
+  // Of each Send and Recv, by ordinal: the static part of its TransferKey.
+  std::vector<std::string> transfers;
+};
+
+struct PlanOptions {
+  bool compile_edges = true;
+  int window = 0;  // overrides parallel_iterations where > 0
+};
+
+// Finds the kernel of a node; the session's cache of kernel instances.
+using KernelLookup =
+    std::function<Result<const devices::Kernel*>(const graph::Node&)>;
+
+// Compiles what `fetches` and `targets` need of a valid graph. Fed endpoints
+// cut the graph. InvalidArgument for a feed or fetch inside a loop.
+Result<std::unique_ptr<Plan>> compile_plan(
+    const graph::Graph& graph, const std::vector<graph::Endpoint>& feeds,
+    const std::vector<graph::Endpoint>& fetches,
+    const std::vector<graph::Node*>& targets, const PlanOptions& options,
+    const KernelLookup& kernels);
+
+}  // namespace tagflow::actors

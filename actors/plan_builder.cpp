@@ -1,0 +1,341 @@
+#include "actors/plan_builder.h"
+
+#include <algorithm>
+#include <array>
+
+#include "actors/frame.h"
+
+namespace tagflow::actors {
+
+using graph::Endpoint;
+using graph::FrameId;
+using graph::Node;
+
+PlanBuilder::PlanBuilder(const graph::Graph& graph,
+                         const graph::FrameMap& frames,
+                         const PlanOptions& options,
+                         const KernelLookup& kernels)
+    : graph_(graph), frames_(frames), options_(options), kernels_(kernels) {
+  frame_index(FrameId::kRoot);
+  // A Merge whose index somebody reads has to say which input came first.
+  for (const Node* node : graph.nodes())
+    for (const Endpoint& input : node->inputs())
+      if (input.node != nullptr && input.node->is_merge() && input.port == 1)
+        index_read_[input.node] = true;
+}
+
+// --- What nodes are ---------------------------------------------------------
+
+PlanBuilder::Role PlanBuilder::role_of(const Node& node) {
+  if (node.is_switch()) return Role::kSwitch;
+  if (node.is_merge()) return Role::kMerge;
+  if (node.is_const()) return Role::kConst;
+  if (node.is_enter() || node.is_exit() || node.is_next_iteration())
+    return Role::kCross;
+  if (node.is_control_trigger() || node.op() == "NoOp") return Role::kTrigger;
+  if (node.op() == "_Send" || node.op() == "_HostSend") return Role::kSend;
+  if (node.op() == "_Recv" || node.op() == "_HostRecv") return Role::kRecv;
+  static constexpr std::array kForwarding = {
+      "StopGradient", "PreventGradient", "PlaceholderWithDefault",
+      "Snapshot",     "GuaranteeConst",  "LoopCond",
+  };
+  if (node.is_identity() || node.is_loop_cond() ||
+      std::ranges::find(kForwarding, node.op()) != kForwarding.end())
+    return Role::kForward;
+  return Role::kNode;
+}
+
+bool PlanBuilder::is_alias(const Node& node) const {
+  return options_.compile_edges && role_of(node) == Role::kForward &&
+         node.control_inputs().empty();
+}
+
+bool PlanBuilder::is_compiled_cross(const Node& node) const {
+  return options_.compile_edges && role_of(node) == Role::kCross &&
+         node.control_inputs().empty();
+}
+
+// A loop's Merge: one Enter and one NextIteration, each of which arrives when
+// the other does not.
+bool PlanBuilder::is_compiled_merge(const Node& node) const {
+  if (!options_.compile_edges || !node.is_merge() ||
+      !node.control_inputs().empty() || index_read_.contains(&node) ||
+      node.num_inputs() != 2)
+    return false;
+  int enters = 0;
+  int nexts = 0;
+  for (const Endpoint& input : node.inputs()) {
+    if (is_fed(input)) return false;
+    if (input.node->is_enter() &&
+        !input.node->attr<bool>("is_constant").value())
+      ++enters;
+    if (input.node->is_next_iteration()) ++nexts;
+  }
+  return enters == 1 && nexts == 1;
+}
+
+uint32_t PlanBuilder::frame_index(FrameId id) {
+  auto it = frame_index_.find(uint32_t(id));
+  if (it != frame_index_.end()) return it->second;
+  const graph::StaticFrame& frame = frames_.frame(id);
+  int parent = -1;
+  if (id != FrameId::kRoot) parent = int(frame_index(frame.parent));
+  const auto index = uint32_t(drafts_.size());
+  FramePlan& plan = drafts_.emplace_back().plan;
+  plan.name = frame.name;
+  plan.name_hash = frame_name_hash(frame.name);
+  plan.parent = parent;
+  plan.parallel_iterations =
+      options_.window > 0
+          ? options_.window
+          : int(std::clamp<int64_t>(frame.parallel_iterations, 1, 1 << 20));
+  if (parent >= 0) {
+    FramePlan& outer = drafts_[size_t(parent)].plan;
+    plan.ordinal = uint32_t(outer.children.size());
+    outer.children.push_back(int(index));
+  }
+  frame_index_[uint32_t(id)] = index;
+  return index;
+}
+
+uint32_t PlanBuilder::frame_of(const Node& node) {
+  return frame_index(frames_.of(node));
+}
+
+uint32_t PlanBuilder::output_frame_of(const Node& node) {
+  return frame_index(frames_.output_of(node));
+}
+
+bool PlanBuilder::is_fed(const Endpoint& endpoint) const {
+  auto it = fed_.find(endpoint.node);
+  return it != fed_.end() &&
+         std::ranges::find(it->second, endpoint.port) != it->second.end();
+}
+
+Endpoint PlanBuilder::through_aliases(Endpoint endpoint) const {
+  const Node* first = endpoint.node;
+  std::vector<const Node*> passed;
+  while (!is_fed(endpoint) && is_alias(*endpoint.node)) {
+    auto memo = alias_memo_.find(endpoint.node);
+    passed.push_back(endpoint.node);
+    endpoint =
+        memo != alias_memo_.end() ? memo->second : endpoint.node->inputs()[0];
+  }
+  if (endpoint.node != first)
+    for (const Node* node : passed) alias_memo_[node] = endpoint;
+  return endpoint;
+}
+
+// Whether the frame of this Enter would have no other that starts it.
+bool PlanBuilder::frame_needs_enter(const Node& enter) const {
+  const auto& frame = frames_.frame(frames_.output_of(enter));
+  return std::ranges::none_of(frame.enters, [](const Node* other) {
+    return !other->attr<bool>("is_constant").value();
+  });
+}
+
+std::optional<PlanBuilder::Folded> PlanBuilder::fold(Endpoint endpoint) const {
+  if (!options_.compile_edges) return {};
+  bool entered = false;
+  for (;;) {
+    endpoint = through_aliases(endpoint);
+    const Node& node = *endpoint.node;
+    if (is_fed(endpoint)) return {};
+    if (node.is_const()) {
+      // What the constant waits for cannot be waited for in another frame.
+      if (entered && !node.control_inputs().empty()) return {};
+      Result<Tensor> value = node.attr<Tensor>("value");
+      if (!value.ok()) return {};
+      return Folded{std::move(value).value(), node.control_inputs()};
+    }
+    if (!node.is_enter() || !node.control_inputs().empty() ||
+        !node.attr<bool>("is_constant").value() || frame_needs_enter(node))
+      return {};
+    entered = true;
+    endpoint = node.inputs()[0];
+  }
+}
+
+// --- Creating what is asked for ---------------------------------------------
+
+Result<uint32_t> PlanBuilder::draft(Node* node) {
+  auto it = node_index_.find(node);
+  if (it != node_index_.end()) return it->second;
+  DraftFrame& frame = drafts_[frame_of(*node)];
+  const auto index = uint32_t(frame.nodes.size());
+  DraftNode& made = frame.nodes.emplace_back();
+  NodeItem& item = made.item;
+  item.node = node;
+  item.num_inputs = uint16_t(node->num_inputs());
+  item.num_outputs = uint16_t(node->num_outputs());
+  switch (role_of(*node)) {
+    case Role::kNode: {
+      TAGFLOW_ASSIGN(item.kernel, kernels_(*node));
+      item.kind = dynamic_cast<const devices::AsyncKernel*>(item.kernel)
+                      ? NodeKind::kAsync
+                      : NodeKind::kKernel;
+      item.may_be_expensive = item.kernel->may_be_expensive();
+      item.only_if_large = !item.kernel->may_be_expensive_on_small_inputs();
+      break;
+    }
+    case Role::kConst:
+      item.kind = NodeKind::kForward;
+      item.num_inputs = 1;
+      break;
+    case Role::kForward:
+    case Role::kCross:
+      item.kind = NodeKind::kForward;
+      break;
+    case Role::kTrigger:
+      item.kind = NodeKind::kTrigger;
+      break;
+    case Role::kSwitch:
+      item.kind = NodeKind::kSwitch;
+      break;
+    case Role::kMerge:
+      item.kind = NodeKind::kMerge;
+      item.ordinal = frame.plan.num_merges++;
+      break;
+    case Role::kSend:
+    case Role::kRecv: {
+      item.kind =
+          role_of(*node) == Role::kSend ? NodeKind::kSend : NodeKind::kRecv;
+      item.ordinal = uint32_t(plan_->transfers.size());
+      TAGFLOW_ASSIGN(auto from, node->attr<std::string>("send_device"));
+      TAGFLOW_ASSIGN(auto to, node->attr<std::string>("recv_device"));
+      TAGFLOW_ASSIGN(auto name, node->attr<std::string>("tensor_name"));
+      TAGFLOW_ASSIGN(auto birth,
+                     node->attr<int64_t>("send_device_incarnation"));
+      plan_->transfers.push_back(
+          fmt::format("{};{:x};{};{}", from, uint64_t(birth), to, name));
+      break;
+    }
+  }
+  item.first_slot = frame.plan.num_slots;
+  frame.plan.num_slots += item.num_inputs;
+  frame.plan.sticky.resize(frame.plan.num_slots, kConsumed);
+  item.first_port = frame.next_port;
+  frame.next_port += uint32_t(item.num_outputs) + 1;
+  frame.plan.max_outputs =
+      std::max(frame.plan.max_outputs, uint32_t(item.num_outputs));
+  made.outputs.resize(size_t(item.num_outputs) + 1);
+  node_index_[node] = index;
+  work_.push_back({node, index, true});
+  return index;
+}
+
+uint32_t PlanBuilder::arrival(Node* node) {
+  auto it = arrival_index_.find(node);
+  if (it != arrival_index_.end()) return it->second;
+  DraftFrame& frame = drafts_[output_frame_of(*node)];
+  const auto index = uint32_t(frame.arrivals.size());
+  DraftArrival& made = frame.arrivals.emplace_back();
+  made.item.node = node;
+  if (node->is_enter()) {
+    made.item.is_constant = node->attr<bool>("is_constant").value();
+    frame.plan.has_loop_constants |= made.item.is_constant;
+    ++frame.plan.num_enters;
+  }
+  arrival_index_[node] = index;
+  if (is_compiled_cross(*node)) work_.push_back({node, 0, false});
+  return index;
+}
+
+Result<PlanBuilder::Sources> PlanBuilder::sources(Endpoint endpoint) {
+  endpoint = through_aliases(endpoint);
+  Node* node = endpoint.node;
+  if (is_fed(endpoint)) {
+    const auto feed = std::ranges::find(feeds_, endpoint) - feeds_.begin();
+    return Sources{{0, true, uint32_t(plan_->feed_arrivals[size_t(feed)]), 0}};
+  }
+  if (is_compiled_merge(*node)) {
+    Sources both;
+    for (const Endpoint& input : node->inputs())
+      both.push_back({frame_of(*node), true, arrival(input.node), 0});
+    for (const Endpoint& input : node->inputs())
+      if (!is_compiled_cross(*input.node))
+        TAGFLOW_RETURN_IF_ERROR(draft(input.node).status());
+    return both;
+  }
+  if (role_of(*node) == Role::kCross) {
+    const uint32_t index = arrival(node);
+    if (!is_compiled_cross(*node))
+      TAGFLOW_RETURN_IF_ERROR(draft(node).status());
+    return Sources{{output_frame_of(*node), true, index, 0}};
+  }
+  TAGFLOW_ASSIGN(const uint32_t index, draft(node));
+  return Sources{{frame_of(*node), false, index, uint32_t(endpoint.port)}};
+}
+
+// A control edge carries the deadness of what its node forwards.
+Result<PlanBuilder::Sources> PlanBuilder::control_sources(Node* node) {
+  // A Placeholder that is fed has run when the feed is there.
+  const bool is_feed = node->op() == "Placeholder" && is_fed({node, 0});
+  if (is_feed || is_alias(*node) || is_compiled_merge(*node) ||
+      role_of(*node) == Role::kCross)
+    return sources({node, 0});
+  TAGFLOW_ASSIGN(const uint32_t index, draft(node));
+  return Sources{{frame_of(*node), false, index, kControlPort}};
+}
+
+std::vector<EdgeItem>& PlanBuilder::edges_of(const Source& source) {
+  DraftFrame& frame = drafts_[source.frame];
+  if (source.is_arrival) return frame.arrivals[source.index].edges;
+  auto& outputs = frame.nodes[source.index].outputs;
+  return source.port == kControlPort ? outputs.back() : outputs[source.port];
+}
+
+bool PlanBuilder::is_loop_constant(const Sources& sources) {
+  return sources.size() == 1 && sources[0].is_arrival &&
+         drafts_[sources[0].frame].arrivals[sources[0].index].item.is_constant;
+}
+
+// --- Feeds, fetches, targets ------------------------------------------------
+
+Status PlanBuilder::add_feeds(const std::vector<Endpoint>& feeds) {
+  feeds_ = feeds;
+  for (const Endpoint& feed : feeds) {
+    if (is_fed(feed))
+      return invalid_argument("[session] \"{}\" is fed twice",
+                              feed.to_string());
+    fed_[feed.node].push_back(feed.port);
+    DraftFrame& root = drafts_[0];
+    plan_->feed_arrivals.push_back(int(root.arrivals.size()));
+    root.arrivals.emplace_back().item.node = feed.node;
+    ++root.plan.num_enters;
+  }
+  return {};
+}
+
+Status PlanBuilder::add_fetches(const std::vector<Endpoint>& fetches) {
+  for (size_t i = 0; i < fetches.size(); ++i) {
+    const auto index = uint32_t(i);
+    if (auto folded = fold(fetches[i]); folded && folded->controls.empty()) {
+      plan_->constant_fetches.push_back({index, std::move(folded->value)});
+      continue;
+    }
+    TAGFLOW_ASSIGN(const Sources from, sources(fetches[i]));
+    for (const Source& source : from)
+      edges_of(source).push_back({EdgeKind::kFetch, index, 0});
+  }
+  return {};
+}
+
+Status PlanBuilder::add_target(Node* node) {
+  return control_sources(node).status();
+}
+
+Result<std::unique_ptr<Plan>> PlanBuilder::finish() {
+  while (!work_.empty()) {
+    const Work work = work_.front();
+    work_.pop_front();
+    TAGFLOW_RETURN_IF_ERROR(connect(work));
+  }
+  for (DraftFrame& draft : drafts_) {
+    lay_out(draft);
+    plan_->frames.push_back(std::move(draft.plan));
+  }
+  return std::move(plan_);
+}
+
+}  // namespace tagflow::actors

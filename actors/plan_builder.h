@@ -1,0 +1,134 @@
+// PlanBuilder: compiles the needed part of a graph into a Plan. Internal to
+// plan.cpp; what it produces is described in plan.h.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "actors/plan.h"
+#include "graph/frames.h"
+
+namespace tagflow::actors {
+
+// Works backwards from what is wanted: asking for the source of a tensor
+// creates what produces it, and queues that for being connected in turn. So
+// only what is needed exists, and nothing recurses.
+class PlanBuilder {
+ public:
+  PlanBuilder(const graph::Graph& graph, const graph::FrameMap& frames,
+              const PlanOptions& options, const KernelLookup& kernels);
+
+  Status add_feeds(const std::vector<graph::Endpoint>& feeds);
+  Status add_fetches(const std::vector<graph::Endpoint>& fetches);
+  Status add_target(graph::Node* node);
+  // Connects all that was asked for, and lays it out.
+  Result<std::unique_ptr<Plan>> finish();
+
+ private:
+  // Where tokens come from: a port of a node, or an arrival, of one frame. An
+  // input that a loop's Merge feeds has two.
+  struct Source {
+    uint32_t frame = 0;
+    bool is_arrival = false;
+    uint32_t index = 0;  // of the arrival, or of the node
+    uint32_t port = 0;   // kControlPort: the control output
+    bool operator==(const Source&) const = default;
+  };
+  using Sources = boost::container::small_vector<Source, 2>;
+  static constexpr uint32_t kControlPort = ~0u;
+
+  // A value known now, and what its node waits for before it is one.
+  struct Folded {
+    Tensor value;
+    std::vector<graph::Node*> controls;
+  };
+
+  struct DraftNode {
+    NodeItem item;
+    uint32_t waits = 0;         // inputs and control inputs awaited
+    uint32_t waits_steady = 0;  // the same without loop constants
+    uint32_t merge_first = 0;   // data inputs that can come in iteration 0
+    uint32_t merge_later = 0;   // and in later ones
+    std::vector<std::vector<EdgeItem>> outputs;  // by port; control last
+  };
+  struct DraftArrival {
+    ArrivalItem item;
+    std::vector<EdgeItem> edges;
+  };
+  struct DraftFrame {
+    FramePlan plan;
+    std::deque<DraftNode> nodes;
+    std::deque<DraftArrival> arrivals;
+    uint32_t next_port = 0;
+  };
+  // What is yet to be connected.
+  struct Work {
+    graph::Node* node = nullptr;
+    uint32_t index = 0;     // of the draft node, if it is one
+    bool is_draft = false;  // else a compiled Enter, Exit, NextIteration
+  };
+
+  // How a node is executed.
+  enum class Role : uint8_t {
+    kNode,
+    kForward,
+    kTrigger,
+    kSwitch,
+    kMerge,
+    kConst,
+    kCross,
+    kSend,
+    kRecv
+  };
+  static Role role_of(const graph::Node& node);
+  bool is_alias(const graph::Node& node) const;
+  bool is_compiled_merge(const graph::Node& node) const;
+  bool is_compiled_cross(const graph::Node& node) const;
+
+  uint32_t frame_index(graph::FrameId id);
+  uint32_t frame_of(const graph::Node& node);
+  uint32_t output_frame_of(const graph::Node& node);
+  bool is_fed(const graph::Endpoint& endpoint) const;
+  graph::Endpoint through_aliases(graph::Endpoint endpoint) const;
+  std::optional<Folded> fold(graph::Endpoint endpoint) const;
+  bool frame_needs_enter(const graph::Node& enter) const;
+
+  Result<uint32_t> draft(graph::Node* node);
+  uint32_t arrival(graph::Node* node);
+  Result<Sources> sources(graph::Endpoint endpoint);
+  Result<Sources> control_sources(graph::Node* node);
+  std::vector<EdgeItem>& edges_of(const Source& source);
+  bool is_loop_constant(const Sources& sources);
+
+  Status connect(const Work& work);
+  Status connect_draft(graph::Node* node, uint32_t index);
+  Status connect_input(graph::Node* node, uint32_t frame, uint32_t index,
+                       int input, std::vector<graph::Node*>& controls,
+                       std::vector<Sources>& seen);
+  Status connect_controls(graph::Node* node, uint32_t frame, uint32_t index,
+                          const std::vector<graph::Node*>& controls,
+                          std::vector<Sources>& seen);
+  Status connect_cross(graph::Node* node, const Sources& from);
+  void lay_out(DraftFrame& draft);
+
+  const graph::Graph& graph_;
+  const graph::FrameMap& frames_;
+  const PlanOptions& options_;
+  const KernelLookup& kernels_;
+  std::unique_ptr<Plan> plan_ = std::make_unique<Plan>();
+  std::deque<DraftFrame> drafts_;
+  std::unordered_map<uint32_t, uint32_t> frame_index_;  // by FrameId
+  std::unordered_map<const graph::Node*, uint32_t> node_index_;
+  std::unordered_map<const graph::Node*, uint32_t> arrival_index_;
+  std::unordered_map<const graph::Node*, uint32_t> exit_index_;
+  std::unordered_map<const graph::Node*, std::vector<int>> fed_;
+  std::vector<graph::Endpoint> feeds_;
+  std::unordered_map<const graph::Node*, bool> index_read_;
+  mutable std::unordered_map<const graph::Node*, graph::Endpoint> alias_memo_;
+  std::deque<Work> work_;
+};
+
+}  // namespace tagflow::actors

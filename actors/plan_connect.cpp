@@ -1,0 +1,191 @@
+// The second half of PlanBuilder: connecting nodes to their sources, and
+// laying the result out flat.
+#include <algorithm>
+
+#include "actors/plan_builder.h"
+
+namespace tagflow::actors {
+
+using graph::Node;
+
+Status PlanBuilder::connect(const Work& work) {
+  if (work.is_draft) return connect_draft(work.node, work.index);
+  // An Enter, Exit or NextIteration that became an edge.
+  TAGFLOW_ASSIGN(const Sources from, sources(work.node->inputs()[0]));
+  return connect_cross(work.node, from);
+}
+
+Status PlanBuilder::connect_cross(Node* node, const Sources& from) {
+  EdgeItem edge;
+  edge.target = arrival(node);
+  if (node->is_next_iteration()) {
+    edge.kind = EdgeKind::kNext;
+  } else if (node->is_enter()) {
+    edge.kind = EdgeKind::kEnter;
+    edge.slot = drafts_[output_frame_of(*node)].plan.ordinal;
+  } else {
+    edge.kind = EdgeKind::kExit;
+    auto& exits = drafts_[frame_of(*node)].plan.exits;
+    exits.push_back({edge.target, node});
+    edge.target = uint32_t(exits.size() - 1);
+  }
+  for (const Source& source : from) edges_of(source).push_back(edge);
+  return {};
+}
+
+Status PlanBuilder::connect_draft(Node* node, uint32_t index) {
+  const uint32_t frame = frame_of(*node);
+  std::vector<Node*> controls = node->control_inputs();
+  std::vector<Sources> seen;
+  if (node->is_const()) {
+    TAGFLOW_ASSIGN(Tensor value, node->attr<Tensor>("value"));
+    DraftNode& made = drafts_[frame].nodes[index];
+    FramePlan& plan = drafts_[frame].plan;
+    plan.constants.push_back({made.item.first_slot, std::move(value)});
+    plan.sticky[made.item.first_slot] = kPlanConstant;
+    made.item.has_constant_inputs = true;
+  }
+  for (int i = 0; i < node->num_inputs(); ++i)
+    TAGFLOW_RETURN_IF_ERROR(
+        connect_input(node, frame, index, i, controls, seen));
+  TAGFLOW_RETURN_IF_ERROR(connect_controls(node, frame, index, controls, seen));
+  DraftNode& made = drafts_[frame].nodes[index];
+  if (node->is_merge()) {
+    ++made.waits;
+    ++made.waits_steady;
+  }
+  if (role_of(*node) == Role::kCross)
+    return connect_cross(node, Sources{{frame, false, index, 0}});
+  return {};
+}
+
+Status PlanBuilder::connect_input(Node* node, uint32_t frame, uint32_t index,
+                                  int input, std::vector<Node*>& controls,
+                                  std::vector<Sources>& seen) {
+  const graph::Endpoint from = node->inputs()[size_t(input)];
+  const uint32_t slot =
+      drafts_[frame].nodes[index].item.first_slot + uint32_t(input);
+  if (!node->is_merge()) {
+    if (auto folded = fold(from)) {
+      FramePlan& plan = drafts_[frame].plan;
+      plan.constants.push_back({slot, std::move(folded->value)});
+      plan.sticky[slot] = kPlanConstant;
+      drafts_[frame].nodes[index].item.has_constant_inputs = true;
+      controls.insert(controls.end(), folded->controls.begin(),
+                      folded->controls.end());
+      return {};
+    }
+  }
+  TAGFLOW_ASSIGN(const Sources sources, this->sources(from));
+  EdgeItem edge{EdgeKind::kInput, index, slot};
+  if (node->is_merge()) edge = {EdgeKind::kMergeInput, index, uint32_t(input)};
+  for (const Source& source : sources) edges_of(source).push_back(edge);
+  DraftNode& made = drafts_[frame].nodes[index];
+  if (node->is_merge()) {
+    bool in_first = false;
+    bool in_later = false;
+    for (const Source& source : sources) {
+      const ArrivalItem* arrival =
+          source.is_arrival ? &drafts_[source.frame].arrivals[source.index].item
+                            : nullptr;
+      const bool next = arrival && arrival->node->is_next_iteration();
+      const bool enter =
+          arrival && arrival->node->is_enter() && !arrival->is_constant;
+      in_first = in_first || !next;
+      in_later = in_later || !enter;
+    }
+    made.merge_first += in_first ? 1 : 0;
+    made.merge_later += in_later ? 1 : 0;
+    return {};
+  }
+  ++made.waits;
+  if (is_loop_constant(sources)) {
+    drafts_[frame].plan.sticky[slot] = kLoopConstant;
+    made.item.has_constant_inputs = true;
+  } else {
+    ++made.waits_steady;
+  }
+  seen.push_back(sources);
+  return {};
+}
+
+Status PlanBuilder::connect_controls(Node* node, uint32_t frame, uint32_t index,
+                                     const std::vector<Node*>& controls,
+                                     std::vector<Sources>& seen) {
+  // A Merge and a ControlTrigger only wait for their control inputs; for any
+  // other node, a control edge from where a data edge comes says nothing new.
+  const bool only_waits = node->is_merge() || node->is_control_trigger();
+  if (only_waits) seen.clear();
+  std::vector<Node*> queue = controls;
+  for (size_t i = 0; i < queue.size(); ++i) {
+    Node* source_node = queue[i];
+    // A constant of this frame is there as soon as what it waits for.
+    if (auto folded = fold({source_node, 0});
+        folded && source_node->num_outputs() > 0) {
+      queue.insert(queue.end(), folded->controls.begin(),
+                   folded->controls.end());
+      continue;
+    }
+    TAGFLOW_ASSIGN(const Sources sources, control_sources(source_node));
+    if (std::ranges::find(seen, sources) != seen.end()) continue;
+    seen.push_back(sources);
+    const EdgeKind kind =
+        only_waits ? EdgeKind::kLiveControl : EdgeKind::kControl;
+    for (const Source& source : sources)
+      edges_of(source).push_back({kind, index, 0});
+    DraftNode& made = drafts_[frame].nodes[index];
+    ++made.waits;
+    if (!is_loop_constant(sources)) ++made.waits_steady;
+  }
+  return {};
+}
+
+// --- Layout -----------------------------------------------------------------
+
+void PlanBuilder::lay_out(DraftFrame& draft) {
+  FramePlan& plan = draft.plan;
+  const auto add_port = [&](std::vector<EdgeItem>& edges) {
+    PortItem port;
+    port.begin = uint32_t(plan.edges.size());
+    // Control edges first: the last edge can then take the value itself.
+    std::ranges::stable_partition(edges, [](const EdgeItem& edge) {
+      return edge.kind == EdgeKind::kControl ||
+             edge.kind == EdgeKind::kLiveControl;
+    });
+    plan.edges.insert(plan.edges.end(), edges.begin(), edges.end());
+    port.end = uint32_t(plan.edges.size());
+    return port;
+  };
+  for (DraftNode& node : draft.nodes) {
+    for (auto& edges : node.outputs) plan.ports.push_back(add_port(edges));
+    plan.nodes.push_back(node.item);
+  }
+  for (DraftArrival& arrival : draft.arrivals) {
+    arrival.item.edges = add_port(arrival.edges);
+    if (arrival.item.is_constant)
+      for (const EdgeItem& edge : arrival.edges)
+        if (edge.kind != EdgeKind::kInput && edge.kind != EdgeKind::kControl &&
+            edge.kind != EdgeKind::kLiveControl)
+          plan.constant_edges.push_back({uint32_t(plan.arrivals.size()), edge});
+    plan.arrivals.push_back(arrival.item);
+  }
+  const auto start = [&](bool steady, bool first) {
+    StartState state;
+    state.merge_inputs.resize(plan.num_merges);
+    for (const DraftNode& node : draft.nodes) {
+      const uint32_t waits = steady ? node.waits_steady : node.waits;
+      if (waits == 0) state.ready.push_back(uint32_t(state.pending.size()));
+      state.pending.push_back(waits);
+      if (node.item.kind == NodeKind::kMerge)
+        state.merge_inputs[node.item.ordinal] =
+            first ? node.merge_first : node.merge_later;
+    }
+    return state;
+  };
+  plan.first = start(false, true);
+  plan.later = start(false, false);
+  plan.steady_first = start(true, true);
+  plan.steady_later = start(true, false);
+}
+
+}  // namespace tagflow::actors

@@ -1,0 +1,91 @@
+// Runner: the thread's side of the fast path.
+//
+// Note [Hand-off]
+// What an actor sends while it handles a batch is *posted*: it waits in the
+// local queue of the Runner that drives this thread until the handler has
+// returned. Then the runner hands each batch to its receiver directly, in the
+// same time slice, if the receiver is idle; otherwise it goes to the
+// receiver's inbox and the scheduler. So a chain of actors costs no trip
+// through the scheduler, and an actor still runs on one thread at a time.
+//
+// The queue is flushed to the scheduler, for other workers to take, when the
+// time slice (the quantum) is over, and before a kernel that is worth more
+// than a hop. With HandOff::kMailbox nothing is handed off at all: every batch
+// is a message in the receiver's CAF mailbox.
+//
+// Note [Activity]
+// A step is over when nothing of it is left to do. Each batch under way, and
+// each kernel that will answer by itself, holds one unit of its step's
+// activity. A handler consumes the unit of its batch; the first batch that it
+// posts takes the unit over, others add one; if it posts none, the unit is
+// given back once the actor is idle again. So a chain of hand-offs touches no
+// shared counter, and the count reaches zero exactly when no actor of the step
+// has anything to do: the run is complete, or it can make no progress. A
+// receive that waits holds no unit.
+#pragma once
+
+#include <boost/container/small_vector.hpp>
+#include <chrono>
+#include <cstdint>
+
+#include "actors/batch.h"
+#include "actors/session.h"
+
+namespace caf {
+class execution_unit;
+}
+
+namespace tagflow::actors {
+
+// Lives on the stack of a worker while it resumes an actor, or of a thread
+// that lends itself to a run. Not thread-safe.
+class Runner {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // `unit` is the worker's, null on a lent thread. `quantum` bounds how long
+  // drain() keeps the thread.
+  Runner(caf::execution_unit* unit, HandOff policy,
+         std::chrono::nanoseconds quantum, uint64_t seed = 0);
+  Runner(const Runner&) = delete;
+  Runner& operator=(const Runner&) = delete;
+
+  // Sends `batch` to `target` when the current handler has returned. Takes
+  // the batch; settles its unit of activity.
+  void post(EngineActor* target, Batch* batch);
+  // Posts a batch that brings its own unit of activity.
+  void post_counted(EngineActor* target, Batch* batch);
+  // The handler goes on with work that held no unit: it gets one if the unit
+  // of its batch was taken over already.
+  void renew(Step* step);
+  // Moves what is posted to the scheduler now.
+  void flush();
+  // Hands batches on until none is left or the quantum is over.
+  void drain();
+
+  // The thread is not a worker's: it must be given back soon.
+  bool lent() const { return unit_ == nullptr; }
+  caf::execution_unit* unit() const { return unit_; }
+
+ private:
+  friend class EngineActor;
+  struct Posted {
+    EngineActor* target;
+    Batch* batch;
+  };
+  bool over_quantum();
+  bool coin();
+
+  caf::execution_unit* unit_;
+  HandOff policy_;
+  std::chrono::nanoseconds quantum_;
+  Clock::time_point started_;
+  int hops_until_check_;
+  uint64_t random_;
+  boost::container::small_vector<Posted, 8> queue_;
+  size_t head_ = 0;
+  // The unit of the batch in hand, until something takes it over.
+  Step* credit_ = nullptr;
+};
+
+}  // namespace tagflow::actors

@@ -1,0 +1,156 @@
+// Session: the front door. Holds a graph, runs parts of it.
+//
+//   auto session = actors::Session::create({}).value();
+//   session->extend(std::move(graph));
+//   auto out = session->run({{"x:0", Tensor::scalar(3)}}, {"y:0"});
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "graph/graph.h"
+#include "graph/status.h"
+#include "graph/tensor.h"
+
+namespace tagflow::actors {
+
+class Observer;      // actors/observer.h
+class StepHandle;    // below
+class SessionState;  // internal
+
+// How batches of tokens travel between actors. The results are the same.
+enum class HandOff : uint8_t {
+  kDirect,   // run the receiver in the same time slice where it is idle
+  kMailbox,  // every batch through the CAF mailbox: the plain reference
+  kRandom,   // either, by a seeded coin: for stress tests
+};
+
+struct SessionOptions {
+  // Worker threads; 0: one per core that this process may use.
+  int workers = 0;
+  // Bind each worker to a core, where there are enough.
+  bool pin_workers = true;
+  HandOff hand_off = HandOff::kDirect;
+  // Fold constants into consumers, compile identities and control-flow nodes
+  // to edges. Off: every node fires.
+  bool compile_edges = true;
+  // Overrides parallel_iterations of every loop where > 0.
+  int window = 0;
+  // Of random ops and of HandOff::kRandom.
+  uint64_t seed = 0;
+  // Default time-out of a run; none where zero.
+  std::chrono::nanoseconds timeout{0};
+};
+
+// Asks a run to stop. Copies refer to the same request. Thread-safe.
+class CancelToken {
+ public:
+  CancelToken();
+  void cancel();
+  bool cancelled() const;
+
+ private:
+  friend class SessionState;
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+struct RunOptions {
+  // Zero: the session's default.
+  std::chrono::nanoseconds timeout{0};
+  std::optional<CancelToken> cancel;
+  // Sees every firing, delivery, start and retirement; null: none. Must
+  // outlive the run.
+  Observer* observer = nullptr;
+};
+
+// What a run did.
+struct RunStats {
+  uint64_t fired = 0;       // nodes computed
+  uint64_t dead = 0;        // nodes skipped
+  uint64_t frames = 0;      // frame instances started, the root apart
+  uint64_t iterations = 0;  // iterations started, of all frames
+  uint64_t hops = 0;        // batches handed to another actor
+  uint64_t offloaded = 0;   // kernels run on a lane
+  uint64_t stale = 0;       // batches for a generation that was over
+  int max_in_flight = 0;    // iterations of one frame at once
+  double seconds = 0;
+};
+
+using Feed = std::pair<std::string, Tensor>;  // "name:port" or "name", value
+
+// A prepared signature: what to feed, fetch and run. Cheap to call, many
+// times and from many threads. Valid as long as its session.
+class Callable {
+ public:
+  Callable();  // empty; to be assigned
+  Callable(Callable&&) noexcept;
+  Callable& operator=(Callable&&) noexcept;
+  ~Callable();
+  // `feeds` in the order of the signature. Errors as Session::run.
+  // Thread-safe.
+  Result<std::vector<Tensor>> operator()(std::span<const Tensor> feeds = {},
+                                         const RunOptions& options = {},
+                                         RunStats* stats = nullptr) const;
+
+ private:
+  friend class Session;
+  class Impl;
+  explicit Callable(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// One graph and the state its ops keep. Thread-safe: runs are concurrent.
+class Session {
+ public:
+  static Result<std::unique_ptr<Session>> create(SessionOptions options);
+  // Cancels what still runs and waits for kernels that cannot be interrupted.
+  ~Session();
+
+  // Adds nodes; names must be new. On an error nothing was added.
+  Status extend(std::span<const graph::NodeDef> nodes);
+  // Adds every node of the graph and its function library.
+  Status extend(const graph::Graph& graph);
+
+  // Runs what the fetches and targets need. `feeds` replace tensors of the
+  // graph. Returns the fetches in order. Errors:
+  //   InvalidArgument, NotFound  a name, dtype or shape is wrong
+  //   DeadlineExceeded, Cancelled
+  //   Deadlock                   no progress is possible; says who waits
+  //   what a kernel returned, with node, tag and device in the message
+  // A fetched tensor that is dead is InvalidArgument, and names the Switch.
+  // REQUIRES: not called from a worker (refused with FailedPrecondition).
+  Result<std::vector<Tensor>> run(const std::vector<Feed>& feeds,
+                                  const std::vector<std::string>& fetches,
+                                  const std::vector<std::string>& targets = {},
+                                  const RunOptions& options = {},
+                                  RunStats* stats = nullptr);
+
+  // Prepares a signature. Errors as run's of names.
+  Result<Callable> make_callable(const std::vector<std::string>& feeds,
+                                 const std::vector<std::string>& fetches,
+                                 const std::vector<std::string>& targets = {});
+
+  // Starts a run and returns at once; `done` is called once, on a thread of
+  // the engine, and must not block. The time-out holds here too.
+  using Done = std::function<void(Result<std::vector<Tensor>>, RunStats)>;
+  void run_async(const std::vector<Feed>& feeds,
+                 const std::vector<std::string>& fetches,
+                 const std::vector<std::string>& targets,
+                 const RunOptions& options, Done done);
+
+  const graph::Graph& graph() const;
+  const SessionOptions& options() const;
+
+ private:
+  explicit Session(std::shared_ptr<SessionState> state);
+  std::shared_ptr<SessionState> state_;
+};
+
+}  // namespace tagflow::actors

@@ -1,0 +1,222 @@
+#include "actors/session_state.h"
+
+#include "actors/plan.h"
+#include "devices/kernel_registry.h"
+#include "graph/function.h"
+#include "graph/validate.h"
+
+namespace tagflow::actors {
+namespace {
+
+// Unambiguous for any names: each is preceded by its length.
+std::string cache_key(const Signature& signature) {
+  std::string key;
+  const auto add = [&](char kind, const std::vector<std::string>& names) {
+    for (const std::string& name : names)
+      key += fmt::format("{}{}:{}", kind, name.size(), name);
+  };
+  add('f', signature.feeds);
+  add('o', signature.fetches);
+  add('t', signature.targets);
+  return key;
+}
+
+}  // namespace
+
+SessionState::SessionState(SessionOptions options)
+    : options_(options), engine_(std::make_unique<Engine>(options)) {}
+
+SessionState::~SessionState() {
+  std::vector<std::shared_ptr<Step>> running;
+  std::unique_lock lock(steps_mutex_);
+  for (auto& [id, weak] : steps_)
+    if (auto step = weak.lock()) running.push_back(std::move(step));
+  // A step's last reference must not go while the mutex is held.
+  lock.unlock();
+  for (const auto& step : running)
+    step->fail(error(Code::kCancelled, "[session] the session was closed"));
+  running.clear();
+  lock.lock();
+  steps_changed_.wait(lock, [this] { return steps_.empty(); });
+  // The handles of actors must go before their system does.
+  cache_.clear();
+}
+
+Status SessionState::extend(std::span<const graph::NodeDef> nodes) {
+  std::unique_lock lock(graph_mutex_);
+  return graph_.extend(nodes);
+}
+
+Status SessionState::extend(const graph::Graph& graph) {
+  std::vector<graph::NodeDef> defs;
+  for (const graph::Node* node : graph.nodes())
+    defs.push_back(graph::Graph::to_def(*node));
+  std::unique_lock lock(graph_mutex_);
+  TAGFLOW_RETURN_IF_ERROR(graph_.extend(defs));
+  return graph_.library().merge(graph.library());
+}
+
+Result<const devices::Kernel*> SessionState::kernel(const graph::Node& node) {
+  std::lock_guard lock(kernel_mutex_);
+  std::unique_ptr<devices::Kernel>& slot = kernels_[&node];
+  if (!slot) {
+    TAGFLOW_ASSIGN(slot, devices::KernelRegistry::global().make(node, "CPU"));
+  }
+  return slot.get();
+}
+
+Result<std::shared_ptr<const Prepared>> SessionState::prepare(
+    const Signature& signature) {
+  const std::string key = cache_key(signature);
+  {
+    std::shared_lock lock(graph_mutex_);
+    auto it = cache_.find(key);
+    if (it != cache_.end()) return it->second;
+  }
+  std::unique_lock lock(graph_mutex_);
+  auto it = cache_.find(key);
+  if (it != cache_.end()) return it->second;
+  TAGFLOW_ASSIGN(auto prepared, compile(signature));
+  cache_[key] = prepared;
+  return prepared;
+}
+
+Result<std::shared_ptr<const Prepared>> SessionState::compile(
+    const Signature& signature) {
+  auto prepared = std::make_shared<Prepared>();
+  std::vector<graph::Endpoint> fetches;
+  std::vector<graph::Node*> targets;
+  for (const std::string& name : signature.feeds) {
+    TAGFLOW_ASSIGN(auto endpoint, graph_.endpoint(name));
+    prepared->feeds.push_back(endpoint);
+  }
+  for (const std::string& name : signature.fetches) {
+    TAGFLOW_ASSIGN(auto endpoint, graph_.endpoint(name));
+    fetches.push_back(endpoint);
+  }
+  for (const std::string& name : signature.targets) {
+    graph::Node* node = graph_.find(name);
+    if (node == nullptr) {
+      // For the message, which suggests the nearest name.
+      TAGFLOW_RETURN_IF_ERROR(graph_.endpoint(name).status());
+      return error(Code::kNotFound, "[session] no node \"{}\" to run", name);
+    }
+    targets.push_back(node);
+  }
+  TAGFLOW_RETURN_IF_ERROR(graph::validate(graph_));
+  const PlanOptions plan_options{options_.compile_edges, options_.window};
+  TAGFLOW_ASSIGN(
+      auto plan,
+      compile_plan(graph_, prepared->feeds, fetches, targets, plan_options,
+                   [this](const graph::Node& node) { return kernel(node); }));
+  plan->device = "/device:CPU:0";
+  std::vector<std::unique_ptr<Plan>> plans;
+  plans.push_back(std::move(plan));
+  prepared->executable =
+      std::make_shared<Executable>(*engine_, std::move(plans), fetches.size());
+  return std::shared_ptr<const Prepared>(std::move(prepared));
+}
+
+Status SessionState::check_feeds(const Prepared& prepared,
+                                 std::span<const Tensor> feeds) {
+  if (feeds.size() != prepared.feeds.size())
+    return invalid_argument("[session] {} feeds given, {} expected",
+                            feeds.size(), prepared.feeds.size());
+  for (size_t i = 0; i < feeds.size(); ++i) {
+    const graph::Endpoint& at = prepared.feeds[i];
+    const DataType wanted =
+        remove_ref(at.node->output_dtypes()[size_t(at.port)]);
+    if (feeds[i].dtype() != wanted)
+      return invalid_argument(
+          "[session] the feed of \"{}\" is {}, but the graph wants {}",
+          at.to_string(), feeds[i].describe(), dtype_name(wanted));
+    const PartialShape& shape = at.node->output_shape(at.port);
+    if (!shape.accepts(feeds[i].shape()))
+      return invalid_argument(
+          "[session] the feed of \"{}\" is {}, but the graph wants shape {}",
+          at.to_string(), feeds[i].describe(), shape.to_string());
+  }
+  return {};
+}
+
+std::shared_ptr<Step> SessionState::make_step(const Prepared& prepared,
+                                              const RunOptions& options) {
+  // Registered until it is destroyed, when nothing of it can run any more.
+  std::shared_ptr<Step> step(
+      new Step(next_step_.fetch_add(1, std::memory_order_relaxed),
+               prepared.executable->num_fetches()),
+      [this](Step* over) {
+        const uint64_t id = over->info.step_id;
+        delete over;
+        std::lock_guard lock(steps_mutex_);
+        steps_.erase(id);
+        if (steps_.empty()) steps_changed_.notify_all();
+      });
+  {
+    std::lock_guard lock(steps_mutex_);
+    steps_[step->info.step_id] = step;
+  }
+  step->info.seed = options_.seed;
+  step->observer = options.observer;
+  step->timeout =
+      options.timeout.count() > 0 ? options.timeout : options_.timeout;
+  if (step->timeout.count() > 0)
+    step->deadline = std::chrono::steady_clock::now() + step->timeout;
+  if (options.cancel) {
+    CancelToken::State& state = *options.cancel->state_;
+    std::lock_guard lock(state.mutex);
+    std::erase_if(state.steps, [](const auto& weak) { return weak.expired(); });
+    state.steps.push_back(step);
+    if (state.cancelled)
+      step->fail(error(Code::kCancelled, "[session] the run was cancelled"));
+  }
+  return step;
+}
+
+Result<std::vector<Tensor>> SessionState::run(const Prepared& prepared,
+                                              std::span<const Tensor> feeds,
+                                              const RunOptions& options,
+                                              RunStats* stats) {
+  if (Engine::on_worker())
+    return error(Code::kFailedPrecondition,
+                 "[session] run called from a worker of the engine, which "
+                 "must not wait; use run_async");
+  TAGFLOW_RETURN_IF_ERROR(check_feeds(prepared, feeds));
+  const auto begin = std::chrono::steady_clock::now();
+  // Shared, since the step may outlive this call.
+  std::shared_ptr<RunStats> kept;
+  if (stats != nullptr) kept = std::make_shared<RunStats>();
+  std::shared_ptr<Step> step = make_step(prepared, options);
+  prepared.executable->start(step, feeds, /*lend=*/true, kept);
+  Step::Answer answer = step->wait();
+  if (stats != nullptr) {
+    *stats = *kept;
+    stats->seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
+            .count();
+  }
+  return answer;
+}
+
+void SessionState::run_async(const Prepared& prepared,
+                             std::span<const Tensor> feeds,
+                             const RunOptions& options, Session::Done done) {
+  if (Status bad = check_feeds(prepared, feeds); !bad.ok()) {
+    done(std::move(bad), {});
+    return;
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  auto stats = std::make_shared<RunStats>();
+  std::shared_ptr<Step> step = make_step(prepared, options);
+  step->on_answer = [stats, begin, done = std::move(done)](auto answer) {
+    RunStats copy = *stats;
+    copy.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
+            .count();
+    done(std::move(answer), copy);
+  };
+  if (step->timeout.count() > 0) engine_->watch_deadline(step);
+  prepared.executable->start(step, feeds, /*lend=*/false, stats);
+}
+
+}  // namespace tagflow::actors

@@ -1,0 +1,81 @@
+// SessionState: what a session is made of; shared by it and its callables.
+#pragma once
+
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "actors/engine.h"
+#include "actors/executable.h"
+#include "actors/session.h"
+#include "graph/graph.h"
+
+namespace tagflow::actors {
+
+struct CancelToken::State {
+  std::mutex mutex;
+  bool cancelled = false;
+  std::vector<std::weak_ptr<Step>> steps;
+};
+
+// A signature, as it is looked up.
+struct Signature {
+  std::vector<std::string> feeds;
+  std::vector<std::string> fetches;
+  std::vector<std::string> targets;
+};
+
+// A compiled signature, with what its feeds must look like.
+struct Prepared {
+  std::vector<graph::Endpoint> feeds;
+  std::shared_ptr<Executable> executable;
+};
+
+// Thread-safe. Lock order: graph_mutex_, then kernel_mutex_.
+class SessionState {
+ public:
+  explicit SessionState(SessionOptions options);
+  ~SessionState();
+
+  Status extend(std::span<const graph::NodeDef> nodes);
+  Status extend(const graph::Graph& graph);
+  // From the cache, or compiled.
+  Result<std::shared_ptr<const Prepared>> prepare(const Signature& signature);
+
+  Result<std::vector<Tensor>> run(const Prepared& prepared,
+                                  std::span<const Tensor> feeds,
+                                  const RunOptions& options, RunStats* stats);
+  void run_async(const Prepared& prepared, std::span<const Tensor> feeds,
+                 const RunOptions& options, Session::Done done);
+
+  const graph::Graph& graph() const { return graph_; }
+  const SessionOptions& options() const { return options_; }
+
+ private:
+  Result<std::shared_ptr<const Prepared>> compile(const Signature& signature);
+  Result<const devices::Kernel*> kernel(const graph::Node& node);
+  Status check_feeds(const Prepared& prepared, std::span<const Tensor> feeds);
+  std::shared_ptr<Step> make_step(const Prepared& prepared,
+                                  const RunOptions& options);
+
+  const SessionOptions options_;
+  std::shared_mutex graph_mutex_;
+  graph::Graph graph_;
+  std::map<std::string, std::shared_ptr<const Prepared>, std::less<>> cache_;
+  std::mutex kernel_mutex_;
+  std::unordered_map<const graph::Node*, std::unique_ptr<devices::Kernel>>
+      kernels_;
+  std::atomic<uint64_t> next_step_{1};
+  // Steps that are not over yet; the destructor waits for them.
+  std::mutex steps_mutex_;
+  std::condition_variable steps_changed_;
+  std::unordered_map<uint64_t, std::weak_ptr<Step>> steps_;  // by id
+  std::unique_ptr<Engine> engine_;  // last: stops before the rest goes
+};
+
+}  // namespace tagflow::actors

@@ -1,0 +1,67 @@
+#include "actors/step.h"
+
+namespace tagflow::actors {
+
+Step::Step(uint64_t id, size_t fetch_count) : fetches(fetch_count) {
+  info.step_id = id;
+  info.cancelled = &cancelled_;
+}
+
+void Step::fail(Status status) {
+  std::lock_guard lock(mutex_);
+  if (error_.ok()) error_ = std::move(status);
+  cancelled_.store(true, std::memory_order_release);
+}
+
+Status Step::error() const {
+  std::lock_guard lock(mutex_);
+  return error_;
+}
+
+void Step::answer(Answer answer) {
+  {
+    std::lock_guard lock(mutex_);
+    if (answered_.load(std::memory_order_relaxed)) return;
+    answered_.store(true, std::memory_order_release);
+    if (!on_answer) {
+      answer_.emplace(std::move(answer));
+      changed_.notify_all();
+      return;
+    }
+  }
+  on_answer(std::move(answer));
+}
+
+Step::Answer Step::wait() {
+  std::unique_lock lock(mutex_);
+  const auto is_answered = [this] { return answer_.has_value(); };
+  if (timeout.count() == 0) {
+    changed_.wait(lock, is_answered);
+  } else if (!changed_.wait_until(lock, deadline, is_answered)) {
+    lock.unlock();
+    expire();
+    lock.lock();
+  }
+  return std::move(*answer_);
+}
+
+void Step::check_deadline() {
+  if (timeout.count() > 0 && std::chrono::steady_clock::now() > deadline)
+    expire();
+}
+
+void Step::expire() {
+  const double seconds = std::chrono::duration<double>(timeout).count();
+  Status late = tagflow::error(
+      Code::kDeadlineExceeded,
+      "[session] the run took longer than its time-out of {} s", seconds);
+  fail(late);
+  answer(std::move(late));
+}
+
+void Step::quiet() {
+  const std::shared_ptr<Step> self = std::move(self_);
+  on_quiet(*this);
+}
+
+}  // namespace tagflow::actors

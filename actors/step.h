@@ -1,0 +1,98 @@
+// Step: one run of a signature, from its feeds to its result.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "actors/session.h"
+#include "devices/kernel.h"
+#include "graph/tensor.h"
+
+namespace tagflow::actors {
+
+class Runner;
+
+// What arrived for one fetch. Written once, by the iteration of the root frame
+// that produces it.
+struct FetchSlot {
+  enum State : uint8_t { kMissing, kLive, kDead };
+  Tensor value;
+  State state = kMissing;
+};
+
+// Life cycle: created by the session; running, while activity is above zero
+// (Note [Activity] in runner.h); answered, at the first of result, error,
+// cancellation and time-out; over, when the activity has reached zero and its
+// actors were taken back. Answered may come before over: a kernel that cannot
+// be interrupted outlives the answer without harm.
+//
+// Invariants:
+//   1. The first error wins; it sets cancelled(), after which no batch of the
+//      step has any effect.
+//   2. The answer is given exactly once.
+//   3. on_quiet is called exactly once, when nothing of the step runs.
+class Step : public std::enable_shared_from_this<Step> {
+ public:
+  using Answer = Result<std::vector<Tensor>>;
+
+  Step(uint64_t id, size_t fetches);
+
+  devices::StepInfo info;
+  Observer* observer = nullptr;
+  std::vector<FetchSlot> fetches;
+  // Zero where there is none. Set before the step starts.
+  std::chrono::steady_clock::time_point deadline;
+  std::chrono::nanoseconds timeout{0};
+
+  // Poisons the step; later errors are dropped. Thread-safe.
+  void fail(Status status);
+  // Reads the flag that fail() sets. Thread-safe.
+  bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
+  // The first error, or OK. Thread-safe.
+  Status error() const;
+
+  // Units of activity; see the Note. Thread-safe.
+  void add_activity() { activity_.fetch_add(1, std::memory_order_relaxed); }
+  void drop_activity() {
+    if (activity_.fetch_sub(1, std::memory_order_acq_rel) == 1) quiet();
+  }
+
+  // The step keeps itself alive until it is quiet, whoever else lets go of it.
+  // REQUIRES: called once, before the first unit of activity.
+  void keep_alive() { self_ = shared_from_this(); }
+
+  // Called by the last unit's holder. Set before the step starts.
+  std::function<void(Step&)> on_quiet;
+  // Called with the answer, instead of waking a waiter. Set before the start.
+  std::function<void(Answer)> on_answer;
+
+  // Gives the answer unless it was given. Thread-safe.
+  void answer(Answer answer);
+  // Waits for the answer; after the deadline fails the step and answers.
+  Answer wait();
+  // Fails and answers the step if its deadline has passed. Thread-safe.
+  void check_deadline();
+  // The same without looking at the clock.
+  void expire();
+  bool answered() const { return answered_.load(std::memory_order_acquire); }
+
+ private:
+  void quiet();
+
+  std::shared_ptr<Step> self_;  // from keep_alive() to quiet()
+  std::atomic<bool> cancelled_{false};
+  std::atomic<int64_t> activity_{0};
+  std::atomic<bool> answered_{false};
+  mutable std::mutex mutex_;  // guards the below; held briefly
+  std::condition_variable changed_;
+  Status error_;
+  std::optional<Answer> answer_;
+};
+
+}  // namespace tagflow::actors

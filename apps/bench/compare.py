@@ -1,0 +1,86 @@
+"""Times runs of GraphDef files in TensorFlow, for `tagflow bench compare`.
+
+usage: compare.py MANIFEST
+
+MANIFEST is JSON: {"threads": N, "entries": [{"name", "graph", "feeds",
+"fetches", "targets", "trips", "inner", "repeats"}]}. Prints "ready VERSION",
+then answers each line of stdin, the index of an entry, with the seconds of one
+run: the median of `repeats`, each the mean of `inner` runs. Where `trips` is
+not 0, the feed is the number of trips, and the seconds of a run of none are
+subtracted.
+
+The graph optimisers are off, so that the graph runs as written, as in tagflow.
+"""
+import json
+import os
+import statistics
+import sys
+import time
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+os.environ["CUDA_VISIBLE_DEVICES"] = ""
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+tf.disable_v2_behavior()
+tf.disable_control_flow_v2()
+
+
+def make_session(graph, threads):
+    config = tf.ConfigProto(
+        inter_op_parallelism_threads=threads, intra_op_parallelism_threads=1)
+    config.graph_options.rewrite_options.disable_meta_optimizer = True
+    config.graph_options.optimizer_options.opt_level = -1
+    return tf.Session(graph=graph, config=config)
+
+
+def make_call(entry, threads):
+    definition = tf.GraphDef()
+    with open(entry["graph"], "rb") as file:
+        definition.ParseFromString(file.read())
+    graph = tf.Graph()
+    with graph.as_default():
+        tf.import_graph_def(definition, name="")
+        wanted = [graph.get_tensor_by_name(name) for name in entry["fetches"]]
+        targets = [graph.get_operation_by_name(n) for n in entry["targets"]]
+        if targets:
+            wanted.append(targets[0] if len(targets) == 1
+                          else tf.group(*targets))
+        feeds = [graph.get_tensor_by_name(name) for name in entry["feeds"]]
+    session = make_session(graph, threads)
+    return session.make_callable(wanted, feeds)
+
+
+def seconds(call, arguments, entry):
+    times = []
+    for i in range(entry["repeats"] + 1):
+        start = time.perf_counter()
+        for _ in range(entry["inner"]):
+            call(*arguments)
+        if i > 0:  # the first one warms up
+            times.append((time.perf_counter() - start) / entry["inner"])
+    return statistics.median_low(times)
+
+
+def measure(call, entry):
+    if entry["trips"] == 0:
+        return seconds(call, [], entry)
+    none = seconds(call, [np.int32(0)], entry)
+    return seconds(call, [np.int32(entry["trips"])], entry) - none
+
+
+def main():
+    with open(sys.argv[1]) as file:
+        manifest = json.load(file)
+    entries = manifest["entries"]
+    calls = {}
+    print("ready", tf.__version__, flush=True)
+    for line in sys.stdin:
+        index = int(line)
+        entry = entries[index]
+        if index not in calls:
+            calls[index] = make_call(entry, manifest["threads"])
+        print(measure(calls[index], entry), flush=True)
+
+
+main()

@@ -1,0 +1,139 @@
+#include "apps/bench/compare_entries.h"
+
+#include <functional>
+
+namespace tagflow::apps {
+namespace {
+
+constexpr double kNano = 1e9, kMicro = 1e6, kMilli = 1e3;
+
+// An entry without its graph, and who makes that.
+struct Plan {
+  CompareEntry entry;
+  std::function<Result<BenchGraph>()> make;
+};
+
+Plan loop(int vars, int window, int trips) {
+  Plan plan;
+  plan.entry.name = "loop";
+  plan.entry.what = fmt::format("`while`, {} variable{}, window {}", vars,
+                                vars == 1 ? "" : "s", window);
+  plan.entry.trips = trips;
+  plan.entry.units = trips;
+  plan.entry.scale = kNano;
+  plan.entry.unit = "ns per iteration";
+  plan.make = [=] { return make_loop(vars, window); };
+  return plan;
+}
+
+Plan nested(int trips) {
+  Plan plan;
+  plan.entry.name = "nested";
+  plan.entry.what = fmt::format("nested loops, {0} x {0}", trips);
+  plan.entry.trips = trips;
+  plan.entry.units = double(trips) * trips;
+  plan.entry.scale = kNano;
+  plan.entry.unit = "ns per inner iteration";
+  plan.make = make_nested_loop;
+  return plan;
+}
+
+Plan loop_cond(int trips) {
+  Plan plan = loop(1, 10, trips);
+  plan.entry.name = "loop_cond";
+  plan.entry.what = "loop with a conditional in it";
+  plan.make = make_loop_with_cond;
+  return plan;
+}
+
+// `nodes` ops a run, all of which fire.
+Plan nodes(std::string name, std::string what, int count,
+           std::function<Result<BenchGraph>(int)> make) {
+  Plan plan;
+  plan.entry.name = std::move(name);
+  plan.entry.what = fmt::format("{} {}", count, what);
+  plan.entry.units = count;
+  plan.entry.scale = kNano;
+  plan.entry.unit = "ns per op";
+  plan.entry.every_node_fires = true;
+  plan.entry.inner = 5;
+  plan.make = [=] { return make(count); };
+  return plan;
+}
+
+Plan empty_step() {
+  Plan plan;
+  plan.entry.name = "empty_step";
+  plan.entry.what = "empty step";
+  plan.entry.scale = kMicro;
+  plan.entry.unit = "us";
+  plan.entry.inner = 1000;
+  plan.make = make_empty;
+  return plan;
+}
+
+Plan matmul(int size) {
+  Plan plan;
+  plan.entry.name = "matmul";
+  plan.entry.what = fmt::format("{0} x {0} matrix product, one thread", size);
+  plan.entry.units = 2.0 * size * size * size;
+  plan.entry.scale = 1 / kNano;
+  plan.entry.unit = "GFLOP/s";
+  plan.entry.is_rate = true;
+  plan.entry.one_thread = true;
+  plan.entry.inner = 3;
+  plan.make = [=] { return make_product(size); };
+  return plan;
+}
+
+Plan elements(std::string name, std::string what,
+              Result<BenchGraph> (*make)(int)) {
+  Plan plan;
+  plan.entry.name = std::move(name);
+  plan.entry.what = std::move(what);
+  plan.entry.scale = kMilli;
+  plan.entry.unit = "ms";
+  plan.entry.one_thread = true;
+  plan.entry.inner = 5;
+  plan.make = [make] { return make(1'000'000); };
+  return plan;
+}
+
+std::vector<Plan> all_plans() {
+  const auto identities = [](int n) { return make_chain("Identity", n); };
+  const auto additions = [](int n) { return make_chain("Add", n); };
+  const auto fan_out = [](int n) { return make_fan_out("Identity", n); };
+  std::vector<Plan> plans;
+  plans.push_back(loop(1, 1, 20'000));
+  plans.push_back(loop(1, 10, 20'000));
+  plans.push_back(loop(1, 32, 20'000));
+  plans.push_back(loop(10, 32, 4'000));
+  plans.push_back(loop(100, 32, 800));
+  plans.push_back(nested(100));
+  plans.push_back(loop_cond(10'000));
+  plans.push_back(nodes("chain", "`Identity` in a chain", 10'000, identities));
+  plans.push_back(nodes("chain", "`Add` in a chain", 10'000, additions));
+  plans.push_back(nodes("dead", "dead `Add`", 10'000, make_dead_chain));
+  plans.push_back(nodes("wide", "independent `Identity`", 10'000, fan_out));
+  plans.push_back(empty_step());
+  plans.push_back(matmul(256));
+  plans.push_back(matmul(1024));
+  plans.push_back(elements("elementwise", "tanh(x) * x + 1 of 10^6, one thread",
+                           make_elementwise));
+  plans.push_back(elements("sum", "sum of 10^6, one thread", make_sum));
+  return plans;
+}
+
+}  // namespace
+
+Result<std::vector<CompareEntry>> compare_entries(const std::string& only) {
+  std::vector<CompareEntry> entries;
+  for (Plan& plan : all_plans()) {
+    if (!only.empty() && plan.entry.name != only) continue;
+    TAGFLOW_ASSIGN(plan.entry.graph, plan.make());
+    entries.push_back(std::move(plan.entry));
+  }
+  return entries;
+}
+
+}  // namespace tagflow::apps

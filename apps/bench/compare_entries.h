@@ -1,0 +1,34 @@
+// What is compared with TensorFlow, and how a time becomes a figure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "apps/bench/graphs.h"
+#include "apps/bench/stopwatch.h"
+
+namespace tagflow::apps {
+
+struct CompareEntry {
+  std::string name;
+  std::string what;  // for the table
+  BenchGraph graph;
+  int trips = 0;     // fed where not 0; the run of none is subtracted
+  double units = 1;  // trips or ops in a run
+  double scale = 1;  // from seconds to the unit
+  std::string unit;
+  bool is_rate = false;  // units per second instead of seconds per unit
+  bool every_node_fires = false;
+  bool one_thread = false;
+  int inner = 1;  // runs in one measurement
+
+  // Seconds of a run as the figure that the table shows.
+  double figure(double seconds) const {
+    return is_rate ? units / seconds * scale : seconds / units * scale;
+  }
+};
+
+// Those of the workload, or all. Empty where there is none of the name.
+Result<std::vector<CompareEntry>> compare_entries(const std::string& only);
+
+}  // namespace tagflow::apps

@@ -1,0 +1,233 @@
+#include "apps/bench/graphs.h"
+
+#include "graph/builder/builder.h"
+
+namespace tagflow::apps {
+namespace {
+
+using namespace graph;  // NOLINT: the builder's vocabulary
+
+// A graph under construction and its scope, which must not move meanwhile.
+class Building {
+ public:
+  const Scope& scope() const { return scope_; }
+
+  Result<BenchGraph> done(std::vector<std::string> feeds,
+                          const Outputs& fetches, const Outputs& targets = {}) {
+    TAGFLOW_RETURN_IF_ERROR(scope_.status());
+    BenchGraph result;
+    result.feeds = std::move(feeds);
+    for (const Output& o : fetches) result.fetches.push_back(o.name());
+    for (const Output& o : targets) {
+      result.targets.push_back(o.node()->name());
+    }
+    result.graph = std::move(graph_);
+    return result;
+  }
+
+ private:
+  Graph graph_;
+  Scope scope_{graph_};
+};
+
+// The number of trips, to be fed.
+Output trip_count(const Scope& s) {
+  return ops::placeholder(s.named("n"), DataType::kInt32,
+                          PartialShape::scalar());
+}
+
+// A value that no pass may take for a constant, since it can be fed.
+Output opaque(const Scope& s, Tensor value) {
+  const PartialShape shape = value.shape();
+  return ops::placeholder_with_default(s, ops::constant(s, std::move(value)),
+                                       shape);
+}
+
+// Floats in [-1, 1), the same in every process.
+Tensor pseudo_random(const Shape& shape) {
+  Tensor tensor = Tensor::make(DataType::kFloat, shape);
+  uint32_t state = 12345;
+  for (float& value : tensor.mutable_flat<float>()) {
+    state = state * 1664525u + 1013904223u;
+    value = float(int32_t(state)) / 2147483648.0f;
+  }
+  return tensor;
+}
+
+// The identity matrix: products with it neither grow nor vanish.
+Tensor identity_matrix(int size) {
+  Tensor tensor = Tensor::make(DataType::kFloat, {size, size});
+  auto values = tensor.mutable_flat<float>();
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = i % size_t(size + 1) == 0 ? 1.0f : 0.0f;
+  }
+  return tensor;
+}
+
+Result<Output> apply(const Scope& s, const std::string& op, const Output& x) {
+  if (op == "Identity") return ops::identity(s, x);
+  if (op == "Add") return ops::add(s, x, 1);
+  return invalid_argument("[bench] --op is Identity or Add, not \"{}\"", op);
+}
+
+}  // namespace
+
+Result<BenchGraph> make_loop(int vars, int window) {
+  Building building;
+  const Scope& s = building.scope();
+  const Output n = trip_count(s);
+  Inputs start{ops::constant(s, int32_t{0})};
+  for (int i = 1; i < vars; ++i) start.add(ops::constant(s, float(i)));
+  const Outputs last = while_loop(
+      s,
+      [&](const Scope& in, const Outputs& v) { return ops::less(in, v[0], n); },
+      [](const Scope& in, const Outputs& v) {
+        Outputs next;
+        for (const Output& value : v) next.push_back(ops::add(in, value, 1));
+        return next;
+      },
+      start, {.parallel_iterations = window});
+  return building.done({"n:0"}, {}, {ops::group(s, last)});
+}
+
+Result<BenchGraph> make_nested_loop() {
+  Building building;
+  const Scope& s = building.scope();
+  const Output n = trip_count(s);
+  const auto more = [&](const Scope& in, const Outputs& v) {
+    return ops::less(in, v[0], n);
+  };
+  const auto count = [](const Scope& in, const Outputs& v) -> Outputs {
+    return {ops::add(in, v[0], 1), ops::add(in, v[1], 1)};
+  };
+  const Outputs last =
+      while_loop(s, more,
+                 [&](const Scope& in, const Outputs& v) -> Outputs {
+                   const Outputs inner = while_loop(in, more, count, {0, v[1]});
+                   return {ops::add(in, v[0], 1), inner[1]};
+                 },
+                 {0, 0});
+  return building.done({"n:0"}, {last[1]});
+}
+
+Result<BenchGraph> make_loop_with_cond() {
+  Building building;
+  const Scope& s = building.scope();
+  const Output n = trip_count(s);
+  const Outputs last = while_loop(
+      s,
+      [&](const Scope& in, const Outputs& v) { return ops::less(in, v[0], n); },
+      [](const Scope& in, const Outputs& v) -> Outputs {
+        const Output is_even = ops::equal(in, ops::floor_mod(in, v[0], 2), 0);
+        const Outputs value = cond(
+            in, is_even,
+            [&](const Scope& b) -> Outputs { return ops::add(b, v[1], 1); },
+            [&](const Scope& b) -> Outputs { return ops::mul(b, v[1], 0.5); });
+        return {ops::add(in, v[0], 1), value[0]};
+      },
+      {0, 1.0});
+  return building.done({"n:0"}, {last[1]});
+}
+
+Result<BenchGraph> make_loop_of_products(int size) {
+  Building building;
+  const Scope& s = building.scope();
+  const Output n = trip_count(s);
+  const Output w = opaque(s, identity_matrix(size));
+  const Output x = opaque(s, pseudo_random({size, size}));
+  const Outputs last = while_loop(
+      s,
+      [&](const Scope& in, const Outputs& v) { return ops::less(in, v[0], n); },
+      [&](const Scope& in, const Outputs& v) -> Outputs {
+        return {ops::add(in, v[0], 1), ops::matmul(in, v[1], w),
+                ops::matmul(in, v[2], w)};
+      },
+      {0, x, x});
+  return building.done({"n:0"}, {}, {ops::group(s, last)});
+}
+
+Result<BenchGraph> make_chain(const std::string& op, int nodes) {
+  Building building;
+  const Scope& s = building.scope();
+  Output x = opaque(s, Tensor::scalar(1.0f));
+  for (int i = 0; i < nodes; ++i) {
+    TAGFLOW_ASSIGN(x, apply(s, op, x));
+  }
+  return building.done({}, {x});
+}
+
+Result<BenchGraph> make_dead_chain(int nodes) {
+  Building building;
+  const Scope& s = building.scope();
+  const auto [on_false, on_true] = ops::switch_(
+      s, opaque(s, Tensor::scalar(1.0f)), opaque(s, Tensor::scalar(false)));
+  Output y = on_true;
+  for (int i = 0; i < nodes; ++i) y = ops::add(s, y, 1);
+  return building.done({}, {ops::merge(s, {on_false, y}).output});
+}
+
+Result<BenchGraph> make_fan_out(const std::string& op, int nodes) {
+  Building building;
+  const Scope& s = building.scope();
+  const Output x = opaque(s, Tensor::scalar(1.0f));
+  Outputs all;
+  for (int i = 0; i < nodes; ++i) {
+    TAGFLOW_ASSIGN(const Output y, apply(s, op, x));
+    all.push_back(y);
+  }
+  return building.done({}, {}, {ops::group(s, all)});
+}
+
+Result<BenchGraph> make_empty() {
+  Building building;
+  return building.done({}, {}, {ops::no_op(building.scope())});
+}
+
+Result<BenchGraph> make_product(int size) {
+  Building building;
+  const Scope& s = building.scope();
+  const Output a = opaque(s, pseudo_random({size, size}));
+  const Output b = opaque(s, pseudo_random({size, size}));
+  return building.done({}, {}, {ops::matmul(s, a, b)});
+}
+
+Result<BenchGraph> make_elementwise(int count) {
+  Building building;
+  const Scope& s = building.scope();
+  const Output x = opaque(s, pseudo_random({count}));
+  const Output y = ops::add(s, ops::mul(s, ops::tanh(s, x), x), 1);
+  return building.done({}, {}, {y});
+}
+
+Result<BenchGraph> make_sum(int count) {
+  Building building;
+  const Scope& s = building.scope();
+  const Output x = opaque(s, pseudo_random({count}));
+  return building.done({}, {}, {ops::reduce_sum(s, x)});
+}
+
+Result<BenchGraph> make_large(int nodes) {
+  Building building;
+  const Scope& s = building.scope();
+  Output x = opaque(s, Tensor::scalar(1.0f));
+  while (int(s.graph().size()) < nodes && s.ok()) {
+    const Outputs last = while_loop(
+        s,
+        [](const Scope& in, const Outputs& v) {
+          return ops::less(in, v[0], 3);
+        },
+        [](const Scope& in, const Outputs& v) -> Outputs {
+          return {ops::add(in, v[0], 1), ops::mul(in, v[1], 0.5)};
+        },
+        {0, x});
+    const Outputs chosen = cond(
+        s, ops::greater(s, last[1], 1),
+        [&](const Scope& b) -> Outputs { return ops::neg(b, last[1]); },
+        [&](const Scope& b) -> Outputs { return ops::square(b, last[1]); });
+    x = chosen[0];
+    for (int i = 0; i < 50; ++i) x = ops::add(s, x, 0.5);
+  }
+  return building.done({}, {x});
+}
+
+}  // namespace tagflow::apps

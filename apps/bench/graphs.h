@@ -1,0 +1,55 @@
+// The graphs of the workloads, built the ordinary way: by the builder, as a
+// user would. `tagflow bench compare` gives the same graphs to TensorFlow.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "graph/status.h"
+
+namespace tagflow::apps {
+
+// A graph and the signature to run of it.
+struct BenchGraph {
+  graph::Graph graph;
+  std::vector<std::string> feeds;
+  std::vector<std::string> fetches;
+  std::vector<std::string> targets;
+};
+
+// Each says what it feeds; where it is a number of trips `n`, that is an int32
+// scalar. Every error is a bug, or a size that is out of range.
+
+// while i < n: i += 1, and x += 1 for each of vars - 1 more variables, which
+// are floats. `window` iterations may overlap. REQUIRES: both >= 1.
+Result<BenchGraph> make_loop(int vars, int window = 10);
+// while i < n: (while j < n: j += 1, b += 1), i += 1
+Result<BenchGraph> make_nested_loop();
+// while i < n: v = cond(i % 2 == 0, v + 1, v * 0.5), i += 1
+Result<BenchGraph> make_loop_with_cond();
+// while i < n: x = x w, y = y w, i += 1; matrices of `size` x `size`.
+Result<BenchGraph> make_loop_of_products(int size);
+
+// x, op(x), op(op(x)), ... : `nodes` times Identity, or Add of a constant.
+// Feeds nothing, as all below. InvalidArgument for another op.
+Result<BenchGraph> make_chain(const std::string& op, int nodes);
+// The same with Add behind the side of a Switch that is not taken.
+Result<BenchGraph> make_dead_chain(int nodes);
+// Of one x, `nodes` times op(x), and a NoOp that waits for all.
+Result<BenchGraph> make_fan_out(const std::string& op, int nodes);
+// One NoOp.
+Result<BenchGraph> make_empty();
+
+// a b, of size x size floats.
+Result<BenchGraph> make_product(int size);
+// tanh(x) * x + 1, of `count` floats.
+Result<BenchGraph> make_elementwise(int count);
+// The sum of `count` floats.
+Result<BenchGraph> make_sum(int count);
+
+// About `nodes` nodes, as a file may have: blocks of arithmetic, each with a
+// small loop and a conditional, added up.
+Result<BenchGraph> make_large(int nodes);
+
+}  // namespace tagflow::apps

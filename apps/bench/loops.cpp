@@ -1,0 +1,134 @@
+// Workloads: loops.
+//
+//   loop          while i < n: i += 1, with --vars variables
+//   nested        a loop in a loop
+//   loop_cond     a loop with a conditional in it
+//   loop_memory   the peak memory of the process after a loop
+//   loop_scaling  a loop of two independent products, 2 workers against 1
+#include <algorithm>
+#include <sstream>
+
+#include "apps/bench/stopwatch.h"
+#include "apps/bench/workload.h"
+#include "apps/io/file.h"
+
+namespace tagflow::apps {
+namespace {
+
+// Of TensorFlow and of the builder.
+constexpr int kDefaultWindow = 10;
+
+int64_t trips_or(const BenchOptions& options, int64_t fallback) {
+  return options.trips > 0 ? options.trips : fallback;
+}
+
+nlohmann::json config_of(const BenchOptions& options, int64_t trips) {
+  return {{"trips", trips},
+          {"window",
+           options.engine.window > 0 ? options.engine.window : kDefaultWindow},
+          {"workers", options.engine.workers},
+          {"repeats", options.repeats}};
+}
+
+// Seconds per trip: a run of `trips` less one of none, over `total`, the trips
+// that are counted.
+Result<double> seconds_per_trip(const Result<BenchGraph>& graph,
+                                const BenchOptions& options, int64_t trips,
+                                double total) {
+  TAGFLOW_RETURN_IF_ERROR(graph.status());
+  TAGFLOW_ASSIGN(actors::SessionOptions session,
+                 to_session_options(options.engine));
+  TAGFLOW_ASSIGN(PreparedRun run, PreparedRun::make(*graph, session));
+  const Tensor none = Tensor::scalar<int32_t>(0);
+  const Tensor all = Tensor::scalar(int32_t(trips));
+  TAGFLOW_ASSIGN(const double base, run.seconds({&none, 1}, options.repeats));
+  TAGFLOW_ASSIGN(const double full, run.seconds({&all, 1}, options.repeats));
+  return (full - base) / total;
+}
+
+// VmHWM of /proc/self/status, in bytes.
+Result<int64_t> peak_resident_bytes() {
+  TAGFLOW_ASSIGN(const std::string text, io::read_file("/proc/self/status"));
+  std::istringstream lines(text);
+  std::string word;
+  while (lines >> word) {
+    int64_t kibibytes = 0;
+    if (word == "VmHWM:" && lines >> kibibytes) return kibibytes * 1024;
+  }
+  return error(Code::kUnavailable,
+               "[bench] /proc/self/status does not say VmHWM");
+}
+
+}  // namespace
+
+Result<Measurement> measure_loop(const BenchOptions& options) {
+  const int64_t trips =
+      trips_or(options, std::max(200'000 / options.vars, 1000));
+  TAGFLOW_ASSIGN(
+      const double seconds,
+      seconds_per_trip(make_loop(options.vars), options, trips, double(trips)));
+  nlohmann::json config = config_of(options, trips);
+  config["vars"] = options.vars;
+  return Measurement{"loop", seconds * 1e9, "ns", std::move(config)};
+}
+
+Result<Measurement> measure_nested(const BenchOptions& options) {
+  const int64_t trips = trips_or(options, 100);
+  TAGFLOW_ASSIGN(const double seconds,
+                 seconds_per_trip(make_nested_loop(), options, trips,
+                                  double(trips) * double(trips)));
+  return Measurement{"nested", seconds * 1e9, "ns", config_of(options, trips)};
+}
+
+Result<Measurement> measure_loop_cond(const BenchOptions& options) {
+  const int64_t trips = trips_or(options, 50'000);
+  TAGFLOW_ASSIGN(
+      const double seconds,
+      seconds_per_trip(make_loop_with_cond(), options, trips, double(trips)));
+  return Measurement{"loop_cond", seconds * 1e9, "ns",
+                     config_of(options, trips)};
+}
+
+// Run it in a process of its own: the peak is that of the process.
+Result<Measurement> measure_loop_memory(const BenchOptions& options) {
+  const int64_t trips = trips_or(options, 10'000'000);
+  TAGFLOW_ASSIGN(const BenchGraph graph, make_loop(options.vars));
+  TAGFLOW_ASSIGN(actors::SessionOptions session,
+                 to_session_options(options.engine));
+  TAGFLOW_ASSIGN(PreparedRun run, PreparedRun::make(graph, session));
+  const Tensor feed = Tensor::scalar(int32_t(trips));
+  TAGFLOW_RETURN_IF_ERROR(run.run({&feed, 1}));
+  TAGFLOW_ASSIGN(const int64_t bytes, peak_resident_bytes());
+  return Measurement{"loop_memory", double(bytes), "bytes",
+                     config_of(options, trips)};
+}
+
+Result<Measurement> measure_loop_scaling(const BenchOptions& options) {
+  // About 100 us of one thread for each of the two products.
+  constexpr int kSize = 208;
+  const int64_t trips = trips_or(options, 500);
+  BenchOptions one = options, two = options;
+  one.engine.workers = 1;
+  two.engine.workers = 2;
+  // Alternating, so that a machine that speeds up or slows down meanwhile
+  // counts for both.
+  std::vector<double> ratios, singles;
+  for (int i = 0; i < 3; ++i) {
+    TAGFLOW_ASSIGN(const double single,
+                   seconds_per_trip(make_loop_of_products(kSize), one, trips,
+                                    double(trips)));
+    TAGFLOW_ASSIGN(const double pair,
+                   seconds_per_trip(make_loop_of_products(kSize), two, trips,
+                                    double(trips)));
+    singles.push_back(single);
+    ratios.push_back(single / pair);
+  }
+  nlohmann::json config = config_of(options, trips);
+  config["workers"] = {1, 2};
+  config["size"] = kSize;
+  config["us_per_trip_1_worker"] = median(std::move(singles)) * 1e6;
+  return Measurement{"loop_scaling", median(std::move(ratios)), "ratio",
+                     std::move(config)};
+}
+
+}  // namespace tagflow::apps

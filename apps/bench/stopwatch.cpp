@@ -1,0 +1,41 @@
+#include "apps/bench/stopwatch.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace tagflow::apps {
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + std::ptrdiff_t((values.size() - 1) / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+Result<PreparedRun> PreparedRun::make(const BenchGraph& graph,
+                                      const actors::SessionOptions& options) {
+  PreparedRun run;
+  TAGFLOW_ASSIGN(run.session_, actors::Session::create(options));
+  TAGFLOW_RETURN_IF_ERROR(run.session_->extend(graph.graph));
+  TAGFLOW_ASSIGN(run.call_, run.session_->make_callable(
+                                graph.feeds, graph.fetches, graph.targets));
+  return run;
+}
+
+Status PreparedRun::run(std::span<const Tensor> feeds) {
+  return call_(feeds).status();
+}
+
+Result<double> PreparedRun::seconds(std::span<const Tensor> feeds, int repeats,
+                                    int inner) {
+  using Clock = std::chrono::steady_clock;
+  std::vector<double> times;
+  for (int i = -1; i < repeats; ++i) {
+    const Clock::time_point start = Clock::now();
+    for (int k = 0; k < inner; ++k) TAGFLOW_RETURN_IF_ERROR(run(feeds));
+    const std::chrono::duration<double> time = Clock::now() - start;
+    if (i >= 0) times.push_back(time.count() / inner);
+  }
+  return median(std::move(times));
+}
+
+}  // namespace tagflow::apps

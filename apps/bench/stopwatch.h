@@ -1,0 +1,36 @@
+// Timing runs of one signature.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "actors/session.h"
+#include "apps/bench/graphs.h"
+#include "graph/status.h"
+
+namespace tagflow::apps {
+
+// The middle one; the lower of two. REQUIRES: !values.empty()
+double median(std::vector<double> values);
+
+// A session with one graph and a prepared call of its signature.
+class PreparedRun {
+ public:
+  static Result<PreparedRun> make(const BenchGraph& graph,
+                                  const actors::SessionOptions& options);
+
+  // Seconds of one run, by the median: warms up with one measurement, then
+  // takes `repeats`, each the mean of `inner` runs after one another.
+  Result<double> seconds(std::span<const Tensor> feeds, int repeats,
+                         int inner = 1);
+
+  // Runs once.
+  Status run(std::span<const Tensor> feeds);
+
+ private:
+  std::unique_ptr<actors::Session> session_;
+  actors::Callable call_;
+};
+
+}  // namespace tagflow::apps

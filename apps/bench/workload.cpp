@@ -1,0 +1,44 @@
+#include "apps/bench/workload.h"
+
+namespace tagflow::apps {
+namespace {
+
+constexpr Workload kWorkloads[] = {
+    {"loop", "while i < n: i += 1 (--vars, --window, --trips)", measure_loop},
+    {"nested", "a loop in a loop, --trips each", measure_nested},
+    {"loop_cond", "a loop with a conditional in it", measure_loop_cond},
+    {"chain", "--nodes ops (--op), one after another", measure_chain},
+    {"dead", "--nodes ops on a branch that is not taken", measure_dead},
+    {"wide", "--nodes independent ops (--op)", measure_wide},
+    {"empty_step", "a run of one NoOp", measure_empty_step},
+    {"matmul", "a product of --size x --size floats", measure_matmul},
+    {"elementwise", "tanh(x) * x + 1 of 10^6 floats", measure_elementwise},
+    {"sum", "the sum of 10^6 floats", measure_sum},
+    {"load", "reading, checking and planning --nodes nodes", measure_load},
+    {"loop_scaling", "2 workers over 1, two kernels of ~100 us in a loop",
+     measure_loop_scaling},
+    {"loop_memory", "peak memory of a loop of --trips", measure_loop_memory},
+};
+
+}  // namespace
+
+std::string Measurement::to_json() const {
+  // An ordered object: the name first.
+  nlohmann::ordered_json line;
+  line["name"] = name;
+  line["value"] = value;
+  line["unit"] = unit;
+  line["config"] = config;
+  return line.dump();
+}
+
+std::span<const Workload> workloads() { return kWorkloads; }
+
+const Workload* find_workload(std::string_view name) {
+  for (const Workload& workload : kWorkloads) {
+    if (workload.name == name) return &workload;
+  }
+  return nullptr;
+}
+
+}  // namespace tagflow::apps

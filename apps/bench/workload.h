@@ -1,0 +1,69 @@
+// The workloads of `tagflow bench`, and how they are measured.
+//
+// Every workload warms up with runs that are not counted, then takes the
+// median over `repeats` runs, each from the calling thread through a prepared
+// call. What a workload is stands with its function in loops.cpp, nodes.cpp
+// and kernels.cpp.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "apps/bench/graphs.h"
+#include "apps/common/engine_options.h"
+#include "graph/status.h"
+
+namespace tagflow::apps {
+
+struct BenchOptions {
+  int vars = 1;
+  int64_t trips = 0;  // 0: the workload's own number
+  std::string op = "Identity";
+  int nodes = 0;  // 0: the workload's own number
+  int size = 1024;
+  int repeats = 9;
+  EngineOptions engine;
+};
+
+// The smaller is better, but for GFLOP/s and ratios.
+struct Measurement {
+  std::string name;
+  double value = 0;
+  std::string unit;
+  nlohmann::json config = nlohmann::json::object();
+
+  // {"name", "value", "unit", "config"} on one line.
+  std::string to_json() const;
+};
+
+struct Workload {
+  std::string_view name;
+  std::string_view what;  // one line, for --help
+  Result<Measurement> (*measure)(const BenchOptions& options);
+};
+
+// All of them, in the order of `bench all`.
+std::span<const Workload> workloads();
+// Null where there is none of the name.
+const Workload* find_workload(std::string_view name);
+
+// loops.cpp: ns per iteration, the run of zero trips subtracted
+Result<Measurement> measure_loop(const BenchOptions& options);
+Result<Measurement> measure_nested(const BenchOptions& options);
+Result<Measurement> measure_loop_cond(const BenchOptions& options);
+Result<Measurement> measure_loop_memory(const BenchOptions& options);
+Result<Measurement> measure_loop_scaling(const BenchOptions& options);
+// nodes.cpp: ns per op, every node fires
+Result<Measurement> measure_chain(const BenchOptions& options);
+Result<Measurement> measure_dead(const BenchOptions& options);
+Result<Measurement> measure_wide(const BenchOptions& options);
+Result<Measurement> measure_empty_step(const BenchOptions& options);
+Result<Measurement> measure_load(const BenchOptions& options);
+// kernels.cpp: one thread
+Result<Measurement> measure_matmul(const BenchOptions& options);
+Result<Measurement> measure_elementwise(const BenchOptions& options);
+Result<Measurement> measure_sum(const BenchOptions& options);
+
+}  // namespace tagflow::apps

@@ -1,0 +1,56 @@
+#include "apps/common/command_line.h"
+
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "graph/op_registry.h"
+
+namespace tagflow::apps {
+namespace {
+
+// The subcommand that was chosen, or `app` itself.
+const CLI::App& innermost(const CLI::App& app) {
+  const std::vector<CLI::App*> chosen = app.get_subcommands();
+  return chosen.empty() ? app : innermost(*chosen.front());
+}
+
+// What is wrong with the first argument, where that should be a subcommand.
+std::string describe_unknown(const CLI::App& app,
+                             std::span<char* const> arguments) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands(nullptr)) {
+    names.push_back(command->get_name());
+  }
+  if (names.empty() || arguments.size() < 2 || arguments[1][0] == '-' ||
+      !app.get_subcommands().empty()) {
+    return "";
+  }
+  const std::string word = arguments[1];
+  const std::string nearest = graph::nearest_name(word, names);
+  return fmt::format(
+      "there is no subcommand \"{}\"{}", word,
+      nearest.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest));
+}
+
+}  // namespace
+
+ExitCode report_parse_error(const CLI::App& app, const CLI::ParseError& error,
+                            std::span<char* const> arguments) {
+  if (error.get_exit_code() == int(CLI::ExitCodes::Success)) {
+    app.exit(error);  // prints the help or the version
+    return ExitCode::kOk;
+  }
+  const CLI::App& command = innermost(app);
+  const std::string path = &command == &app
+                               ? app.get_name()
+                               : app.get_name() + " " + command.get_name();
+  const std::string unknown = describe_unknown(app, arguments);
+  spdlog::error("{}", unknown.empty() ? error.what() : unknown);
+  spdlog::info("see {} --help", path);
+  return ExitCode::kUsage;
+}
+
+}  // namespace tagflow::apps

@@ -1,0 +1,22 @@
+// What the programs' command lines have in common.
+#pragma once
+
+#include <span>
+
+#include "apps/common/exit_code.h"
+
+namespace CLI {
+class App;
+class ParseError;
+}  // namespace CLI
+
+namespace tagflow::apps {
+
+// --help and --version go to stdout and are no errors. Everything else is
+// said on stderr, with where to find help, and is a usage error. Where the
+// first of `arguments`, those of main(), should be a subcommand and is not,
+// the nearest one is named.
+ExitCode report_parse_error(const CLI::App& app, const CLI::ParseError& error,
+                            std::span<char* const> arguments);
+
+}  // namespace tagflow::apps

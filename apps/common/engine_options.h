@@ -1,0 +1,37 @@
+// The engine's switches, which several subcommands share.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "actors/session.h"
+#include "graph/status.h"
+
+namespace CLI {
+class App;
+}
+
+namespace tagflow::apps {
+
+// As given on the command line.
+struct EngineOptions {
+  int workers = 0;  // 0: one per core
+  int window = 0;   // 0: as the graph says
+  bool mailbox_only = false;
+  std::string passes;   // empty: the default
+  std::string devices;  // empty: one CPU
+  std::string cluster;
+  uint64_t seed = 0;
+  double timeout = 0;  // seconds; 0: none
+};
+
+// Declares the switches on `app`; `options` must outlive the parsing. Values
+// out of range are usage errors then.
+void add_engine_options(CLI::App& app, EngineOptions& options);
+
+// InvalidArgument for a pass that does not exist and a specification that
+// asks for other devices than one CPU, Unimplemented for a cluster; all of
+// them are usage errors.
+Result<actors::SessionOptions> to_session_options(const EngineOptions& options);
+
+}  // namespace tagflow::apps

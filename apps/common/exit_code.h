@@ -1,0 +1,56 @@
+// How the programs say, to a script, what became of them.
+#pragma once
+
+#include "graph/status.h"
+
+namespace tagflow::apps {
+
+enum class ExitCode : int {
+  kOk = 0,
+  kRunTimeError = 1,  // the graph is wrong, or its run failed
+  kUsage = 2,         // the command line is wrong
+  kMissingData = 3,   // a file that was named is not there
+  kPeerLost = 4,      // a process of the cluster is gone
+  kDeadlock = 5,      // the step could make no progress
+};
+
+// Of an error that is not about the command line. NotFound counts as a
+// run-time error: most things that are not found are no files.
+inline ExitCode exit_code_of(const Status& status) {
+  switch (status.code()) {
+    case Code::kOk:
+      return ExitCode::kOk;
+    case Code::kDeadlock:
+      return ExitCode::kDeadlock;
+    case Code::kUnavailable:
+      return ExitCode::kPeerLost;
+    default:
+      return ExitCode::kRunTimeError;
+  }
+}
+
+// Of an error in reading a file: here NotFound means that it is not there.
+inline ExitCode exit_code_of_file(const Status& status) {
+  return status.code() == Code::kNotFound ? ExitCode::kMissingData
+                                          : exit_code_of(status);
+}
+
+// An error on its way to main().
+struct Failure {
+  ExitCode exit_code = ExitCode::kOk;
+  Status status;
+};
+
+inline Failure usage_error(Status status) {
+  return {ExitCode::kUsage, std::move(status)};
+}
+inline Failure run_time_error(Status status) {
+  const ExitCode code = exit_code_of(status);
+  return {code, std::move(status)};
+}
+inline Failure file_error(Status status) {
+  const ExitCode code = exit_code_of_file(status);
+  return {code, std::move(status)};
+}
+
+}  // namespace tagflow::apps

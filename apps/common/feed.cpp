@@ -1,0 +1,110 @@
+#include "apps/common/feed.h"
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "apps/io/file.h"
+#include "apps/io/json_tensor.h"
+#include "apps/io/npy.h"
+
+namespace tagflow::apps {
+namespace {
+
+// The tensor that the text stands for, where one of `dtype` is wanted.
+Result<Tensor> load_value(const FeedText& text, DataType dtype) {
+  if (!text.is_file) return io::parse_json_literal(text.value, dtype);
+  if (text.value.ends_with(".npy")) return io::read_npy(text.value);
+  TAGFLOW_ASSIGN(std::string bytes, io::read_file(text.value));
+  return io::parse_string_tensor(bytes);
+}
+
+// What a fed tensor may be. A reference is fed by a value.
+struct Wanted {
+  DataType dtype = DataType::kInvalid;
+  PartialShape shape;
+};
+
+Wanted wanted_at(const graph::Endpoint& endpoint) {
+  const graph::Node& node = *endpoint.node;
+  Wanted wanted;
+  wanted.dtype = remove_ref(node.output_dtypes()[size_t(endpoint.port)]);
+  wanted.shape = node.output_shape(endpoint.port);
+  if (node.op() == "Placeholder") {
+    const Result<PartialShape> declared = node.attr<PartialShape>("shape");
+    if (declared.ok() && !wanted.shape.has_rank()) wanted.shape = *declared;
+  }
+  return wanted;
+}
+
+Status check_value(const std::string& port, const Tensor& value,
+                   const Wanted& wanted) {
+  if (value.dtype() == wanted.dtype && wanted.shape.accepts(value.shape())) {
+    return {};
+  }
+  return invalid_argument("[--feed] \"{}\" is {}{}, the value is {}", port,
+                          dtype_name(wanted.dtype), wanted.shape.to_string(),
+                          value.describe());
+}
+
+Failure load_feed(const graph::Graph& graph, const FeedText& text,
+                  std::set<std::string>& seen,
+                  std::vector<actors::Feed>& feeds) {
+  const Result<graph::Endpoint> endpoint = graph.endpoint(text.port);
+  if (!endpoint.ok()) {
+    return run_time_error(endpoint.status().with_prefix("[--feed] "));
+  }
+  const std::string port = endpoint->to_string();
+  if (!seen.insert(port).second) {
+    return usage_error(invalid_argument("[--feed] \"{}\" is fed twice", port));
+  }
+  const Wanted wanted = wanted_at(*endpoint);
+  Result<Tensor> value = load_value(text, wanted.dtype);
+  if (!value.ok()) {
+    Status status = std::move(value).status().with_prefix(
+        fmt::format("[--feed] {}: ", port));
+    return text.is_file ? file_error(std::move(status))
+                        : run_time_error(std::move(status));
+  }
+  if (wanted.dtype != value->dtype() &&
+      io::npy_dtype(wanted.dtype) == value->dtype()) {
+    *value = value->with_dtype(wanted.dtype);
+  }
+  Status status = check_value(port, *value, wanted);
+  if (!status.ok()) return run_time_error(std::move(status));
+  feeds.emplace_back(port, std::move(value).value());
+  return {};
+}
+
+}  // namespace
+
+Result<FeedText> parse_feed(std::string_view text) {
+  const size_t equals = text.find('=');
+  if (equals == std::string_view::npos || equals == 0) {
+    return invalid_argument("[--feed] \"{}\" is not NAME:PORT=VALUE", text);
+  }
+  FeedText feed{std::string(text.substr(0, equals)),
+                std::string(text.substr(equals + 1))};
+  TAGFLOW_RETURN_IF_ERROR(
+      graph::parse_endpoint(feed.port).status().with_prefix("[--feed] "));
+  feed.is_file = feed.value.ends_with(".npy") || feed.value.ends_with(".json");
+  if (!feed.is_file && !nlohmann::json::accept(feed.value)) {
+    return invalid_argument(
+        "[--feed] the value of \"{}\" is neither a .npy or .json file nor a "
+        "JSON literal: {}",
+        feed.port, feed.value);
+  }
+  return feed;
+}
+
+LoadedFeeds load_feeds(const graph::Graph& graph,
+                       const std::vector<FeedText>& texts) {
+  LoadedFeeds result;
+  std::set<std::string> seen;
+  for (const FeedText& text : texts) {
+    result.failure = load_feed(graph, text, seen, result.feeds);
+    if (result.failure.exit_code != ExitCode::kOk) break;
+  }
+  return result;
+}
+
+}  // namespace tagflow::apps

@@ -1,0 +1,36 @@
+// Feeds from the command line: NAME:PORT=VALUE.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "actors/session.h"
+#include "apps/common/exit_code.h"
+#include "graph/graph.h"
+
+namespace tagflow::apps {
+
+// A feed as written.
+struct FeedText {
+  std::string port;   // "name:0" or "name"
+  std::string value;  // a literal, or the path of a file
+  bool is_file = false;
+};
+
+// Splits at the first '='. VALUE is a file where it ends in ".npy" or ".json",
+// else a JSON literal. InvalidArgument where there is no '=', no name, a
+// malformed port, or a literal that is no JSON: usage errors.
+Result<FeedText> parse_feed(std::string_view text);
+
+// The feeds' tensors, each of the type of the graph's tensor; or why not, with
+// the exit code. Checks that the tensor exists, is fed once, and may have the
+// value's type and shape.
+struct LoadedFeeds {
+  std::vector<actors::Feed> feeds;
+  Failure failure;  // its code is kOk on success
+};
+LoadedFeeds load_feeds(const graph::Graph& graph,
+                       const std::vector<FeedText>& texts);
+
+}  // namespace tagflow::apps

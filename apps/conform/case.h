@@ -1,0 +1,51 @@
+// Recorded cases: a graph, what was fed, what came out. A case is a folder
+// with graph.pb and case.json; see parse_case() for what is read of the
+// latter.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "graph/status.h"
+#include "graph/tensor.h"
+
+namespace tagflow::apps {
+
+// One run of the case's session.
+struct CaseRun {
+  std::vector<std::string> targets;
+  std::vector<std::pair<std::string, std::string>> feeds;  // port, file
+  std::vector<std::string> fetches;
+  std::vector<std::string> expect;  // a file for each fetch
+  // The code that the run must fail with, such as "InvalidArgumentError".
+  // Empty: it must succeed.
+  std::string error_code;
+};
+
+struct Case {
+  std::string name;
+  std::vector<CaseRun> runs;
+  // The last run fetches gradients, which the graph does not have.
+  bool needs_gradients = false;
+};
+
+// Reads
+//   { "name", "runs": [ { "targets": [node...], "feeds": {port: file},
+//                         "fetches": [port...], "expect": [file...]
+//                         or "error": {"code"} } ],
+//     "gradients": {...} }
+// and passes over other keys. InvalidArgument where a part is missing or of
+// the wrong kind, or a file is not a plain name: a case reads its own folder
+// only. Thread-safe.
+Result<Case> parse_case(std::string_view json);
+
+// The case of a folder. Errors also as read_file.
+Result<Case> load_case(const std::filesystem::path& folder);
+
+// "*.json" holds strings, all else is .npy.
+Result<Tensor> load_case_tensor(const std::filesystem::path& path);
+
+}  // namespace tagflow::apps

@@ -1,0 +1,136 @@
+#include "apps/conform/judge.h"
+
+#include <fmt/ranges.h>
+
+#include "apps/conform/case.h"
+#include "apps/conform/compare.h"
+#include "apps/conform/needs.h"
+#include "apps/io/npy.h"
+#include "graph/graphdef.h"
+
+namespace tagflow::apps {
+namespace {
+
+namespace fs = std::filesystem;
+using actors::Session;
+
+// What one run of the case must be given and give.
+struct RunData {
+  std::vector<actors::Feed> feeds;
+  std::vector<Tensor> expect;
+};
+
+// The value of a feed. A quantized one is in the file as what numpy has.
+Result<Tensor> load_feed(const graph::Graph& graph, const std::string& port,
+                         const fs::path& path) {
+  TAGFLOW_ASSIGN(Tensor value, load_case_tensor(path));
+  const Result<graph::Endpoint> endpoint = graph.endpoint(port);
+  if (!endpoint.ok()) return value;  // the run will say so
+  const DataType dtype =
+      endpoint->node->output_dtypes()[size_t(endpoint->port)];
+  const bool is_stored =
+      dtype != value.dtype() && io::npy_dtype(dtype) == value.dtype();
+  return is_stored ? value.with_dtype(dtype) : value;
+}
+
+Result<RunData> load_run(const graph::Graph& graph, const fs::path& folder,
+                         const CaseRun& run) {
+  RunData data;
+  for (const auto& [port, file] : run.feeds) {
+    TAGFLOW_ASSIGN(Tensor value, load_feed(graph, port, folder / file));
+    data.feeds.emplace_back(port, std::move(value));
+  }
+  for (const std::string& file : run.expect) {
+    TAGFLOW_ASSIGN(Tensor value, load_case_tensor(folder / file));
+    data.expect.push_back(std::move(value));
+  }
+  return data;
+}
+
+// "InvalidArgumentError" for kInvalidArgument, as the cases call it.
+std::string recorded_name(Code code) {
+  return std::string(code_name(code)) + "Error";
+}
+
+Status judge_failure(const CaseRun& run, const Status& status) {
+  if (status.ok()) {
+    return invalid_argument("it succeeded, but should fail with {}",
+                            run.error_code);
+  }
+  if (recorded_name(status.code()) == run.error_code) return {};
+  return invalid_argument("it should fail with {}, but did so with {}",
+                          run.error_code, status.to_string());
+}
+
+Status judge_run(Session& session, const fs::path& folder, const CaseRun& run) {
+  TAGFLOW_ASSIGN(RunData data, load_run(session.graph(), folder, run));
+  actors::RunOptions options;
+  if (session.options().timeout.count() == 0) options.timeout = kRunLimit;
+  Result<std::vector<Tensor>> results =
+      session.run(data.feeds, run.fetches, run.targets, options);
+  if (!run.error_code.empty()) return judge_failure(run, results.status());
+  TAGFLOW_RETURN_IF_ERROR(results.status());
+  for (size_t i = 0; i < data.expect.size(); ++i) {
+    TAGFLOW_RETURN_IF_ERROR(compare((*results)[i], data.expect[i])
+                                .with_prefix(run.fetches[i] + ": "));
+  }
+  return {};
+}
+
+Status run_all(const fs::path& folder, const Case& the_case,
+               const graph::GraphFile& file, std::vector<graph::NodeDef> nodes,
+               const actors::SessionOptions& options) {
+  graph::GraphFile needed{std::move(nodes), file.library, file.producer, {}};
+  TAGFLOW_ASSIGN(std::unique_ptr<Session> session, Session::create(options));
+  // A graph that is refused fails those runs that must fail all the same.
+  Status imported = [&]() -> Status {
+    TAGFLOW_ASSIGN(graph::Graph graph, graph::build_graph(needed));
+    return session->extend(graph);
+  }();
+  for (size_t i = 0; i < the_case.runs.size(); ++i) {
+    const CaseRun& run = the_case.runs[i];
+    Status status = imported.ok()            ? judge_run(*session, folder, run)
+                    : run.error_code.empty() ? imported
+                                             : judge_failure(run, imported);
+    if (!status.ok()) {
+      return std::move(status).with_prefix(fmt::format("run {}: ", i));
+    }
+  }
+  return {};
+}
+
+Verdict failed(std::string name, const Status& status) {
+  return {Outcome::kFailed, std::move(name), status.to_string(), {}};
+}
+
+Verdict skipped(std::string name, std::set<std::string> missing) {
+  std::string what = fmt::format("needs {}", fmt::join(missing, ", "));
+  return {Outcome::kSkipped, std::move(name), std::move(what),
+          std::move(missing)};
+}
+
+}  // namespace
+
+Verdict judge_case(const fs::path& folder,
+                   const actors::SessionOptions& options) {
+  const std::string folder_name =
+      folder.has_filename() ? folder.filename().string()
+                            : folder.parent_path().filename().string();
+  Result<Case> the_case = load_case(folder);
+  if (!the_case.ok()) return failed(folder_name, the_case.status());
+  if (the_case->needs_gradients) {
+    return skipped(the_case->name, {"(gradients)"});
+  }
+  const Result<graph::GraphFile> file = graph::load_file(folder / "graph.pb");
+  if (!file.ok()) return failed(the_case->name, file.status());
+
+  std::vector<graph::NodeDef> nodes = needed_nodes(*file, *the_case);
+  std::set<std::string> missing = missing_ops(nodes, file->library);
+  if (!missing.empty()) return skipped(the_case->name, std::move(missing));
+  const Status status =
+      run_all(folder, *the_case, *file, std::move(nodes), options);
+  if (!status.ok()) return failed(the_case->name, status);
+  return {Outcome::kPassed, the_case->name, "", {}};
+}
+
+}  // namespace tagflow::apps

@@ -1,0 +1,33 @@
+// Runs one recorded case and says what became of it.
+#pragma once
+
+#include <filesystem>
+#include <set>
+#include <string>
+
+#include "actors/session.h"
+
+namespace tagflow::apps {
+
+enum class Outcome {
+  kPassed,
+  kFailed,   // `what` says in which run and why
+  kSkipped,  // something that it needs does not exist; see `missing`
+};
+
+struct Verdict {
+  Outcome outcome = Outcome::kPassed;
+  std::string name;
+  std::string what;
+  std::set<std::string> missing;  // ops, or "(gradients)"
+};
+
+// The longest that a run may take where the options do not say.
+inline constexpr std::chrono::seconds kRunLimit{20};
+
+// Runs the case of the folder in a session of its own: all runs in order, the
+// state kept. Only the nodes that they need are imported.
+Verdict judge_case(const std::filesystem::path& folder,
+                   const actors::SessionOptions& options);
+
+}  // namespace tagflow::apps

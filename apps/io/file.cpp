@@ -1,0 +1,83 @@
+#include "apps/io/file.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <ios>
+#include <system_error>
+
+namespace tagflow::io {
+
+namespace fs = std::filesystem;
+
+Result<std::string> read_file(const fs::path& path, std::size_t limit) {
+  std::error_code code;
+  const fs::file_status status = fs::status(path, code);
+  if (!fs::exists(status)) {
+    return error(Code::kNotFound, "[file] there is no file \"{}\"",
+                 path.string());
+  }
+  if (fs::is_directory(status)) {
+    return invalid_argument("[file] \"{}\" is a folder", path.string());
+  }
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    return error(Code::kPermissionDenied, "[file] cannot open \"{}\": {}",
+                 path.string(), std::strerror(errno));
+  }
+  // Read in pieces: a pipe has no size to ask for, and a size that a file
+  // system reports is no reason to allocate that much.
+  std::string bytes;
+  constexpr std::size_t kPiece = std::size_t{1} << 20;
+  while (file) {
+    const std::size_t before = bytes.size();
+    if (before > limit) {
+      return error(Code::kResourceExhausted,
+                   "[file] \"{}\" is larger than {} bytes", path.string(),
+                   limit);
+    }
+    bytes.resize(before + kPiece);
+    file.read(bytes.data() + before, std::streamsize(kPiece));
+    bytes.resize(before + std::size_t(file.gcount()));
+  }
+  if (file.bad()) {
+    return error(Code::kDataLoss, "[file] reading \"{}\" failed: {}",
+                 path.string(), std::strerror(errno));
+  }
+  if (bytes.size() > limit) {
+    return error(Code::kResourceExhausted,
+                 "[file] \"{}\" is larger than {} bytes", path.string(), limit);
+  }
+  return bytes;
+}
+
+Status write_file(const fs::path& path, std::string_view bytes) {
+  errno = 0;
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  if (!file) {
+    return error(Code::kPermissionDenied, "[file] cannot write \"{}\": {}",
+                 path.string(), std::strerror(errno));
+  }
+  file.write(bytes.data(), std::streamsize(bytes.size()));
+  file.close();
+  if (!file) {
+    return error(Code::kDataLoss, "[file] writing \"{}\" failed: {}",
+                 path.string(), std::strerror(errno));
+  }
+  return {};
+}
+
+Status make_folder(const fs::path& path) {
+  std::error_code code;
+  fs::create_directories(path, code);
+  if (code) {
+    return error(Code::kPermissionDenied,
+                 "[file] cannot make folder \"{}\": "
+                 "{}",
+                 path.string(), code.message());
+  }
+  return {};
+}
+
+}  // namespace tagflow::io

@@ -1,0 +1,30 @@
+// Whole files, read and written in one go.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "graph/status.h"
+
+namespace tagflow::io {
+
+// No file that the applications read may be larger: 8 GiB.
+inline constexpr std::size_t kMaxFileBytes = std::size_t{8} << 30;
+
+// The bytes of a regular file. NotFound where there is none, PermissionDenied
+// where it cannot be opened, InvalidArgument where it is a folder,
+// ResourceExhausted where it is larger than `limit`. Thread-safe.
+Result<std::string> read_file(const std::filesystem::path& path,
+                              std::size_t limit = kMaxFileBytes);
+
+// Creates or replaces the file. Its folder must exist. PermissionDenied where
+// it cannot be opened, DataLoss where not every byte was written.
+// Thread-safe for different paths.
+Status write_file(const std::filesystem::path& path, std::string_view bytes);
+
+// Makes the folder and those above it. PermissionDenied where it cannot.
+Status make_folder(const std::filesystem::path& path);
+
+}  // namespace tagflow::io

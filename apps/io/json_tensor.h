@@ -1,0 +1,35 @@
+// Tensors as JSON: literals for feeds and fetches, and files of strings.
+//
+// A literal is a number, a truth value, a string, or nested lists of these,
+// all of one depth and length: [[1, 2], [3, 4]] is of shape [2,2]. What JSON
+// cannot write has a form of its own:
+//
+//   "nan", "inf", "-inf"       floating-point values that are no numbers
+//   {"re": 1, "im": 2}         complex numbers (a plain number is real)
+//   {"base64": "/w=="}         strings that are not UTF-8
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "graph/status.h"
+#include "graph/tensor.h"
+
+namespace tagflow::io {
+
+// The literal as a tensor of `dtype`. InvalidArgument where the text is no
+// JSON, the lists are ragged or too deep, or a value is not one of `dtype`:
+// 1.5 is no int32, 300 no uint8, 1 no bool. Thread-safe.
+Result<Tensor> parse_json_literal(std::string_view text, DataType dtype);
+
+// The inverse. Handles, which no text can hold, become strings that describe
+// them. REQUIRES: tensor.valid(). Thread-safe.
+std::string format_json_literal(const Tensor& tensor);
+
+// {"dtype": "string", "shape": [2], "base64": ["YQ==", "Yg=="]}, the file
+// format of string tensors. InvalidArgument for anything else.
+Result<Tensor> parse_string_tensor(std::string_view text);
+// REQUIRES: tensor.dtype() is string.
+std::string format_string_tensor(const Tensor& tensor);
+
+}  // namespace tagflow::io

@@ -1,0 +1,43 @@
+// The .npy format of numpy, versions 1.0 and 2.0: one array a file.
+//
+// Layout: the magic bytes "\x93NUMPY", the version (2 bytes), the length of
+// the header (2 bytes little-endian in version 1, 4 in version 2), the header,
+// the elements. The header is a Python dict literal:
+//
+//   {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
+//
+// Read: every numeric type, bool, half and complex, in either byte order and
+// either element order; bfloat16 as numpy's own extension writes it ("<V2").
+// Not read: strings (see json_tensor.h), structures, Python objects.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "graph/status.h"
+#include "graph/tensor.h"
+
+namespace tagflow::io {
+
+// The array in `bytes`, which must hold nothing else. InvalidArgument where
+// the text is no .npy file or holds a type that no tensor has, DataLoss where
+// elements are missing. Nothing is allocated that the bytes do not fill.
+// Thread-safe.
+Result<Tensor> parse_npy(std::string_view bytes);
+
+// Version 1.0, little-endian, row-major. Quantized types are written as their
+// npy_dtype(). InvalidArgument for a type that the format does not have
+// (string, resource, variant). Thread-safe.
+Result<std::string> format_npy(const Tensor& tensor);
+
+// The type as which numpy has a quantized one, of the same bytes: int8 for
+// qint8, ... Any other type itself.
+DataType npy_dtype(DataType dtype);
+
+// The same, from and to a file; errors also as read_file and write_file,
+// with the path in the message.
+Result<Tensor> read_npy(const std::filesystem::path& path);
+Status write_npy(const std::filesystem::path& path, const Tensor& tensor);
+
+}  // namespace tagflow::io

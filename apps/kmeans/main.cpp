@@ -1,0 +1,216 @@
+// kmeans: clusters the pictures of Fashion-MNIST. One graph, one run: its
+// while_loop goes on until no picture changes its cluster.
+#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <limits>
+#include <string>
+
+#include "apps/common/command_line.h"
+#include "apps/common/terminal.h"
+#include "apps/common/trace.h"
+#include "apps/io/file.h"
+#include "apps/io/idx.h"
+#include "apps/kmeans/graph.h"
+#include "apps/kmeans/progress.h"
+#include "apps/kmeans/reference.h"
+#include "apps/kmeans/report.h"
+
+namespace {
+
+using namespace tagflow;        // NOLINT: a main file
+using namespace tagflow::apps;  // NOLINT
+namespace fs = std::filesystem;
+
+struct Options {
+  std::string data = "/usr/share/datasets/fashion-mnist";
+  std::string out = "out/kmeans";
+  int64_t clusters = 10;
+  int64_t points = 0;  // 0: all
+  int64_t max_iterations = 300;
+  uint64_t seed = 1;
+  int workers = 0;
+  bool check = false;
+  bool json = false;
+};
+
+struct Data {
+  Tensor images;  // uint8 [points, features]
+  Tensor labels;  // uint8 [points]
+  int side = 0;   // of a picture
+};
+
+Result<Tensor> first_rows(const Tensor& tensor, int64_t rows,
+                          int64_t features) {
+  if (rows == tensor.dim(0)) return tensor.reshaped({rows, features});
+  return Tensor::of<uint8_t>(
+      {rows, features}, tensor.flat<uint8_t>().first(size_t(rows * features)));
+}
+
+Result<Data> load_data(const Options& options) {
+  const fs::path folder = options.data;
+  TAGFLOW_ASSIGN(Tensor images,
+                 io::read_idx(folder / "train-images-idx3-ubyte.gz"));
+  TAGFLOW_ASSIGN(Tensor labels,
+                 io::read_idx(folder / "train-labels-idx1-ubyte.gz"));
+  if (images.rank() != 3 || labels.rank() != 1 ||
+      images.dim(0) != labels.dim(0) || images.dim(1) != images.dim(2) ||
+      images.num_elements() == 0) {
+    return invalid_argument(
+        "[kmeans] images {} and labels {} do not belong together",
+        images.describe(), labels.describe());
+  }
+  const int64_t all = images.dim(0);
+  const int64_t points =
+      options.points == 0 ? all : std::min(options.points, all);
+  Data data;
+  data.side = int(images.dim(1));
+  TAGFLOW_ASSIGN(data.images,
+                 first_rows(images, points, int64_t{data.side} * data.side));
+  TAGFLOW_ASSIGN(Tensor rows, first_rows(labels, points, 1));
+  TAGFLOW_ASSIGN(data.labels, rows.reshaped({points}));
+  return data;
+}
+
+Status write_files(const fs::path& folder, const Data& data,
+                   const std::string& report, const kmeans::Solution& solution,
+                   const TraceRecorder& trace) {
+  TAGFLOW_RETURN_IF_ERROR(
+      io::write_png(folder / "centroids.png",
+                    kmeans::draw_centroids(solution.centroids, data.side)));
+  TAGFLOW_RETURN_IF_ERROR(io::write_file(folder / "report.md", report));
+  return trace.write(folder / "trace.json");
+}
+
+void print_results(const Options& options, const kmeans::Solution& solution,
+                   double purity, double seconds) {
+  if (options.json) {
+    fmt::print(
+        "{{\"trips\": {}, \"converged\": {}, \"purity\": {}, "
+        "\"inertia\": {}, \"seconds\": {}}}\n",
+        solution.trips, solution.changed == 0, purity, solution.inertia,
+        seconds);
+    return;
+  }
+  fmt::print(
+      "trips: {}{}\npurity: {:.4f}\ninertia: {:.6g}\n"
+      "seconds: {:.2f}\nwritten: {}/centroids.png, report.md, "
+      "trace.json, kmeans.log\n",
+      solution.trips,
+      solution.changed == 0 ? "" : " (stopped by --max-iterations)", purity,
+      solution.inertia, seconds, options.out);
+}
+
+Failure check(const kmeans::Problem& problem,
+              const kmeans::Solution& solution) {
+  const kmeans::Solution reference = kmeans::solve_by_eigen(problem);
+  spdlog::info("plain Eigen took {} trips", reference.trips);
+  Status status = kmeans::check_equal(problem, solution, reference);
+  if (!status.ok()) return run_time_error(std::move(status));
+  spdlog::info("the same centroids and assignments as in plain Eigen");
+  return {};
+}
+
+// spdlog goes to a file, too.
+Status log_to(const fs::path& path) {
+  TAGFLOW_RETURN_IF_ERROR(io::write_file(path, ""));
+  auto sink =
+      std::make_shared<spdlog::sinks::basic_file_sink_mt>(path.string());
+  sink->set_pattern("%Y-%m-%d %H:%M:%S.%e %l: %v");
+  spdlog::default_logger()->sinks().push_back(std::move(sink));
+  return {};
+}
+
+Failure cluster(const Options& options) {
+  Result<Data> data = load_data(options);
+  if (!data.ok()) {
+    Failure failure = file_error(std::move(data).status());
+    if (failure.exit_code == ExitCode::kMissingData) {
+      spdlog::info(
+          "the data is Debian's package dataset-fashion-mnist; "
+          "--data names another folder");
+    }
+    return failure;
+  }
+  Status status = io::make_folder(options.out);
+  if (status.ok()) status = log_to(fs::path(options.out) / "kmeans.log");
+  if (!status.ok()) return run_time_error(std::move(status));
+
+  const auto style = is_terminal() ? kmeans::ProgressStyle::kBar
+                                   : kmeans::ProgressStyle::kLines;
+  status = kmeans::register_progress_op(style);
+  if (!status.ok()) return run_time_error(std::move(status));
+  Result<Tensor> start =
+      kmeans::draw_start(data->images, options.clusters, options.seed);
+  if (!start.ok()) return usage_error(std::move(start).status());
+  const kmeans::Problem problem{data->images, std::move(start).value(),
+                                options.max_iterations};
+  actors::SessionOptions session;
+  session.workers = options.workers;
+  spdlog::info("{} pictures of {} x {}, {} clusters", data->images.dim(0),
+               data->side, data->side, options.clusters);
+
+  TraceRecorder trace;
+  actors::RunStats stats;
+  Result<kmeans::Solution> solution =
+      kmeans::solve_by_graph(problem, session, &trace, &stats);
+  kmeans::finish_progress(style);
+  if (!solution.ok()) return run_time_error(std::move(solution).status());
+
+  const double purity = kmeans::purity(*solution, data->labels);
+  spdlog::info("{} trips, purity {:.4f}, {:.3f} s", solution->trips, purity,
+               stats.seconds);
+  status = write_files(
+      options.out, *data,
+      kmeans::format_report(problem, *solution, data->labels, stats), *solution,
+      trace);
+  if (!status.ok()) return run_time_error(std::move(status));
+  print_results(options, *solution, purity, stats.seconds);
+  return options.check ? check(problem, *solution) : Failure();
+}
+
+ExitCode run(int argc, char** argv) {
+  Options options;
+  CLI::App app("Clusters Fashion-MNIST in one run of one graph.", "kmeans");
+  app.set_version_flag("--version", TAGFLOW_VERSION);
+  app.add_option("-k,--clusters", options.clusters, "clusters")
+      ->check(CLI::Range(1, 1000));
+  app.add_option("--data", options.data, "folder of the IDX files")
+      ->type_name("DIR");
+  app.add_option("--points", options.points, "use the first N; 0: all")
+      ->check(CLI::Range(0, 1 << 30));
+  app.add_option("--max-iterations", options.max_iterations,
+                 "end after so many trips")
+      ->check(CLI::Range(1, 1'000'000));
+  app.add_option("--seed", options.seed, "draws the first centroids");
+  app.add_option("--workers", options.workers,
+                 "worker threads; 0: one per core")
+      ->check(CLI::Range(0, 1024));
+  app.add_option("--out", options.out, "folder for what is written")
+      ->type_name("DIR");
+  app.add_flag("--check", options.check,
+               "compare with the same algorithm in plain Eigen");
+  app.add_flag("--json", options.json, "print results as one JSON object");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& parse_error) {
+    return report_parse_error(app, parse_error, {argv, size_t(argc)});
+  }
+  return report(cluster(options));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  set_up_logging();
+  try {
+    return int(run(argc, argv));
+  } catch (const std::exception& exception) {
+    spdlog::error("{}", exception.what());
+    return int(ExitCode::kRunTimeError);
+  }
+}

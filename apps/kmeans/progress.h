@@ -1,0 +1,29 @@
+// The op that shows how far the loop is, from inside the loop.
+#pragma once
+
+#include "graph/builder/scope.h"
+#include "graph/status.h"
+
+namespace tagflow::kmeans {
+
+// How the op writes to stderr.
+enum class ProgressStyle {
+  kNone,
+  kLines,  // one for each trip
+  kBar,    // one line, drawn over
+};
+
+// Makes op and kernel "KMeansProgress" known, as a program adds ops of its
+// own. Called once, before any graph is built. AlreadyExists otherwise.
+Status register_progress_op(ProgressStyle style);
+
+// Writes a line and returns `trips` (int64); being in the loop's data flow, it
+// runs once for each trip, in order. `changed` is int64, `inertia` float.
+graph::Output progress(const graph::Scope& scope, const graph::Output& trips,
+                       const graph::Output& changed,
+                       const graph::Output& inertia);
+
+// Ends the line of a bar.
+void finish_progress(ProgressStyle style);
+
+}  // namespace tagflow::kmeans

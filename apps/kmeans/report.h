@@ -1,0 +1,21 @@
+// What the program leaves behind: a picture and a report.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "actors/session.h"
+#include "apps/io/png.h"
+#include "apps/kmeans/kmeans.h"
+
+namespace tagflow::kmeans {
+
+// The centroids as pictures of `side` x `side` pixels, each enlarged, side by
+// side in rows. REQUIRES: features == side * side.
+io::Picture draw_centroids(const Tensor& centroids, int side);
+
+// Markdown: the figures of the run, and a row for each cluster.
+std::string format_report(const Problem& problem, const Solution& solution,
+                          const Tensor& labels, const actors::RunStats& stats);
+
+}  // namespace tagflow::kmeans

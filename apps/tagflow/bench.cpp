@@ -1,0 +1,145 @@
+// tagflow bench: the workloads of apps/bench.
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "apps/bench/compare.h"
+#include "apps/bench/workload.h"
+#include "apps/common/child_process.h"
+#include "apps/common/terminal.h"
+#include "apps/tagflow/commands.h"
+#include "graph/op_registry.h"
+
+namespace tagflow::apps {
+namespace {
+
+struct BenchCommand {
+  std::string name;
+  CompareOptions options;
+};
+
+Failure run_workload(const Workload& workload, const BenchOptions& options) {
+  const auto session = to_session_options(options.engine);
+  if (!session.ok()) return usage_error(session.status());
+  Result<Measurement> result = workload.measure(options);
+  if (!result.ok()) return run_time_error(std::move(result).status());
+  fmt::print("{}\n", result->to_json());
+  std::fflush(stdout);
+  return {};
+}
+
+// Each in a process of its own, so that none inherits another's memory.
+Failure run_all(const BenchOptions& options) {
+  Failure failure;
+  for (const Workload& workload : workloads()) {
+    std::vector<std::string> line = {"/proc/self/exe",
+                                     "bench",
+                                     std::string(workload.name),
+                                     "--repeats",
+                                     std::to_string(options.repeats),
+                                     "--workers",
+                                     std::to_string(options.engine.workers),
+                                     "--window",
+                                     std::to_string(options.engine.window)};
+    if (!options.engine.passes.empty()) {
+      line.insert(line.end(), {"--passes", options.engine.passes});
+    }
+    if (options.engine.mailbox_only) line.emplace_back("--mailbox-only");
+    auto process = ChildProcess::start(line);
+    if (!process.ok()) return run_time_error(std::move(process).status());
+    for (auto answer = process->read_line(); answer.ok();
+         answer = process->read_line()) {
+      fmt::print("{}\n", *answer);
+      std::fflush(stdout);
+    }
+    if (const int code = process->wait(); code != 0) {
+      failure = {ExitCode::kRunTimeError,
+                 error(Code::kUnknown, "[bench] {} ended with {}",
+                       workload.name, code)};
+      report(failure);
+    }
+  }
+  return failure;
+}
+
+Failure unknown_workload(const std::string& name) {
+  std::vector<std::string> names = {"all", "compare"};
+  for (const Workload& workload : workloads()) {
+    names.emplace_back(workload.name);
+  }
+  const std::string nearest = graph::nearest_name(name, names);
+  return usage_error(invalid_argument(
+      "[bench] there is no workload \"{}\"{}", name,
+      nearest.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest)));
+}
+
+Failure run_bench(const BenchCommand& command) {
+  const CompareOptions& options = command.options;
+  if (command.name == "all") return run_all(options.bench);
+  if (command.name == "compare") {
+    if (options.python.empty()) {
+      return usage_error(invalid_argument(
+          "[bench] compare needs --python PATH, a Python with tensorflow"));
+    }
+    return compare_with_tensorflow(options);
+  }
+  const Workload* workload = find_workload(command.name);
+  if (workload == nullptr) return unknown_workload(command.name);
+  return run_workload(*workload, options.bench);
+}
+
+std::string list_of_workloads() {
+  std::string text = "Workloads:\n";
+  for (const Workload& workload : workloads()) {
+    text += fmt::format("  {:<14}{}\n", workload.name, workload.what);
+  }
+  return text +
+         "  all           each in a process of its own\n"
+         "  compare       the same graphs in TensorFlow (--python)\n";
+}
+
+}  // namespace
+
+void add_bench_command(CLI::App& app, ExitCode& exit_code) {
+  auto command = std::make_shared<BenchCommand>();
+  CompareOptions& options = command->options;
+  BenchOptions& bench = options.bench;
+  CLI::App* sub =
+      app.add_subcommand("bench", "measure a workload; one JSON object a line");
+  sub->footer(list_of_workloads());
+  sub->add_option("name", command->name, "a workload, all, or compare")
+      ->required()
+      ->type_name("NAME");
+  sub->add_option("--vars", bench.vars, "variables of the loop")
+      ->check(CLI::Range(1, 10'000));
+  sub->add_option("--trips", bench.trips, "trips; 0: the workload's own")
+      ->check(
+          CLI::Range(int64_t{0}, int64_t{std::numeric_limits<int32_t>::max()}));
+  sub->add_option("--op", bench.op, "the op of chain and wide")
+      ->check(CLI::IsMember({"Identity", "Add"}));
+  sub->add_option("--nodes", bench.nodes, "nodes; 0: the workload's own")
+      ->check(CLI::Range(0, 1'000'000));
+  sub->add_option("--size", bench.size, "rows of the matrices")
+      ->check(CLI::Range(1, 16'384));
+  sub->add_option("--repeats", bench.repeats, "measurements; the median counts")
+      ->check(CLI::Range(1, 10'000));
+  sub->add_option("--python", options.python, "for compare")->type_name("PATH");
+  sub->add_option("--only", options.only, "the one workload to compare")
+      ->type_name("NAME");
+  sub->add_option("--rounds", options.rounds, "rounds of compare")
+      ->check(CLI::Range(1, 100));
+  sub->add_option("--threads", options.threads,
+                  "TensorFlow's threads between ops")
+      ->check(CLI::Range(1, 1024));
+  sub->add_flag("--json", options.json, "one object a line, also of compare");
+  add_engine_options(*sub, bench.engine);
+  sub->callback(
+      [command, &exit_code] { exit_code = report(run_bench(*command)); });
+}
+
+}  // namespace tagflow::apps

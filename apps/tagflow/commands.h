@@ -1,0 +1,19 @@
+// The subcommands of `tagflow`, one file each.
+#pragma once
+
+#include "apps/common/exit_code.h"
+
+namespace CLI {
+class App;
+}
+
+namespace tagflow::apps {
+
+// Each declares its subcommand on `app`. Where the command line chooses it,
+// parsing runs it and sets `exit_code`, which must outlive the parsing.
+void add_run_command(CLI::App& app, ExitCode& exit_code);
+void add_conform_command(CLI::App& app, ExitCode& exit_code);
+void add_bench_command(CLI::App& app, ExitCode& exit_code);
+void add_ops_command(CLI::App& app, ExitCode& exit_code);
+
+}  // namespace tagflow::apps

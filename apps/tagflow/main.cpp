@@ -1,0 +1,45 @@
+// The `tagflow` command. Data goes to stdout, logs and progress to stderr;
+// exit codes are those of apps/common/exit_code.h.
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <exception>
+
+#include "apps/common/command_line.h"
+#include "apps/common/terminal.h"
+#include "apps/tagflow/commands.h"
+
+namespace {
+
+using namespace tagflow::apps;
+
+ExitCode run(int argc, char** argv) {
+  CLI::App app("Runs dataflow graphs with loops and conditionals in them.",
+               "tagflow");
+  app.set_version_flag("--version", TAGFLOW_VERSION);
+  app.require_subcommand(1);
+  ExitCode exit_code = ExitCode::kOk;
+  add_run_command(app, exit_code);
+  add_conform_command(app, exit_code);
+  add_bench_command(app, exit_code);
+  add_ops_command(app, exit_code);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& parse_error) {
+    return report_parse_error(app, parse_error, {argv, size_t(argc)});
+  }
+  return exit_code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  set_up_logging();
+  try {
+    return int(run(argc, argv));
+  } catch (const std::exception& exception) {
+    // Nothing of ours throws; memory may still run out.
+    spdlog::error("{}", exception.what());
+    return int(ExitCode::kRunTimeError);
+  }
+}

@@ -1,0 +1,76 @@
+# What lies in apps/:
+#   apps/{io,common,conform}/*.cpp  library tagflow_apps, which the programs,
+#                                   their tests and fuzz targets share
+#   apps/{tagflow,bench}/**.cpp     the tagflow command
+#   apps/kmeans/**.cpp              kmeans
+#   apps/examples/*.cpp             one executable and CTest case each
+# Without TAGFLOW_BUILD_APPS only the library is made.
+
+find_package(CLI11 REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(PNG REQUIRED)
+
+set(apps "${PROJECT_SOURCE_DIR}/apps")
+file(GLOB_RECURSE sources CONFIGURE_DEPENDS
+  "${apps}/io/*.cpp" "${apps}/common/*.cpp" "${apps}/conform/*.cpp")
+add_library(tagflow_apps STATIC ${sources})
+target_compile_features(tagflow_apps PUBLIC cxx_std_20)
+target_include_directories(tagflow_apps PUBLIC "${PROJECT_SOURCE_DIR}")
+target_link_libraries(tagflow_apps
+  PUBLIC tagflow::tagflow CLI11::CLI11 nlohmann_json::nlohmann_json
+    spdlog::spdlog ZLIB::ZLIB PNG::PNG fmt::fmt Threads::Threads
+  PRIVATE tagflow_flags)
+# CLI11 and JSON take long to parse, and most sources of apps/ use one.
+tagflow_precompile(tagflow_apps
+  ${TAGFLOW_COMMON_PCH} <CLI/CLI.hpp> <nlohmann/json.hpp>)
+
+if(NOT TAGFLOW_BUILD_APPS)
+  return()
+endif()
+
+# tagflow_program(NAME SOURCE...): an app that is installed and knows its
+# version.
+function(tagflow_program name)
+  tagflow_app(${name} ${ARGN} LINK tagflow_apps)
+  target_compile_definitions(${name} PRIVATE
+    TAGFLOW_VERSION="${PROJECT_VERSION}")
+  if(TAGFLOW_PCH)
+    target_precompile_headers(${name} REUSE_FROM tagflow_apps)
+  endif()
+  install(TARGETS ${name})
+endfunction()
+
+# A program without sources (yet) is no target.
+file(GLOB_RECURSE sources CONFIGURE_DEPENDS
+  "${apps}/tagflow/*.cpp" "${apps}/bench/*.cpp")
+if(sources)
+  tagflow_program(tagflow ${sources})
+endif()
+# The script that `tagflow bench compare` runs is part of the command.
+set(script "${apps}/bench/compare.py")
+if(sources AND EXISTS "${script}")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${script}")
+  file(READ "${script}" TAGFLOW_COMPARE_SCRIPT)
+  configure_file("${apps}/bench/compare_script.h.in"
+    "${PROJECT_BINARY_DIR}/generated/apps/bench/compare_script.h" @ONLY)
+  target_include_directories(tagflow PRIVATE
+    "${PROJECT_BINARY_DIR}/generated")
+endif()
+
+file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${apps}/kmeans/*.cpp")
+if(sources)
+  tagflow_program(kmeans ${sources})
+endif()
+
+file(GLOB sources CONFIGURE_DEPENDS "${apps}/examples/*.cpp")
+foreach(source IN LISTS sources)
+  cmake_path(GET source STEM name)
+  tagflow_app(${name} "${source}" DIRECTORY examples)
+  if(TAGFLOW_BUILD_TESTS)
+    add_test(NAME examples/${name} COMMAND ${name})
+    set_tests_properties(examples/${name} PROPERTIES
+      LABELS "examples;smoke" TIMEOUT 300)
+  endif()
+endforeach()

@@ -1,0 +1,226 @@
+# Functions that turn a top-level folder into targets. New source files are
+# found by themselves (CONFIGURE_DEPENDS): nobody lists files by hand.
+
+# Headers worth precompiling for every folder; a folder adds its own by PCH.
+# Only standard and third-party ones: a change of ours must not rebuild all.
+set(TAGFLOW_COMMON_PCH
+  <algorithm> <array> <atomic> <cstdint> <functional> <map> <memory> <mutex>
+  <optional> <span> <string> <string_view> <unordered_map> <utility>
+  <variant> <vector> <fmt/format.h>)
+
+set(TAGFLOW_LIBRARIES "" CACHE INTERNAL "The libraries declared so far")
+
+# tagflow_precompile(TARGET HEADER...): the headers, where TAGFLOW_PCH is on.
+function(tagflow_precompile target)
+  if(TAGFLOW_PCH)
+    target_precompile_headers(${target} PRIVATE ${ARGN})
+  endif()
+endfunction()
+
+# tagflow_choose_sources(VAR SOURCE...)
+# Sets VAR to the sources that fit this configuration. Optional libraries are
+# chosen by file, never by #ifdef: where x_onednn.cpp and x_eigen.cpp stand
+# side by side, exactly one of them is compiled.
+function(tagflow_choose_sources var)
+  set(chosen ${ARGN})
+  foreach(source IN LISTS ARGN)
+    if(source MATCHES "_onednn\\.cpp$")
+      string(REPLACE "_onednn.cpp" "_eigen.cpp" fallback "${source}")
+      if(TAGFLOW_ONEDNN_TARGET)
+        list(REMOVE_ITEM chosen "${fallback}")
+      else()
+        list(REMOVE_ITEM chosen "${source}")
+      endif()
+    endif()
+  endforeach()
+  set(${var} ${chosen} PARENT_SCOPE)
+endfunction()
+
+# tagflow_folder(NAME [DEPENDS folder...] [LINK lib...] [LINK_PRIVATE lib...]
+#                [PCH header...])
+# Makes library tagflow_NAME, alias tagflow::NAME, of every NAME/**.cpp, with
+# its headers and its place in the export. Then the folder's test binary, see
+# tagflow_tests(). DEPENDS names folders whose headers it may include.
+# Does nothing where the folder has no sources.
+function(tagflow_folder name)
+  cmake_parse_arguments(arg "" "" "DEPENDS;LINK;LINK_PRIVATE;PCH" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS
+    "${PROJECT_SOURCE_DIR}/${name}/*.cpp")
+  if(NOT sources)
+    return()
+  endif()
+  tagflow_choose_sources(sources ${sources})
+  list(TRANSFORM arg_DEPENDS PREPEND "tagflow::")
+  foreach(library IN LISTS arg_DEPENDS)
+    if(NOT TARGET ${library})  # no sources (yet)
+      list(REMOVE_ITEM arg_DEPENDS ${library})
+    endif()
+  endforeach()
+
+  set(target tagflow_${name})
+  add_library(${target} STATIC ${sources})
+  add_library(tagflow::${name} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  target_include_directories(${target} PUBLIC
+    "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>"
+    "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/tagflow>")
+  target_link_libraries(${target}
+    PUBLIC ${arg_DEPENDS} ${arg_LINK}
+    PRIVATE ${arg_LINK_PRIVATE} "$<BUILD_INTERFACE:tagflow_flags>")
+  tagflow_precompile(${target} ${TAGFLOW_COMMON_PCH} ${arg_PCH})
+
+  install(TARGETS ${target} EXPORT tagflow)
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/${name}"
+    DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tagflow"
+    FILES_MATCHING PATTERN "*.h")
+  set(TAGFLOW_LIBRARIES ${TAGFLOW_LIBRARIES} tagflow::${name}
+    CACHE INTERNAL "The libraries declared so far")
+
+  if(TAGFLOW_BUILD_TESTS)
+    tagflow_tests(${name} LINK tagflow::${name})
+  endif()
+endfunction()
+
+# tagflow_tests(NAME [LINK lib...])
+# Makes the doctest binary NAME_tests of every tests/NAME/**.cpp. Each file
+# X_test.cpp becomes the CTest case NAME/X, labels NAME and its tier:
+#   X_test.cpp       smoke: under 5 s; the sanitizer checks run these
+#   X_slow_test.cpp  slow: what takes longer
+# A test that finds no device to run on exits with 77, which means skipped.
+function(tagflow_tests name)
+  cmake_parse_arguments(arg "" "SUPPORT" "LINK" ${ARGN})
+  set(root "${PROJECT_SOURCE_DIR}/tests/${name}")
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${root}/*.cpp")
+  if(NOT sources)
+    return()
+  endif()
+  find_package(doctest REQUIRED)
+  find_package(rapidcheck REQUIRED)
+
+  if(NOT TARGET tagflow_test_main)
+    # main(), and one precompiled header that all test binaries share: they
+    # have to agree on flags, so these are set here.
+    add_library(tagflow_test_main OBJECT
+      "${PROJECT_SOURCE_DIR}/tests/main.cpp")
+    target_compile_features(tagflow_test_main PUBLIC cxx_std_20)
+    target_include_directories(tagflow_test_main
+      PUBLIC "${PROJECT_SOURCE_DIR}")
+    target_compile_definitions(tagflow_test_main
+      PUBLIC TAGFLOW_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    # Tests are compiled far more often than they run: what they measure is
+    # in the libraries, which keep their optimisation.
+    target_compile_options(tagflow_test_main
+      PUBLIC $<$<NOT:$<CONFIG:Debug>>:-O1>)
+    target_link_libraries(tagflow_test_main PUBLIC
+      doctest::doctest rapidcheck fmt::fmt Threads::Threads tagflow_flags)
+    tagflow_precompile(tagflow_test_main
+      ${TAGFLOW_COMMON_PCH} <doctest/doctest.h>)
+  endif()
+
+  # What is not a test itself may serve other test binaries too.
+  if(arg_SUPPORT)
+    set(support ${sources})
+    list(FILTER support EXCLUDE REGEX "_test\\.cpp$")
+    list(FILTER sources INCLUDE REGEX "_test\\.cpp$")
+    add_library(${arg_SUPPORT} STATIC ${support})
+    target_link_libraries(${arg_SUPPORT}
+      PUBLIC ${arg_LINK} PRIVATE tagflow_flags)
+    target_include_directories(${arg_SUPPORT} PUBLIC "${PROJECT_SOURCE_DIR}")
+    tagflow_precompile(${arg_SUPPORT} ${TAGFLOW_COMMON_PCH})
+    list(APPEND arg_LINK ${arg_SUPPORT})
+  endif()
+
+  set(target ${name}_tests)
+  add_executable(${target} ${sources})
+  target_link_libraries(${target} PRIVATE ${arg_LINK} tagflow_test_main)
+  set_target_properties(${target} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+  if(TAGFLOW_PCH)
+    target_precompile_headers(${target} REUSE_FROM tagflow_test_main)
+  endif()
+
+  foreach(source IN LISTS sources)
+    cmake_path(RELATIVE_PATH source BASE_DIRECTORY "${root}"
+      OUTPUT_VARIABLE path)
+    if(NOT path MATCHES "_test\\.cpp$")
+      file(STRINGS "${source}" cases REGEX "^ *(TEST_CASE|SCENARIO)"
+        LIMIT_COUNT 1)
+      if(cases)
+        message(FATAL_ERROR
+          "tests/${name}/${path} has test cases: name it *_test.cpp, "
+          "CTest does not see it otherwise")
+      endif()
+      continue()
+    endif()
+    string(REGEX REPLACE "_test\\.cpp$" "" case "${path}")
+    set(tier smoke)
+    if(case MATCHES "_slow$")
+      set(tier slow)
+    endif()
+    add_test(NAME ${name}/${case}
+      COMMAND ${target} "--source-file=*tests/${name}/${path}")
+    set_tests_properties(${name}/${case} PROPERTIES
+      LABELS "${name};${tier}" TIMEOUT 600 SKIP_RETURN_CODE 77
+      WORKING_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+  endforeach()
+endfunction()
+
+# tagflow_app(NAME SOURCE... [DIRECTORY dir] [LINK lib...])
+# Makes executable NAME, linked with the whole library, as
+# <build>/apps[/DIRECTORY]/NAME.
+function(tagflow_app name)
+  cmake_parse_arguments(arg "" "DIRECTORY" "LINK" ${ARGN})
+  add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name} PRIVATE
+    tagflow::tagflow ${arg_LINK} tagflow_flags)
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
+  target_compile_features(${name} PRIVATE cxx_std_20)
+  set_target_properties(${name} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY
+    "${PROJECT_BINARY_DIR}/apps/${arg_DIRECTORY}")
+endfunction()
+
+# tagflow_proto(FOLDER)
+# Makes library tagflow_proto, alias tagflow::proto, of FOLDER/*.proto. The
+# generated headers are included as "FOLDER/x.pb.h"; a .proto imports another
+# as "FOLDER/y.proto". An empty interface where there are no .proto files.
+function(tagflow_proto folder)
+  file(GLOB protos CONFIGURE_DEPENDS
+    "${PROJECT_SOURCE_DIR}/${folder}/*.proto")
+  if(NOT protos)
+    add_library(tagflow_proto INTERFACE)
+  else()
+    set(generated "${PROJECT_BINARY_DIR}/generated")
+    set(outputs "")
+    foreach(proto IN LISTS protos)
+      cmake_path(GET proto STEM stem)
+      set(base "${generated}/${folder}/${stem}.pb")
+      add_custom_command(
+        OUTPUT "${base}.cc" "${base}.h"
+        COMMAND "${CMAKE_COMMAND}" -E make_directory "${generated}"
+        COMMAND protobuf::protoc "--proto_path=${PROJECT_SOURCE_DIR}"
+          "--cpp_out=${generated}" "${proto}"
+        # One proto's header includes another's.
+        DEPENDS ${protos}
+        COMMENT "protoc ${folder}/${stem}.proto"
+        VERBATIM)
+      list(APPEND outputs "${base}.cc")
+    endforeach()
+    add_library(tagflow_proto STATIC ${outputs})
+    target_compile_features(tagflow_proto PUBLIC cxx_std_20)
+    # SYSTEM: we do not answer for the warnings of generated headers.
+    target_include_directories(tagflow_proto SYSTEM PUBLIC
+      "$<BUILD_INTERFACE:${generated}>"
+      "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/tagflow>")
+    target_link_libraries(tagflow_proto
+      PUBLIC protobuf::libprotobuf
+      PRIVATE "$<BUILD_INTERFACE:tagflow_build>")
+    install(DIRECTORY "${generated}/${folder}"
+      DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tagflow/graph"
+      FILES_MATCHING PATTERN "*.pb.h")
+  endif()
+  add_library(tagflow::proto ALIAS tagflow_proto)
+  set_target_properties(tagflow_proto PROPERTIES EXPORT_NAME proto)
+  install(TARGETS tagflow_proto EXPORT tagflow)
+endfunction()

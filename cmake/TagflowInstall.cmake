@@ -1,0 +1,23 @@
+# What `cmake --install` adds beside the libraries, so that a user writes
+# find_package(tagflow) and links tagflow::tagflow.
+
+set(tagflow_cmake_dir "${CMAKE_INSTALL_LIBDIR}/cmake/tagflow")
+install(EXPORT tagflow
+  NAMESPACE tagflow::
+  FILE tagflowTargets.cmake
+  DESTINATION "${tagflow_cmake_dir}")
+configure_package_config_file(
+  "${PROJECT_SOURCE_DIR}/cmake/tagflowConfig.cmake.in"
+  "${PROJECT_BINARY_DIR}/tagflowConfig.cmake"
+  INSTALL_DESTINATION "${tagflow_cmake_dir}")
+write_basic_package_version_file(
+  "${PROJECT_BINARY_DIR}/tagflowConfigVersion.cmake"
+  COMPATIBILITY SameMinorVersion)
+install(FILES
+  "${PROJECT_BINARY_DIR}/tagflowConfig.cmake"
+  "${PROJECT_BINARY_DIR}/tagflowConfigVersion.cmake"
+  "${PROJECT_SOURCE_DIR}/cmake/FindCAF.cmake"
+  "${PROJECT_SOURCE_DIR}/cmake/FindOneDNN.cmake"
+  DESTINATION "${tagflow_cmake_dir}")
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE"
+  DESTINATION "${CMAKE_INSTALL_DOCDIR}")

@@ -1,0 +1,121 @@
+# The TAGFLOW_* options, and the two interface targets that carry compile
+# flags:
+#   tagflow_build  how code is generated (architecture, sanitizers)
+#   tagflow_flags  tagflow_build and the warnings; for our own sources
+# Both are linked PRIVATE: nothing of them reaches a user of the library.
+
+option(TAGFLOW_NATIVE
+  "Generate code for the processor of the building machine (-march=native)."
+  ON)
+option(TAGFLOW_BUILD_TESTS
+  "Build the tests, and register them and the checks with CTest."
+  ${PROJECT_IS_TOP_LEVEL})
+option(TAGFLOW_BUILD_APPS
+  "Build the tagflow command, the applications and the examples."
+  ${PROJECT_IS_TOP_LEVEL})
+option(TAGFLOW_CHECKS
+  "Register the format, include, consumer and sanitizer checks with CTest."
+  ${PROJECT_IS_TOP_LEVEL})
+option(TAGFLOW_SANITIZER_CHECKS
+  "Let CTest build and run the short sanitizer passes too (some 20 minutes)."
+  OFF)
+option(TAGFLOW_WERROR
+  "Let every compiler warning fail the build."
+  OFF)
+option(TAGFLOW_PCH
+  "Precompile the standard and third-party headers that many sources use."
+  ON)
+option(TAGFLOW_CCACHE
+  "Compile through ccache where it is installed."
+  ON)
+option(TAGFLOW_FUZZ
+  "Build the fuzz targets for libFuzzer (needs clang), not for replay."
+  OFF)
+set(TAGFLOW_SANITIZE "" CACHE STRING
+  "Sanitizers to instrument with, as -fsanitize= takes them; empty for none.")
+set(TAGFLOW_WITH_ONEDNN AUTO CACHE STRING
+  "Use oneDNN for dense kernels: ON (required), OFF, or AUTO (if found).")
+set_property(CACHE TAGFLOW_WITH_ONEDNN PROPERTY STRINGS AUTO ON OFF)
+
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
+
+add_library(tagflow_build INTERFACE)
+if(TAGFLOW_NATIVE)
+  target_compile_options(tagflow_build INTERFACE -march=native)
+endif()
+# Neither changes a result: nobody reads errno after a mathematical function,
+# or the floating-point exception flags. Without them loops vectorise.
+target_compile_options(tagflow_build INTERFACE
+  -fno-math-errno -fno-trapping-math)
+if(TAGFLOW_SANITIZE)
+  target_compile_options(tagflow_build INTERFACE
+    -fsanitize=${TAGFLOW_SANITIZE} -fno-sanitize-recover=all
+    -fno-omit-frame-pointer)
+  target_link_options(tagflow_build INTERFACE -fsanitize=${TAGFLOW_SANITIZE})
+endif()
+if(TAGFLOW_SANITIZE MATCHES "thread")
+  # GCC says so by itself; the annotations in actors/ ask for this name.
+  target_compile_definitions(tagflow_build INTERFACE
+    $<$<CXX_COMPILER_ID:Clang>:__SANITIZE_THREAD__=1>)
+endif()
+if(TAGFLOW_FUZZ)
+  # Coverage for libFuzzer in the libraries too, but its main() only in the
+  # fuzz targets.
+  target_compile_options(tagflow_build INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
+add_library(tagflow_flags INTERFACE)
+target_link_libraries(tagflow_flags INTERFACE tagflow_build)
+target_compile_options(tagflow_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
+  -Wcast-align -Wunused
+  $<$<BOOL:${TAGFLOW_WERROR}>:-Werror>
+  # Lock annotations exist for clang only.
+  $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>)
+if(TAGFLOW_SANITIZE MATCHES "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC 12 warns of fences, which its ThreadSanitizer does not model; the
+  # annotations in actors/ stand for them.
+  target_compile_options(tagflow_flags INTERFACE -Wno-tsan)
+endif()
+
+# --- ccache ------------------------------------------------------------------
+
+if(TAGFLOW_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  find_program(TAGFLOW_CCACHE_PROGRAM ccache)
+  mark_as_advanced(TAGFLOW_CCACHE_PROGRAM)
+  if(TAGFLOW_CCACHE_PROGRAM)
+    # Without this sloppiness ccache refuses sources that use a precompiled
+    # header.
+    set(sloppiness
+      pch_defines time_macros include_file_mtime include_file_ctime)
+    list(JOIN sloppiness "," sloppiness)
+    set(CMAKE_CXX_COMPILER_LAUNCHER
+      "${CMAKE_COMMAND}" -E env "CCACHE_SLOPPINESS=${sloppiness}"
+      "${TAGFLOW_CCACHE_PROGRAM}")
+    if(TAGFLOW_PCH)
+      # The form in which each compiler's precompiled headers can be cached.
+      target_compile_options(tagflow_build INTERFACE
+        $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>
+        "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
+    endif()
+  endif()
+endif()
+
+# tagflow_find_onednn()
+# Sets TAGFLOW_ONEDNN_TARGET to OneDNN::OneDNN or to nothing, as
+# TAGFLOW_WITH_ONEDNN wants. tagflow_folder() chooses sources by it.
+function(tagflow_find_onednn)
+  set(target "")
+  if(TAGFLOW_WITH_ONEDNN STREQUAL "AUTO")
+    find_package(OneDNN QUIET)
+  elseif(TAGFLOW_WITH_ONEDNN)
+    find_package(OneDNN REQUIRED)
+  endif()
+  if(OneDNN_FOUND AND TAGFLOW_WITH_ONEDNN)
+    set(target OneDNN::OneDNN)
+  endif()
+  set(TAGFLOW_ONEDNN_TARGET "${target}" PARENT_SCOPE)
+  message(STATUS "oneDNN: ${TAGFLOW_WITH_ONEDNN} -> \"${target}\"")
+endfunction()

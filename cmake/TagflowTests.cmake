@@ -1,0 +1,87 @@
+# Tests that belong to no folder's binary: test scripts of the applications,
+# fuzz targets, and the checks of the whole tree.
+
+if(TAGFLOW_BUILD_TESTS)
+  tagflow_tests(apps LINK tagflow_apps)
+  # The interpreter and the random graphs that the engine is compared with.
+  tagflow_tests(reference LINK tagflow::devices SUPPORT tagflow_reference)
+  target_link_libraries(actors_tests PRIVATE tagflow_reference)
+endif()
+
+# tests/apps/*_test.sh run the built programs, which they find in TAGFLOW_BIN.
+if(TAGFLOW_BUILD_TESTS AND TAGFLOW_BUILD_APPS)
+  file(GLOB scripts CONFIGURE_DEPENDS
+    "${PROJECT_SOURCE_DIR}/tests/apps/*_test.sh")
+  foreach(script IN LISTS scripts)
+    cmake_path(GET script STEM name)
+    string(REGEX REPLACE "_test$" "" name "${name}")
+    set(tier smoke)
+    if(name MATCHES "_slow$")
+      set(tier slow)
+    endif()
+    add_test(NAME apps/${name} COMMAND bash "${script}")
+    set_tests_properties(apps/${name} PROPERTIES
+      LABELS "apps;${tier}" TIMEOUT 600 SKIP_RETURN_CODE 77
+      ENVIRONMENT "TAGFLOW_BIN=${PROJECT_BINARY_DIR}/apps")
+  endforeach()
+endif()
+
+# Every tests/fuzz/NAME.cpp defines LLVMFuzzerTestOneInput and becomes
+# fuzz_NAME. With TAGFLOW_FUZZ libFuzzer drives it; otherwise a small main()
+# replays tests/fuzz/corpus/NAME, and CTest case fuzz/NAME runs that.
+file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/fuzz/*.cpp")
+set(replay_main "${PROJECT_SOURCE_DIR}/tests/fuzz/replay_main.cpp")
+list(REMOVE_ITEM sources "${replay_main}")
+add_custom_target(fuzz_targets)
+foreach(source IN LISTS sources)
+  cmake_path(GET source STEM name)
+  set(target fuzz_${name})
+  add_executable(${target} "${source}")
+  target_link_libraries(${target} PRIVATE tagflow_apps tagflow_flags)
+  if(TARGET tagflow_reference)
+    target_link_libraries(${target} PRIVATE tagflow_reference)
+  endif()
+  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
+  target_compile_features(${target} PRIVATE cxx_std_20)
+  set_target_properties(${target} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/fuzz")
+  add_dependencies(fuzz_targets ${target})
+  if(TAGFLOW_FUZZ)
+    target_link_options(${target} PRIVATE -fsanitize=fuzzer)
+  else()
+    target_sources(${target} PRIVATE "${replay_main}")
+    add_test(NAME fuzz/${name} COMMAND ${target}
+      "${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name}")
+    set_tests_properties(fuzz/${name} PROPERTIES
+      LABELS "fuzz;smoke" TIMEOUT 300)
+  endif()
+endforeach()
+
+if(NOT TAGFLOW_CHECKS OR NOT TAGFLOW_BUILD_TESTS)
+  return()
+endif()
+
+# tagflow_check(NAME TIMEOUT COMMAND...): CTest case check.NAME of a script in
+# tests/checks. Exit status 77, for a tool that is not there, skips it.
+function(tagflow_check name timeout)
+  add_test(NAME check.${name} COMMAND ${ARGN}
+    WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}/tests/checks")
+  set_tests_properties(check.${name} PROPERTIES
+    LABELS check TIMEOUT ${timeout} SKIP_RETURN_CODE 77)
+endfunction()
+
+tagflow_check(format 300 bash format.sh)
+tagflow_check(includes 300 python3 includes.py)
+tagflow_check(consumer 600 bash consumer.sh
+  "${CMAKE_COMMAND}" "${PROJECT_BINARY_DIR}" "${CMAKE_CXX_COMPILER}")
+# The short sanitizer passes. Each builds what it runs in a folder of its own
+# below this build's, with all processors: nothing else may run meanwhile.
+set(sanitizers)
+if(TAGFLOW_SANITIZER_CHECKS)
+  set(sanitizers asan tsan)
+endif()
+foreach(sanitizer IN LISTS sanitizers)
+  tagflow_check(${sanitizer} 1800 bash ${sanitizer}.sh
+    "${CMAKE_COMMAND}" "${PROJECT_BINARY_DIR}/checks/${sanitizer}")
+  set_tests_properties(check.${sanitizer} PROPERTIES RUN_SERIAL ON)
+endforeach()

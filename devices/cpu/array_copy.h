@@ -1,0 +1,74 @@
+// Moving elements of any type between strided views of tensors: what slicing,
+// transposing, tiling, padding, joining and splitting have in common.
+#pragma once
+
+#include <boost/container/small_vector.hpp>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "devices/kernel.h"
+#include "graph/dtype_visit.h"
+#include "graph/handle.h"
+
+namespace tagflow::devices {
+
+// Calls f(TypeTag<T>{}) with a T that is copied as elements of `t` are: an
+// unsigned type of their size, std::string, ResourceHandle or Variant. False
+// for no type. For kernels that move elements without looking at them.
+template <class F>
+bool visit_movable(DataType t, F&& f) {
+  return visit_size(t, f) ||
+         tagflow::detail::visit_among<std::string, ResourceHandle, Variant>(t,
+                                                                            f);
+}
+
+// Elements 0..n-1 row-major of a tensor of `dims`: how far apart neighbours of
+// each dimension are. Meaningless where a dimension is 0.
+Shape::Dims row_major_strides(std::span<const int64_t> dims);
+
+// The product of dims [begin, end). REQUIRES: it fits, as those of a tensor do.
+int64_t product(std::span<const int64_t> dims, int begin, int end);
+
+// One nested loop of a copy: it moves `count` times along both views, by their
+// strides in elements. A stride may be 0 or negative.
+struct CopyLoop {
+  int64_t count = 1;
+  int64_t from_stride = 0;
+  int64_t to_stride = 0;
+};
+
+using CopyLoops = boost::container::small_vector<CopyLoop, 6>;
+
+// A copy between two views: loops, outermost first, and where both start.
+struct StridedCopy {
+  CopyLoops loops;
+  int64_t from = 0;  // the first element read
+  int64_t to = 0;    // the first element written
+
+  void add(int64_t count, int64_t from_stride, int64_t to_stride) {
+    loops.push_back({count, from_stride, to_stride});
+  }
+  // The same walk, but from what was written to what was read.
+  void reverse();
+};
+
+// Carries out the copy, large ones on several workers. REQUIRES: both tensors
+// have the same type; every element addressed exists; no element is written
+// twice, or read after it was written.
+void strided_copy(const KernelContext& context, StridedCopy copy,
+                  const Tensor& from, Tensor& to);
+
+// `count` consecutive elements; the same requirements, and no overlap.
+void copy_elements(const Tensor& from, int64_t from_at, Tensor& to,
+                   int64_t to_at, int64_t count);
+
+// Sets every element to the first of `value`, of the same type.
+void fill_elements(const KernelContext& context, const Tensor& value,
+                   Tensor& to);
+
+// Sets plain elements to zero bytes; others are left default-constructed.
+// REQUIRES: `to` was just allocated.
+void zero_elements(const KernelContext& context, Tensor& to);
+
+}  // namespace tagflow::devices

@@ -1,0 +1,281 @@
+// Gather, GatherV2, GatherNd, ScatterNd, TensorScatter*.
+#include <algorithm>
+
+#include "devices/cpu/array_kernels.h"
+#include "devices/cpu/array_scatter.h"
+
+namespace tagflow::devices {
+
+namespace {
+
+// Slices of params picked by number. The numbers come in batches; each batch
+// is used `repeat` times in a row, each time on the next `part_slices` slices
+// of params. A number of -1 gives zeros.
+struct SliceGather {
+  std::span<const int64_t> numbers;
+  int64_t slice = 1;      // elements of a slice
+  int64_t outputs = 0;    // slices of the output
+  int64_t per_batch = 0;  // numbers of a batch
+  int64_t repeat = 1;
+  int64_t part_slices = 0;
+};
+
+template <class T>
+void gather_slices(const KernelContext& context, const SliceGather& gather,
+                   const Tensor& params, Tensor& output) {
+  const T* from = static_cast<const T*>(params.raw());
+  T* to = static_cast<T*>(output.mutable_raw());
+  const int64_t slice = gather.slice;
+  auto body = [&](int64_t begin, int64_t end) {
+    int64_t use = begin / gather.per_batch;
+    int64_t at = begin % gather.per_batch;
+    auto numbers_of = [&](int64_t n) {
+      return gather.numbers.data() + n / gather.repeat * gather.per_batch;
+    };
+    const int64_t* numbers = numbers_of(use);
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t number = numbers[at];
+      if (number < 0) {
+        std::fill_n(to + i * slice, slice, T());
+      } else {
+        const T* source = from + (use * gather.part_slices + number) * slice;
+        if (slice == 1) {
+          to[i] = *source;
+        } else {
+          std::copy_n(source, slice, to + i * slice);
+        }
+      }
+      if (++at == gather.per_batch) {
+        at = 0;
+        numbers = numbers_of(++use);
+      }
+    }
+  };
+  const double unit_cost = 2 + 0.1 * double(slice) * double(sizeof(T));
+  if (double(gather.outputs) * unit_cost < 5000) {
+    body(0, gather.outputs);
+  } else {
+    context.parallel_for(gather.outputs, unit_cost, body);
+  }
+}
+
+void run_gather(const KernelContext& context, const SliceGather& gather,
+                const Tensor& params, Tensor& output) {
+  visit_movable(params.dtype(), [&]<class T>(TypeTag<T>) {
+    gather_slices<T>(context, gather, params, output);
+  });
+}
+
+// Gather is GatherV2 along axis 0.
+class GatherKernel : public BytesKernel {
+ public:
+  explicit GatherKernel(const KernelInfo& info)
+      : BytesKernel(info, Work::kOutputs, 0.2),
+        batch_dims_(attr_of<int64_t>(info, "batch_dims")) {}
+
+  Status compute(KernelContext& context) const override {
+    const Tensor& params = context.input(0);
+    const Tensor& indices = context.input(1);
+    if (params.rank() < 1)
+      return context.fail("params must be at least a vector, got {}",
+                          params.describe());
+    int64_t axis_value = 0;
+    if (context.num_inputs() == 3) {
+      TAGFLOW_ASSIGN(axis_value, index_scalar(context, 2, "axis"));
+    }
+    TAGFLOW_ASSIGN(const int axis,
+                   checked_axis(context, axis_value, params.rank()));
+    TAGFLOW_ASSIGN(const int batch, batch_dims(context, axis));
+    Shape shape;
+    for (int i = 0; i < axis; ++i) shape.add_dim(params.dim(i));
+    for (int i = batch; i < indices.rank(); ++i) shape.add_dim(indices.dim(i));
+    for (int i = axis + 1; i < params.rank(); ++i) shape.add_dim(params.dim(i));
+    TAGFLOW_ASSIGN(shape, Shape::make(shape.dims()));
+
+    TAGFLOW_ASSIGN(const Tensor numbers, as_int64(context, indices));
+    const int64_t limit = params.dim(axis);
+    const auto flat = numbers.flat<int64_t>();
+    for (size_t i = 0; i < flat.size(); ++i)
+      if (flat[i] < 0 || flat[i] >= limit)
+        return context.fail("indices[{}] = {} is outside [0, {})", i, flat[i],
+                            limit);
+    TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, shape));
+    if (output->num_elements() == 0) return {};
+    const Shape whole = params.shape();
+    SliceGather gather;
+    gather.numbers = flat;
+    gather.slice = product(whole.dims(), axis + 1, whole.rank());
+    gather.outputs = output->num_elements() / gather.slice;
+    gather.repeat = product(whole.dims(), batch, axis);
+    gather.per_batch = int64_t(flat.size()) / product(whole.dims(), 0, batch);
+    gather.part_slices = limit;
+    run_gather(context, gather, params, *output);
+    return {};
+  }
+
+ private:
+  // Also checks that the batch dimensions of both agree.
+  Result<int> batch_dims(const KernelContext& context, int axis) const {
+    const Tensor& params = context.input(0);
+    const Tensor& indices = context.input(1);
+    if (batch_dims_ < -indices.rank() || batch_dims_ > indices.rank())
+      return context.fail("batch_dims {} is outside indices {}", batch_dims_,
+                          indices.describe());
+    const auto batch =
+        int(batch_dims_ < 0 ? batch_dims_ + indices.rank() : batch_dims_);
+    if (batch > axis)
+      return context.fail("batch_dims {} is over the axis {}", batch, axis);
+    for (int i = 0; i < batch; ++i)
+      if (params.dim(i) != indices.dim(i))
+        return context.fail("params {} and indices {} differ in dimension {}",
+                            params.describe(), indices.describe(), i);
+    return batch;
+  }
+
+  double work_bytes(const KernelContext& context) const override {
+    const Tensor& params = context.input(0);
+    if (params.rank() < 1 || params.dim(0) == 0) return 0;
+    return double(context.input(1).num_elements()) *
+           (8 + double(params.bytes()) / double(params.dim(0)));
+  }
+
+  int64_t batch_dims_;
+};
+
+class GatherNdKernel : public BytesKernel {
+ public:
+  static Result<std::unique_ptr<Kernel>> make(const KernelInfo& info) {
+    TAGFLOW_ASSIGN(const BadIndices policy, bad_indices_policy(info));
+    return std::unique_ptr<Kernel>(new GatherNdKernel(info, policy));
+  }
+
+  Status compute(KernelContext& context) const override {
+    const Tensor& params = context.input(0);
+    const Tensor& indices = context.input(1);
+    if (params.rank() < 1)
+      return context.fail("params must be at least a vector, got {}",
+                          params.describe());
+    const Shape whole = params.shape();
+    TAGFLOW_ASSIGN(const Tensor numbers,
+                   slice_numbers(context, indices, whole, policy_));
+    const int prefix = indices.rank() - 1;
+    const auto depth = int(indices.dim(prefix));
+    Shape shape;
+    for (int i = 0; i < prefix; ++i) shape.add_dim(indices.dim(i));
+    for (int i = depth; i < whole.rank(); ++i) shape.add_dim(whole.dim(i));
+    TAGFLOW_ASSIGN(shape, Shape::make(shape.dims()));
+    TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, shape));
+    if (output->num_elements() == 0) return {};
+    SliceGather gather;
+    gather.numbers = numbers.flat<int64_t>();
+    gather.slice = product(whole.dims(), depth, whole.rank());
+    gather.outputs = gather.per_batch = numbers.num_elements();
+    run_gather(context, gather, params, *output);
+    return {};
+  }
+
+ private:
+  GatherNdKernel(const KernelInfo& info, BadIndices policy)
+      : BytesKernel(info, Work::kOutputs, 0.2), policy_(policy) {}
+
+  double work_bytes(const KernelContext& context) const override {
+    return double(context.input(1).bytes());
+  }
+
+  BadIndices policy_;
+};
+
+// Updates into zeros of a given shape; those of one slice add up.
+class ScatterNdKernel : public BytesKernel {
+ public:
+  static Result<std::unique_ptr<Kernel>> make(const KernelInfo& info) {
+    TAGFLOW_ASSIGN(const BadIndices policy, bad_indices_policy(info));
+    return std::unique_ptr<Kernel>(new ScatterNdKernel(info, policy));
+  }
+
+  Status compute(KernelContext& context) const override {
+    const Tensor& indices = context.input(0);
+    const Tensor& updates = context.input(1);
+    Shape::Dims dims;
+    TAGFLOW_RETURN_IF_ERROR(index_vector(context, 2, "shape", dims));
+    TAGFLOW_ASSIGN(const Shape shape, Shape::make({dims.data(), dims.size()}));
+    if (shape.num_elements() == 0 &&
+        (indices.num_elements() > 0 || updates.num_elements() > 0))
+      return context.fail("indices {} and updates {} for an empty shape {}",
+                          indices.describe(), updates.describe(),
+                          shape.to_string());
+    TAGFLOW_RETURN_IF_ERROR(check_updates(context, indices, updates, shape));
+    TAGFLOW_ASSIGN(const Tensor numbers,
+                   slice_numbers(context, indices, shape, policy_));
+    TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, shape));
+    zero_elements(context, *output);
+    return scatter_slices(context, numbers, updates, Combine::kAdd, *output);
+  }
+
+ private:
+  ScatterNdKernel(const KernelInfo& info, BadIndices policy)
+      : BytesKernel(info, Work::kOutputs), policy_(policy) {}
+  BadIndices policy_;
+};
+
+Combine combine_of(std::string_view op) {
+  if (op.ends_with("Add")) return Combine::kAdd;
+  if (op.ends_with("Sub")) return Combine::kSubtract;
+  if (op.ends_with("Min")) return Combine::kMin;
+  if (op.ends_with("Max")) return Combine::kMax;
+  return Combine::kAssign;
+}
+
+// TensorScatter* and ScatterNdNonAliasingAdd: updates into a copy of input 0.
+class TensorScatterKernel : public BytesKernel {
+ public:
+  static Result<std::unique_ptr<Kernel>> make(const KernelInfo& info) {
+    TAGFLOW_ASSIGN(const BadIndices policy, bad_indices_policy(info));
+    return std::unique_ptr<Kernel>(new TensorScatterKernel(info, policy));
+  }
+
+  Status compute(KernelContext& context) const override {
+    const Tensor& input = context.input(0);
+    const Tensor& indices = context.input(1);
+    const Tensor& updates = context.input(2);
+    const Shape shape = input.shape();
+    if (shape.rank() < 1)
+      return context.fail("the tensor must be at least a vector, got {}",
+                          input.describe());
+    if (shape.num_elements() == 0 &&
+        (indices.num_elements() > 0 || updates.num_elements() > 0))
+      return context.fail("indices {} and updates {} for an empty shape {}",
+                          indices.describe(), updates.describe(),
+                          shape.to_string());
+    TAGFLOW_RETURN_IF_ERROR(check_updates(context, indices, updates, shape));
+    TAGFLOW_ASSIGN(const Tensor numbers,
+                   slice_numbers(context, indices, shape, policy_));
+    TAGFLOW_ASSIGN(Tensor * output, context.forward_or_allocate(0, 0, shape));
+    if (output->raw() != input.raw())
+      copy_elements(input, 0, *output, 0, input.num_elements());
+    return scatter_slices(context, numbers, updates, combine_, *output);
+  }
+
+ private:
+  TensorScatterKernel(const KernelInfo& info, BadIndices policy)
+      : BytesKernel(info, Work::kInputs),
+        policy_(policy),
+        combine_(combine_of(info.node().op())) {}
+  BadIndices policy_;
+  Combine combine_;
+};
+
+}  // namespace
+
+void register_array_gather_kernels(KernelRegistry& registry) {
+  registry.add<GatherKernel>("Gather");
+  registry.add<GatherKernel>("GatherV2");
+  registry.add<GatherNdKernel>("GatherNd");
+  registry.add<ScatterNdKernel>("ScatterNd");
+  for (const char* op :
+       {"TensorScatterUpdate", "TensorScatterAdd", "TensorScatterSub",
+        "TensorScatterMin", "TensorScatterMax", "ScatterNdNonAliasingAdd"})
+    registry.add<TensorScatterKernel>(op);
+}
+
+}  // namespace tagflow::devices

@@ -1,0 +1,184 @@
+#include "devices/cpu/array_scatter.h"
+
+#include <algorithm>
+
+#include "devices/cpu/array_kernels.h"
+
+namespace tagflow::devices {
+
+namespace {
+
+// Slices of at least so many bytes are cut among workers by columns.
+constexpr int64_t kWideSlice = 1 << 14;
+
+template <class T, class F>
+void scatter_with(const KernelContext& context, const Tensor& numbers,
+                  const Tensor& updates, Tensor& target, F&& combine) {
+  const auto rows = numbers.flat<int64_t>();
+  if (rows.empty() || updates.num_elements() == 0) return;
+  const int64_t slice = updates.num_elements() / int64_t(rows.size());
+  const T* from = static_cast<const T*>(updates.raw());
+  T* to = static_cast<T*>(target.mutable_raw());
+  auto body = [&](int64_t begin, int64_t end) {
+    for (size_t i = 0; i < rows.size(); ++i) {
+      if (rows[i] < 0) continue;
+      const T* source = from + int64_t(i) * slice;
+      T* row = to + rows[i] * slice;
+      for (int64_t j = begin; j < end; ++j) row[j] = combine(row[j], source[j]);
+    }
+  };
+  if (slice * int64_t(sizeof(T)) >= kWideSlice) {
+    context.parallel_for(slice, double(rows.size()), body);
+  } else {
+    body(0, slice);
+  }
+}
+
+// Whether the types can be combined by arithmetic; then it is done.
+bool scatter_numbers(const KernelContext& context, const Tensor& numbers,
+                     const Tensor& updates, Combine combine, Tensor& target) {
+  auto run = [&]<class T>(TypeTag<T>) {
+    auto with = [&](auto&& f) {
+      scatter_with<T>(context, numbers, updates, target, f);
+    };
+    if (combine == Combine::kAdd) {
+      with([](T a, T b) { return T(a + b); });
+    } else if (combine == Combine::kSubtract) {
+      with([](T a, T b) { return T(a - b); });
+    } else if constexpr (requires(T a, T b) { a < b; }) {
+      if (combine == Combine::kMin) {
+        with([](T a, T b) { return b < a ? b : a; });
+      } else {
+        with([](T a, T b) { return a < b ? b : a; });
+      }
+    }
+  };
+  const DataType dtype = target.dtype();
+  if (is_integer(dtype)) {
+    // Unsigned sums wrap around as the signed ones of the op do, defined.
+    if (combine == Combine::kAdd || combine == Combine::kSubtract)
+      return visit_size(dtype, [&]<class T>(TypeTag<T> tag) {
+        if constexpr (std::is_integral_v<T>) run(tag);
+      });
+    return visit_integer(dtype, run);
+  }
+  if (is_complex(dtype))
+    return (combine == Combine::kAdd || combine == Combine::kSubtract) &&
+           visit_complex(dtype, run);
+  return visit_floating(dtype, run);
+}
+
+// Sums of strings join them; sums of bools are true where one is.
+bool scatter_others(const KernelContext& context, const Tensor& numbers,
+                    const Tensor& updates, Combine combine, Tensor& target) {
+  if (combine != Combine::kAdd) return false;
+  if (target.dtype() == DataType::kString) {
+    scatter_with<std::string>(
+        context, numbers, updates, target,
+        [](const std::string& a, const std::string& b) { return a + b; });
+    return true;
+  }
+  if (target.dtype() != DataType::kBool) return false;
+  scatter_with<bool>(context, numbers, updates, target,
+                     [](bool a, bool b) { return a || b; });
+  return true;
+}
+
+}  // namespace
+
+Result<BadIndices> bad_indices_policy(const KernelInfo& info) {
+  const auto policy = attr_of<std::string>(info, "bad_indices_policy");
+  if (policy.empty() || policy == "DEFAULT" || policy == "ERROR")
+    return BadIndices::kError;
+  if (policy == "IGNORE") return BadIndices::kIgnore;
+  return invalid_argument(
+      "[{}] bad_indices_policy must be DEFAULT, ERROR or IGNORE, is \"{}\"",
+      info.node().op(), policy);
+}
+
+Result<Tensor> as_int64(KernelContext& context, const Tensor& indices) {
+  if (indices.dtype() == DataType::kInt64) return indices;
+  TAGFLOW_ASSIGN(Tensor wide,
+                 context.allocate_temp(DataType::kInt64, indices.shape()));
+  auto* values = wide.mutable_data<int64_t>();
+  const int64_t count = wide.num_elements();
+  if (indices.dtype() == DataType::kInt32) {
+    std::copy_n(indices.data<int32_t>(), count, values);
+  } else {
+    for (int64_t i = 0; i < count; ++i) values[i] = index_at(indices, i);
+  }
+  return wide;
+}
+
+Result<Tensor> slice_numbers(KernelContext& context, const Tensor& indices,
+                             const Shape& shape, BadIndices policy) {
+  if (indices.rank() < 1)
+    return context.fail("indices must be at least a vector, got {}",
+                        indices.describe());
+  const int64_t depth = indices.dim(indices.rank() - 1);
+  if (depth > shape.rank())
+    return context.fail("indices {} are longer than the shape {}",
+                        indices.describe(), shape.to_string());
+  const Shape index_shape = indices.shape();
+  const int64_t count = product(index_shape.dims(), 0, index_shape.rank() - 1);
+  TAGFLOW_ASSIGN(const Tensor wide, as_int64(context, indices));
+  TAGFLOW_ASSIGN(Tensor numbers,
+                 context.allocate_temp(DataType::kInt64, {count}));
+  const int64_t* index = wide.data<int64_t>();
+  auto* number = numbers.mutable_data<int64_t>();
+  for (int64_t i = 0; i < count; ++i, index += depth) {
+    int64_t at = 0;
+    for (int d = 0; d < depth; ++d) {
+      if (index[d] < 0 || index[d] >= shape.dim(d)) {
+        if (policy == BadIndices::kError)
+          return context.fail(
+              "indices[{}] = [{}] does not index into the shape {}", i,
+              fmt::join(std::span(index, size_t(depth)), ","),
+              shape.to_string());
+        at = -1;
+        break;
+      }
+      at = at * shape.dim(d) + index[d];
+    }
+    number[i] = at;
+  }
+  return numbers;
+}
+
+Status check_updates(const KernelContext& context, const Tensor& indices,
+                     const Tensor& updates, const Shape& shape) {
+  if (indices.rank() < 1)
+    return context.fail("indices must be at least a vector, got {}",
+                        indices.describe());
+  const int prefix = indices.rank() - 1;
+  const int64_t depth = indices.dim(prefix);
+  bool fits = depth <= shape.rank() &&
+              updates.rank() == prefix + shape.rank() - int(depth);
+  for (int d = 0; fits && d < prefix; ++d)
+    fits = updates.dim(d) == indices.dim(d);
+  for (int d = prefix; fits && d < updates.rank(); ++d)
+    fits = updates.dim(d) == shape.dim(int(depth) + d - prefix);
+  if (!fits)
+    return context.fail("updates {} do not fit indices {} into the shape {}",
+                        updates.describe(), indices.describe(),
+                        shape.to_string());
+  return {};
+}
+
+Status scatter_slices(const KernelContext& context, const Tensor& numbers,
+                      const Tensor& updates, Combine combine, Tensor& target) {
+  if (combine == Combine::kAssign) {
+    visit_movable(target.dtype(), [&]<class T>(TypeTag<T>) {
+      scatter_with<T>(context, numbers, updates, target,
+                      [](const T&, const T& b) { return b; });
+    });
+    return {};
+  }
+  if (scatter_numbers(context, numbers, updates, combine, target) ||
+      scatter_others(context, numbers, updates, combine, target))
+    return {};
+  return error(Code::kUnimplemented, "[{}] cannot combine elements of type {}",
+               context.node().op(), dtype_name(target.dtype()));
+}
+
+}  // namespace tagflow::devices

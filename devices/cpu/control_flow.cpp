@@ -1,0 +1,326 @@
+// Kernels that pass on, check or show values. Switch, Merge, Enter, Exit,
+// NextIteration, LoopCond and what lies at the borders of a partition are the
+// engine's own and have no kernel here.
+#include <fmt/format.h>
+
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+
+#include "devices/cpu/kernels.h"
+#include "devices/cpu/summarize.h"
+#include "devices/kernel_registry.h"
+#include "graph/dtype_visit.h"
+
+namespace tagflow::devices {
+
+namespace {
+
+class ConstKernel : public Kernel {
+ public:
+  explicit ConstKernel(Tensor value) : value_(std::move(value)) {}
+
+  static Result<std::unique_ptr<Kernel>> make(const KernelInfo& info) {
+    TAGFLOW_ASSIGN(Tensor value, info.attr<Tensor>("value"));
+    if (value.dtype() != info.output_dtype(0))
+      return invalid_argument("[Const] node \"{}\": the value is {}, not of {}",
+                              info.name(), value.describe(),
+                              dtype_name(info.output_dtype(0)));
+    return std::unique_ptr<Kernel>(
+        std::make_unique<ConstKernel>(std::move(value)));
+  }
+
+  Status compute(KernelContext& context) const override {
+    context.set_output(0, value_);
+    return {};
+  }
+
+ private:
+  Tensor value_;
+};
+
+class IdentityKernel : public Kernel {
+ public:
+  explicit IdentityKernel(const KernelInfo&) {}
+
+  Status compute(KernelContext& context) const override {
+    context.set_output(0, context.input(0));
+    return {};
+  }
+};
+
+class IdentityNKernel : public Kernel {
+ public:
+  explicit IdentityNKernel(const KernelInfo&) {}
+
+  Status compute(KernelContext& context) const override {
+    for (int i = 0; i < context.num_inputs(); ++i)
+      context.set_output(i, context.input(i));
+    return {};
+  }
+};
+
+class NoOpKernel : public Kernel {
+ public:
+  explicit NoOpKernel(const KernelInfo&) {}
+
+  Status compute(KernelContext&) const override { return {}; }
+};
+
+// Runs only where the step did not feed it.
+class PlaceholderKernel : public Kernel {
+ public:
+  explicit PlaceholderKernel(PartialShape shape) : shape_(std::move(shape)) {}
+
+  static Result<std::unique_ptr<Kernel>> make(const KernelInfo& info) {
+    TAGFLOW_ASSIGN(PartialShape shape, info.attr<PartialShape>("shape"));
+    return std::unique_ptr<Kernel>(
+        std::make_unique<PlaceholderKernel>(std::move(shape)));
+  }
+
+  Status compute(KernelContext& context) const override {
+    return context.fail(
+        "placeholder \"{}\" was not fed: this run needs a value of type {} "
+        "and shape {} for it",
+        context.node().name(), dtype_name(context.node().output_dtypes()[0]),
+        shape_.to_string());
+  }
+
+ private:
+  PartialShape shape_;
+};
+
+class EnsureShapeKernel : public Kernel {
+ public:
+  explicit EnsureShapeKernel(PartialShape shape) : shape_(std::move(shape)) {}
+
+  static Result<std::unique_ptr<Kernel>> make(const KernelInfo& info) {
+    TAGFLOW_ASSIGN(PartialShape shape, info.attr<PartialShape>("shape"));
+    return std::unique_ptr<Kernel>(
+        std::make_unique<EnsureShapeKernel>(std::move(shape)));
+  }
+
+  Status compute(KernelContext& context) const override {
+    const Shape shape = context.input(0).shape();
+    if (!shape_.accepts(shape))
+      return context.fail("the input has shape {}, which is not {}",
+                          shape.to_string(), shape_.to_string());
+    context.set_output(0, context.input(0));
+    return {};
+  }
+
+ private:
+  PartialShape shape_;
+};
+
+class AssertKernel : public Kernel {
+ public:
+  explicit AssertKernel(int64_t limit) : limit_(limit) {}
+
+  static Result<std::unique_ptr<Kernel>> make(const KernelInfo& info) {
+    TAGFLOW_ASSIGN(const int64_t limit, info.attr<int64_t>("summarize"));
+    return std::unique_ptr<Kernel>(std::make_unique<AssertKernel>(limit));
+  }
+
+  Status compute(KernelContext& context) const override {
+    const Tensor& condition = context.input(0);
+    if (!condition.is_scalar())
+      return context.fail("the condition must be a scalar, not {}",
+                          condition.describe());
+    if (condition.scalar_value<bool>()) return {};
+    std::string text;
+    for (const Tensor& data : context.inputs().subspan(1))
+      text += " " + summarize(data, limit_);
+    return context.fail("assertion failed:{}", text);
+  }
+
+ private:
+  int64_t limit_;
+};
+
+class PrintKernel : public Kernel {
+ public:
+  PrintKernel(std::string message, int64_t first_n, int64_t limit)
+      : message_(std::move(message)), first_n_(first_n), limit_(limit) {}
+
+  static Result<std::unique_ptr<Kernel>> make(const KernelInfo& info) {
+    TAGFLOW_ASSIGN(std::string message, info.attr<std::string>("message"));
+    TAGFLOW_ASSIGN(const int64_t first_n, info.attr<int64_t>("first_n"));
+    TAGFLOW_ASSIGN(const int64_t limit, info.attr<int64_t>("summarize"));
+    return std::unique_ptr<Kernel>(
+        std::make_unique<PrintKernel>(std::move(message), first_n, limit));
+  }
+
+  Status compute(KernelContext& context) const override {
+    if (first_n_ < 0 ||
+        printed_.fetch_add(1, std::memory_order_relaxed) < first_n_) {
+      std::string text = message_;
+      for (const Tensor& data : context.inputs().subspan(1))
+        text += summarize(data, limit_);
+      fmt::print(stderr, "{}\n", text);
+    }
+    context.set_output(0, context.input(0));
+    return {};
+  }
+
+ private:
+  std::string message_;
+  int64_t first_n_;
+  int64_t limit_;
+  // Only counts what was printed; no result depends on it.
+  mutable std::atomic<int64_t> printed_{0};
+};
+
+class PrintV2Kernel : public Kernel {
+ public:
+  PrintV2Kernel(std::string stream, std::string end)
+      : stream_(std::move(stream)), end_(std::move(end)) {}
+
+  static Result<std::unique_ptr<Kernel>> make(const KernelInfo& info) {
+    TAGFLOW_ASSIGN(std::string stream, info.attr<std::string>("output_stream"));
+    TAGFLOW_ASSIGN(std::string end, info.attr<std::string>("end"));
+    const bool known = stream == "stdout" || stream == "stderr" ||
+                       stream == "log(info)" || stream == "log(warning)" ||
+                       stream == "log(error)" || stream.starts_with(kFile);
+    if (!known)
+      return invalid_argument(
+          "[PrintV2] node \"{}\": output_stream is \"{}\", not one of stdout, "
+          "stderr, log(info), log(warning), log(error), file://PATH",
+          info.name(), stream);
+    return std::unique_ptr<Kernel>(
+        std::make_unique<PrintV2Kernel>(std::move(stream), std::move(end)));
+  }
+
+  Status compute(KernelContext& context) const override {
+    const Tensor& input = context.input(0);
+    if (!input.is_scalar())
+      return context.fail("the input must be a scalar, not {}",
+                          input.describe());
+    const std::string text = input.scalar_value<std::string>() + end_;
+    if (stream_.starts_with(kFile)) return append_to_file(context, text);
+    std::FILE* file = stream_ == "stdout" ? stdout : stderr;
+    std::fwrite(text.data(), 1, text.size(), file);
+    std::fflush(file);
+    return {};
+  }
+
+ private:
+  static constexpr std::string_view kFile = "file://";
+
+  Status append_to_file(KernelContext& context, const std::string& text) const {
+    const std::string path = stream_.substr(kFile.size());
+    std::FILE* file = std::fopen(path.c_str(), "ab");
+    const bool written =
+        file != nullptr &&
+        std::fwrite(text.data(), 1, text.size(), file) == text.size();
+    if (file != nullptr && std::fclose(file) == 0 && written) return {};
+    return context.fail("cannot append to file \"{}\"", path);
+  }
+
+  std::string stream_;
+  std::string end_;
+};
+
+// Stops the step, not the process: a graph must not be able to end us.
+class AbortKernel : public Kernel {
+ public:
+  explicit AbortKernel(std::string message) : message_(std::move(message)) {}
+
+  static Result<std::unique_ptr<Kernel>> make(const KernelInfo& info) {
+    TAGFLOW_ASSIGN(std::string message, info.attr<std::string>("error_msg"));
+    return std::unique_ptr<Kernel>(
+        std::make_unique<AbortKernel>(std::move(message)));
+  }
+
+  Status compute(KernelContext& context) const override {
+    return error(Code::kAborted, "[Abort] node \"{}\" stops the step: {}",
+                 context.node().name(),
+                 message_.empty() ? "no message" : message_);
+  }
+
+ private:
+  std::string message_;
+};
+
+template <class T>
+class CheckNumericsKernel : public Kernel {
+ public:
+  explicit CheckNumericsKernel(std::string message)
+      : message_(std::move(message)) {}
+
+  Status compute(KernelContext& context) const override {
+    const auto values = context.input(0).flat<T>();
+    // One fast pass; a second one finds out what was wrong.
+    bool finite = true;
+    for (const T& value : values) finite &= is_finite(value);
+    if (!finite) return describe_failure(context, values);
+    context.set_output(0, context.input(0));
+    return {};
+  }
+
+  double cost(const KernelContext& context) const override {
+    return 0.5 * double(context.input(0).num_elements());
+  }
+  bool may_be_expensive() const override { return true; }
+
+ private:
+  static bool is_finite(const T& value) {
+    return std::isfinite(static_cast<double>(value));
+  }
+
+  Status describe_failure(KernelContext& context,
+                          std::span<const T> values) const {
+    int64_t nans = 0, positive = 0, negative = 0, first = -1;
+    for (size_t i = 0; i < values.size(); ++i) {
+      const double value = static_cast<double>(values[i]);
+      nans += std::isnan(value) ? 1 : 0;
+      positive += value == HUGE_VAL ? 1 : 0;
+      negative += value == -HUGE_VAL ? 1 : 0;
+      if (first < 0 && !std::isfinite(value)) first = int64_t(i);
+    }
+    return context.fail(
+        "{}: {} has {} NaN, {} +Inf and {} -Inf, the first "
+        "at element {}",
+        message_, context.input(0).describe(), nans, positive, negative, first);
+  }
+
+  std::string message_;
+};
+
+Result<std::unique_ptr<Kernel>> make_check_numerics(const KernelInfo& info) {
+  TAGFLOW_ASSIGN(std::string message, info.attr<std::string>("message"));
+  std::unique_ptr<Kernel> kernel;
+  visit_floating(info.input_dtype(0), [&]<class T>(TypeTag<T>) {
+    kernel = std::make_unique<CheckNumericsKernel<T>>(std::move(message));
+  });
+  if (kernel == nullptr)
+    return invalid_argument("[CheckNumerics] node \"{}\": {} is not floating",
+                            info.name(), dtype_name(info.input_dtype(0)));
+  return kernel;
+}
+
+}  // namespace
+
+void register_control_flow_kernels(KernelRegistry& registry) {
+  registry.add<ConstKernel>("Const");
+  registry.add<PlaceholderKernel>("Placeholder");
+  registry.add<PlaceholderKernel>("PlaceholderV2");
+  for (const char* op : {"Identity", "PlaceholderWithDefault", "StopGradient",
+                         "PreventGradient", "Snapshot", "GuaranteeConst"})
+    registry.add<IdentityKernel>(op);
+  registry.add<IdentityNKernel>("IdentityN");
+  registry.add<NoOpKernel>("NoOp");
+  registry.add<EnsureShapeKernel>("EnsureShape");
+  registry.add<AssertKernel>("Assert");
+  registry.add<PrintKernel>("Print");
+  registry.add<PrintV2Kernel>("PrintV2");
+  registry.add<AbortKernel>("Abort");
+  for (const char* op : {"CheckNumerics", "CheckNumericsV2"}) {
+    KernelDef def;
+    def.op = op;
+    def.factory = make_check_numerics;
+    registry.add(std::move(def));
+  }
+}
+
+}  // namespace tagflow::devices

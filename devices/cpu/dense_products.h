@@ -1,0 +1,50 @@
+// Batches of matrix products between tensors, sharded over workers: what
+// MatMul, BatchMatMul and Einsum have in common.
+#pragma once
+
+#include <boost/container/small_vector.hpp>
+#include <utility>
+
+#include "devices/kernel.h"
+
+namespace tagflow::devices {
+
+// How a factor's last two dimensions are read.
+struct FactorForm {
+  bool transposed = false;
+  bool conjugated = false;  // of complex types; no effect for others
+};
+
+// A batch of products. Matrices of a tensor follow one another; the sizes are
+// those after transposition. The batch has dimensions of its own, along each
+// of which a factor moves on to its next matrices or repeats itself.
+struct ProductBatch {
+  struct Dim {
+    int64_t size;
+    int64_t a_step, b_step;  // in matrices; 0 where the factor repeats
+  };
+
+  int64_t m = 0, n = 0, k = 0;
+  FactorForm a_form, b_form;
+  boost::container::small_vector<Dim, 4> dims;  // outermost first
+
+  // The number of products. REQUIRES: it does not overflow.
+  int64_t count() const;
+  // The matrices of a and b that make product i.
+  std::pair<int64_t, int64_t> factors(int64_t i) const;
+};
+
+// Computes the batch into `out`. The element types of a and b may differ from
+// each other and from out's where every value of theirs is converted exactly
+// enough: int8 and uint8 to int32, for instance. 16-bit floats are multiplied
+// and summed in float.
+// REQUIRES: a, b and out have the elements that the batch says; all types are
+// numeric, complex only together.
+Status multiply(KernelContext& context, const ProductBatch& batch,
+                const Tensor& a, const Tensor& b, Tensor& out);
+
+// Estimated nanoseconds of `count` products, conversions included.
+double multiply_cost(DataType dtype, int64_t count, int64_t m, int64_t n,
+                     int64_t k);
+
+}  // namespace tagflow::devices

@@ -1,0 +1,229 @@
+// Kernels that apply one function to each element, or to each pair.
+//
+// An element-wise op is a struct:
+//
+//   template <class T>
+//   struct Add : Elementwise<T> {
+//     static T apply(T a, T b) { return wrap(a) + wrap(b); }
+//   };
+//
+// with In and Out, the element types (from Elementwise), apply(), and where
+// they are not the usual:
+//   static constexpr double kCost    nanoseconds of one element, if vectorised
+//   static constexpr const char* kRefusal, static bool refuses(In)
+//                                    why and which second operands are errors
+//   static void apply_row(...)       a whole row, where a loop over apply() is
+//                                    not the best; see run_row()
+// UnaryKernel<Op> and BinaryKernel<Op> make a kernel of it. Both inputs as
+// inline scalars, the case of a loop counter, take a path without shapes or
+// allocation. Everything else goes through the base classes, which see only
+// bytes and a function for one row, so that an instantiation is small.
+#pragma once
+
+#include <type_traits>
+
+#include "devices/kernel.h"
+
+namespace tagflow::devices {
+
+// The types of an op's elements.
+template <class T, class R = T>
+struct Elementwise {
+  using In = T;
+  using Out = R;
+  static constexpr double kCost = 0.3;
+};
+
+// What the base classes must know of an op.
+struct UnaryLoop {
+  // z[i] = f(x[i]) for i < n. z may be x.
+  void (*row)(const void* x, void* z, int64_t n);
+  size_t in_size, out_size;
+  double cost;  // of one element, in nanoseconds
+};
+
+struct BinaryLoop {
+  // z[i] = f(x[i], y[i]) for i < n; an operand that does not move is read at
+  // its first element only. z may be x or y where that moves.
+  void (*row)(const void* x, bool x_moves, const void* y, bool y_moves, void* z,
+              int64_t n);
+  // The index of the first of n second operands that is an error, or -1. Null
+  // where none is.
+  int64_t (*find_refused)(const void* y, int64_t n);
+  const char* refusal;  // the message for it
+  size_t in_size, out_size;
+  double cost;
+};
+
+// Whether the node's first output may have so many elements, at `cost`
+// nanoseconds each, that it is worth asking for an estimate in every run.
+bool may_take_long(const KernelInfo& info, double cost);
+
+// The same rank and dimensions.
+bool same_dims(const Tensor& x, const Tensor& y);
+
+// One row, as UnaryLoop::row says: by Op::apply_row(x, z, n) or a loop, which
+// is to be vectorised: all that it calls becomes part of it.
+template <class Op>
+[[gnu::flatten]] void run_row(const typename Op::In* x, typename Op::Out* z,
+                              int64_t n) {
+  if constexpr (requires { Op::apply_row(x, z, n); }) {
+    Op::apply_row(x, z, n);
+  } else {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) z[i] = Op::apply(x[i]);
+  }
+}
+
+// One row, as BinaryLoop::row says: by Op::apply_row(x, x_moves, y, y_moves, z,
+// n) or a loop.
+template <class Op>
+[[gnu::flatten]] void run_row(const typename Op::In* x, bool x_moves,
+                              const typename Op::In* y, bool y_moves,
+                              typename Op::Out* z, int64_t n) {
+  if constexpr (requires { Op::apply_row(x, x_moves, y, y_moves, z, n); }) {
+    Op::apply_row(x, x_moves, y, y_moves, z, n);
+  } else if (x_moves && y_moves) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) z[i] = Op::apply(x[i], y[i]);
+  } else if (x_moves) {
+    const typename Op::In fixed = *y;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) z[i] = Op::apply(x[i], fixed);
+  } else {
+    // Where neither moves there is a single element.
+    const typename Op::In fixed = *x;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) z[i] = Op::apply(fixed, y[i]);
+  }
+}
+
+class UnaryBase : public Kernel {
+ public:
+  double cost(const KernelContext& context) const final;
+  bool may_be_expensive() const final { return may_be_expensive_; }
+  bool may_be_expensive_on_small_inputs() const final { return false; }
+
+ protected:
+  UnaryBase(const KernelInfo& info, const UnaryLoop& loop)
+      : loop_(loop), may_be_expensive_(may_take_long(info, loop.cost)) {}
+  Status compute_tensor(KernelContext& context) const;
+
+ private:
+  UnaryLoop loop_;
+  bool may_be_expensive_;
+};
+
+class BinaryBase : public Kernel {
+ public:
+  double cost(const KernelContext& context) const final;
+  bool may_be_expensive() const final { return may_be_expensive_; }
+  bool may_be_expensive_on_small_inputs() const final { return false; }
+
+ protected:
+  BinaryBase(const KernelInfo& info, const BinaryLoop& loop)
+      : loop_(loop), may_be_expensive_(may_take_long(info, loop.cost)) {}
+  // Inputs that may have to be broadcast.
+  Status compute_tensors(KernelContext& context) const;
+  // The error for a refused second operand.
+  Status refuse(KernelContext& context, int64_t index) const;
+
+ private:
+  Status check(KernelContext& context, const Tensor& y) const;
+  Status compute_flat(KernelContext& context, bool x_moves, bool y_moves) const;
+  Status compute_broadcast(KernelContext& context) const;
+
+  BinaryLoop loop_;
+  bool may_be_expensive_;
+};
+
+template <class Op>
+class UnaryKernel final : public UnaryBase {
+ public:
+  using In = typename Op::In;
+  using Out = typename Op::Out;
+
+  explicit UnaryKernel(const KernelInfo& info)
+      : UnaryBase(info, {&row, sizeof(In), sizeof(Out), Op::kCost}) {}
+
+  Status compute(KernelContext& context) const override {
+    const Tensor& x = context.input(0);
+    if (!x.is_inline_scalar()) return compute_tensor(context);
+    context.set_output(0, Tensor::scalar<Out>(Op::apply(x.data<In>()[0])));
+    return {};
+  }
+
+ private:
+  static void row(const void* x, void* z, int64_t n) {
+    run_row<Op>(static_cast<const In*>(x), static_cast<Out*>(z), n);
+  }
+};
+
+template <class Op>
+class BinaryKernel : public BinaryBase {
+ public:
+  using In = typename Op::In;
+  using Out = typename Op::Out;
+
+  explicit BinaryKernel(const KernelInfo& info)
+      : BinaryBase(info, make_loop()) {}
+
+  Status compute(KernelContext& context) const override {
+    const Tensor& x = context.input(0);
+    const Tensor& y = context.input(1);
+    if constexpr (std::is_trivially_copyable_v<In>) {
+      if (x.is_inline_scalar() && y.is_inline_scalar()) {
+        const In a = x.data<In>()[0];
+        const In b = y.data<In>()[0];
+        if constexpr (kRefuses) {
+          if (Op::refuses(b)) return refuse(context, 0);
+        }
+        context.set_output(0, Tensor::scalar<Out>(Op::apply(a, b)));
+        return {};
+      }
+    }
+    return compute_tensors(context);
+  }
+
+ private:
+  static constexpr bool kRefuses = requires(In y) { Op::refuses(y); };
+
+  static BinaryLoop make_loop() {
+    BinaryLoop loop{&row, nullptr, nullptr, sizeof(In), sizeof(Out), Op::kCost};
+    if constexpr (kRefuses) {
+      loop.find_refused = &find_refused;
+      loop.refusal = Op::kRefusal;
+    }
+    return loop;
+  }
+
+  static int64_t find_refused(const void* y, int64_t n) {
+    const auto* b = static_cast<const In*>(y);
+    for (int64_t i = 0; i < n; ++i)
+      if (Op::refuses(b[i])) return i;
+    return -1;
+  }
+
+  static void row(const void* x, bool x_moves, const void* y, bool y_moves,
+                  void* z, int64_t n) {
+    run_row<Op>(static_cast<const In*>(x), x_moves, static_cast<const In*>(y),
+                y_moves, static_cast<Out*>(z), n);
+  }
+};
+
+// A BinaryKernel that broadcasts nothing: the shapes must be the same.
+template <class Op>
+class AlikeKernel final : public BinaryKernel<Op> {
+ public:
+  using BinaryKernel<Op>::BinaryKernel;
+
+  Status compute(KernelContext& context) const override {
+    if (!same_dims(context.input(0), context.input(1)))
+      return context.fail("the inputs must have one shape, not {} and {}",
+                          context.input(0).describe(),
+                          context.input(1).describe());
+    return BinaryKernel<Op>::compute(context);
+  }
+};
+
+}  // namespace tagflow::devices

@@ -1,0 +1,95 @@
+// The error function, the gamma function and what belongs to them.
+#include <cmath>
+#include <unsupported/Eigen/SpecialFunctions>
+
+#include "devices/cpu/elementwise_register.h"
+
+namespace tagflow::devices {
+
+namespace {
+
+template <class T>
+struct Special : Elementwise<T> {
+  static constexpr double kCost = 25;
+};
+
+template <class T>
+struct Erf : Special<T> {
+  static T apply(T x) { return std::erf(x); }
+};
+
+// Eigen's is vectorised.
+template <>
+struct Erf<float> : Elementwise<float> {
+  static constexpr double kCost = 1;
+  static float apply(float x) { return Eigen::numext::erf(x); }
+  static void apply_row(const float* x, float* z, int64_t n) {
+    using Array = Eigen::Array<float, Eigen::Dynamic, 1>;
+    Eigen::Map<Array>(z, n) = Eigen::Map<const Array>(x, n).erf();
+  }
+};
+
+template <class T>
+struct Erfc : Special<T> {
+  static T apply(T x) { return std::erfc(x); }
+};
+
+// The quantile function of the normal distribution.
+template <class T>
+struct NormalQuantile : Special<T> {
+  static T apply(T p) {
+    if (!(p >= T(0) && p <= T(1))) return std::numeric_limits<T>::quiet_NaN();
+    return Eigen::numext::ndtri(p);
+  }
+};
+
+// The quantile of (x+1)/2 over the root of 2, which loses digits near 0 and
+// gets them back by a step of Newton's method, in double.
+template <class T>
+struct ErfInverse : Special<T> {
+  static constexpr double kCost = 60;
+  static T apply(T x) {
+    if (x == T(0) || x != x) return x;
+    const double y = double(x);
+    double z = NormalQuantile<double>::apply(0.5 * y + 0.5) * M_SQRT1_2;
+    if (!std::isfinite(z)) return T(z);
+    const double slope = M_2_SQRTPI * std::exp(-z * z);
+    z -= (std::erf(z) - y) / slope;
+    return T(z);
+  }
+};
+
+template <class T>
+struct LogGamma : Special<T> {
+  static T apply(T x) {
+    int sign = 0;  // std::lgamma would write it into a global variable
+    if constexpr (std::is_same_v<T, float>) {
+      return ::lgammaf_r(x, &sign);
+    } else {
+      return ::lgamma_r(x, &sign);
+    }
+  }
+};
+
+template <class T>
+struct Digamma : Special<T> {
+  static T apply(T x) {
+    if (x == -std::numeric_limits<T>::infinity())
+      return std::numeric_limits<T>::quiet_NaN();
+    return Eigen::numext::digamma(x);
+  }
+};
+
+}  // namespace
+
+void register_special_kernels(KernelRegistry& registry) {
+  const FloatingTypes floating;
+  add_unary<Erf>(registry, "Erf", floating);
+  add_unary<Erfc>(registry, "Erfc", floating);
+  add_unary<ErfInverse>(registry, "Erfinv", floating);
+  add_unary<NormalQuantile>(registry, "Ndtri", floating);
+  add_unary<LogGamma>(registry, "Lgamma", floating);
+  add_unary<Digamma>(registry, "Digamma", floating);
+}
+
+}  // namespace tagflow::devices

@@ -1,0 +1,87 @@
+// AddN: the sum of any number of tensors of one shape.
+#include <algorithm>
+
+#include "devices/cpu/elementwise_register.h"
+
+namespace tagflow::devices {
+
+namespace {
+
+template <class T>
+class AddNKernel final : public Kernel {
+ public:
+  explicit AddNKernel(const KernelInfo&) {}
+
+  Status compute(KernelContext& context) const override {
+    const auto inputs = context.inputs();
+    for (size_t i = 1; i < inputs.size(); ++i)
+      if (!same_dims(inputs[0], inputs[i]))
+        return context.fail("inputs 0 and {} have different shapes: {}, {}", i,
+                            inputs[0].describe(), inputs[i].describe());
+    if (inputs.size() == 1) {
+      context.set_output(0, context.input(0));
+      return {};
+    }
+    if (inputs[0].is_inline_scalar()) {
+      Accumulator sum = Accumulator(*inputs[0].data<T>());
+      for (const Tensor& input : inputs.subspan(1))
+        sum = Accumulator(sum + Accumulator(*input.data<T>()));
+      context.set_output(0, Tensor::scalar(T(sum)));
+      return {};
+    }
+    TAGFLOW_ASSIGN(Tensor * out,
+                   context.forward_or_allocate(0, 0, inputs[0].shape()));
+    T* sums = out->mutable_data<T>();
+    const double cost = 0.3 * double(inputs.size());
+    context.parallel_for(
+        inputs[0].num_elements(), cost, [&](int64_t begin, int64_t end) {
+          for (; begin < end; begin += kChunk)
+            add(inputs, sums, begin, std::min(end, begin + kChunk));
+        });
+    return {};
+  }
+
+  double cost(const KernelContext& context) const override {
+    return 0.3 * double(context.num_inputs()) *
+           double(context.input(0).num_elements());
+  }
+  bool may_be_expensive() const override { return true; }
+
+ private:
+  // 16-bit floats are added up in float and rounded once.
+  using Accumulator =
+      std::conditional_t<kIsNarrow<T>, float, decltype(wrap(T()))>;
+  static constexpr int64_t kChunk = 1024;
+
+  // Elements [begin, end), at most kChunk, of the sum; `sums` may be that of
+  // input 0.
+  static void add(std::span<const Tensor> inputs, T* sums, int64_t begin,
+                  int64_t end) {
+    Accumulator chunk[kChunk];
+    const size_t n = size_t(end - begin);
+    const T* first = inputs[0].data<T>() + begin;
+    for (size_t i = 0; i < n; ++i) chunk[i] = Accumulator(first[i]);
+    for (const Tensor& input : inputs.subspan(1)) {
+      const T* terms = input.data<T>() + begin;
+      for (size_t i = 0; i < n; ++i) chunk[i] += Accumulator(terms[i]);
+    }
+    for (size_t i = 0; i < n; ++i) sums[begin + int64_t(i)] = T(chunk[i]);
+  }
+};
+
+template <class... Ts>
+void add_sum(KernelRegistry& registry, Types<Ts...>) {
+  (add_kernel(registry, "AddN", kDataTypeOf<Ts>, make_kernel<AddNKernel<Ts>>),
+   ...);
+}
+
+}  // namespace
+
+void register_sum_kernels(KernelRegistry& registry) {
+  add_sum(registry, FloatingTypes());
+  add_sum(registry, SignedIntegers());
+  add_sum(registry, UnsignedIntegers());
+  add_sum(registry, ComplexTypes());
+}
+
+}  // namespace tagflow::devices

@@ -1,0 +1,14 @@
+#include "devices/cpu/kernels.h"
+
+namespace tagflow::devices {
+
+void register_cpu_kernels(KernelRegistry& registry) {
+  register_control_flow_kernels(registry);
+  register_elementwise_kernels(registry);
+  register_array_kernels(registry);
+  register_reduction_kernels(registry);
+  register_dense_kernels(registry);
+  register_nn_kernels(registry);
+}
+
+}  // namespace tagflow::devices

@@ -1,0 +1,24 @@
+// The CPU kernels, one registering function per family and file.
+#pragma once
+
+namespace tagflow::devices {
+
+class KernelRegistry;
+
+// All of the below.
+void register_cpu_kernels(KernelRegistry& registry);
+
+// cpu/control_flow.cpp: Const, Identity, NoOp, Assert, Print, ...
+void register_control_flow_kernels(KernelRegistry& registry);
+// cpu/elementwise_*.cpp
+void register_elementwise_kernels(KernelRegistry& registry);
+// cpu/array_*.cpp
+void register_array_kernels(KernelRegistry& registry);
+// cpu/reduction_*.cpp and segment ops
+void register_reduction_kernels(KernelRegistry& registry);
+// cpu/dense*.cpp: matrix products
+void register_dense_kernels(KernelRegistry& registry);
+// cpu/nn_*.cpp
+void register_nn_kernels(KernelRegistry& registry);
+
+}  // namespace tagflow::devices

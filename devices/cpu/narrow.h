@@ -1,0 +1,17 @@
+// Arrays of 16-bit floats to and from float, which computes for them.
+#pragma once
+
+#include <cstdint>
+
+#include "graph/dtype.h"
+
+namespace tagflow::devices {
+
+// z[i] = x[i] for i < n. The arrays do not overlap.
+void widen(const Half* x, float* z, int64_t n);
+void widen(const BFloat16* x, float* z, int64_t n);
+// The same, rounding to nearest even.
+void narrow(const float* x, Half* z, int64_t n);
+void narrow(const float* x, BFloat16* z, int64_t n);
+
+}  // namespace tagflow::devices

@@ -1,0 +1,189 @@
+// Cross entropies between softmax(features) and labels.
+#include <cmath>
+#include <vector>
+
+#include "devices/cpu/nn_kernels.h"
+#include "devices/cpu/nn_softmax.h"
+#include "devices/kernel_registry.h"
+#include "graph/dtype_visit.h"
+
+namespace tagflow::devices {
+namespace {
+
+// Both of two dimensions of a pair of matrices that broadcast.
+struct Broadcast2D {
+  int64_t rows, columns;
+};
+
+class CrossEntropyBase : public Kernel {
+ public:
+  bool may_be_expensive() const override { return true; }
+  double cost(const KernelContext& context) const override {
+    return 100 + double(context.input(0).num_elements()) * 3;
+  }
+
+ protected:
+  // Output 0 of [rows] and output 1 of [rows, classes].
+  static Status allocate(KernelContext& context, int64_t rows,
+                         int64_t classes) {
+    TAGFLOW_RETURN_IF_ERROR(context.allocate_output(0, Shape{rows}).status());
+    const int64_t dims[] = {rows, classes};
+    TAGFLOW_ASSIGN(const Shape shape, Shape::make(dims));
+    return context.allocate_output(1, shape).status();
+  }
+};
+
+template <class T>
+class CrossEntropyKernel : public CrossEntropyBase {
+  using W = SoftmaxWork<T>;
+
+ public:
+  explicit CrossEntropyKernel(const KernelInfo&) {}
+
+  Status compute(KernelContext& context) const override {
+    const Tensor& logits = context.input(0);
+    const Tensor& labels = context.input(1);
+    TAGFLOW_ASSIGN(const Broadcast2D size, fit(context, logits, labels));
+    TAGFLOW_RETURN_IF_ERROR(allocate(context, size.rows, size.columns));
+    T* loss = context.output(0).mutable_data<T>();
+    T* backprop = context.output(1).mutable_data<T>();
+    if (size.columns == 0) {
+      std::fill_n(loss, size.rows, T(0));
+      return Status();
+    }
+    const Matrix x(logits, size), y(labels, size);
+    context.parallel_for(size.rows, 10 + 3 * double(size.columns),
+                         [&](int64_t begin, int64_t end) {
+                           std::vector<W> buffer(size_t(size.columns) * 3);
+                           for (int64_t i = begin; i < end; ++i)
+                             loss[i] = row(x, y, i, size.columns, buffer.data(),
+                                           backprop + i * size.columns);
+                         });
+    return Status();
+  }
+
+ private:
+  // Element (i, j) of a matrix that repeats its rows or columns.
+  struct Matrix {
+    Matrix(const Tensor& t, Broadcast2D size) : data(t.data<T>()) {
+      const int64_t columns = t.dim(t.rank() - 1);
+      const int64_t rows = t.rank() == 2 ? t.dim(0) : 1;
+      column_step = columns == 1 && size.columns != 1 ? 0 : 1;
+      row_step = rows == 1 && size.rows != 1 ? 0 : columns;
+    }
+    T at(int64_t i, int64_t j) const {
+      return data[i * row_step + j * column_step];
+    }
+    const T* data;
+    int64_t row_step, column_step;
+  };
+
+  static Result<Broadcast2D> fit(const KernelContext& context,
+                                 const Tensor& logits, const Tensor& labels) {
+    const auto dim = [](const Tensor& t, int i) {
+      return t.rank() == 2 ? t.dim(i) : i == 1 ? t.dim(0) : 1;
+    };
+    bool fits = std::max(logits.rank(), labels.rank()) == 2 &&
+                std::min(logits.rank(), labels.rank()) >= 1;
+    int64_t sizes[2] = {};
+    for (int i = 0; fits && i < 2; ++i) {
+      const int64_t a = dim(logits, i), b = dim(labels, i);
+      fits = a == b || a == 1 || b == 1;
+      sizes[i] = a == 1 ? b : a;
+    }
+    if (!fits)
+      return context.fail("logits {} and labels {} do not fit [batch, classes]",
+                          logits.describe(), labels.describe());
+    return Broadcast2D{sizes[0], sizes[1]};
+  }
+
+  static T row(const Matrix& x, const Matrix& y, int64_t i, int64_t classes,
+               W* buffer, T* backprop) {
+    W* exps = buffer + classes;
+    W* values = exps + classes;
+    for (int64_t j = 0; j < classes; ++j)
+      values[j] = static_cast<W>(x.at(i, j));
+    const W sum = exp_row(values, classes, buffer, exps);
+    const W log_sum = std::log(sum);
+    for (int64_t j = 0; j < classes; ++j) {
+      const W label = static_cast<W>(y.at(i, j));
+      backprop[j] = static_cast<T>(exps[j] / sum - label);
+      values[j] = label * (log_sum - buffer[j]);
+    }
+    return static_cast<T>(row_sum(values, classes));
+  }
+};
+
+template <class T>
+class SparseCrossEntropyKernel : public CrossEntropyBase {
+  using W = SoftmaxWork<T>;
+
+ public:
+  explicit SparseCrossEntropyKernel(const KernelInfo&) {}
+
+  Status compute(KernelContext& context) const override {
+    const Tensor& logits = context.input(0);
+    const Tensor& labels = context.input(1);
+    if (logits.rank() != 2)
+      return context.fail("the logits are {}, not a matrix", logits.describe());
+    const int64_t rows = logits.dim(0), classes = logits.dim(1);
+    if (labels.rank() != 1 || labels.dim(0) != rows)
+      return context.fail("the labels are {}, not a vector of {}",
+                          labels.describe(), rows);
+    if (classes == 0 && rows > 0)
+      return context.fail("the logits are {}, without a class",
+                          logits.describe());
+    TAGFLOW_RETURN_IF_ERROR(allocate(context, rows, classes));
+    return labels.dtype() == DataType::kInt32
+               ? compute_rows<int32_t>(context, classes)
+               : compute_rows<int64_t>(context, classes);
+  }
+
+ private:
+  template <class Label>
+  static Status compute_rows(KernelContext& context, int64_t classes) {
+    const T* logits = context.input(0).data<T>();
+    const Label* labels = context.input(1).data<Label>();
+    const int64_t rows = context.input(1).num_elements();
+    for (int64_t i = 0; i < rows; ++i)
+      if (labels[i] < 0 || labels[i] >= classes)
+        return context.fail("label {} of row {} is out of range [0, {})",
+                            labels[i], i, classes);
+    T* loss = context.output(0).mutable_data<T>();
+    T* backprop = context.output(1).mutable_data<T>();
+    context.parallel_for(
+        rows, 10 + 2 * double(classes), [&](int64_t begin, int64_t end) {
+          std::vector<W> buffer(size_t(classes) * 2);
+          W* exps = buffer.data() + classes;
+          for (int64_t i = begin; i < end; ++i) {
+            const W sum =
+                exp_row(logits + i * classes, classes, buffer.data(), exps);
+            const int64_t label = labels[i];
+            loss[i] = static_cast<T>(std::log(sum) - buffer[size_t(label)]);
+            T* to = backprop + i * classes;
+            for (int64_t j = 0; j < classes; ++j)
+              to[j] = static_cast<T>(exps[j] / sum - W(j == label));
+          }
+        });
+    return Status();
+  }
+};
+
+template <class T>
+void add(KernelRegistry& registry) {
+  registry.add<CrossEntropyKernel<T>>("SoftmaxCrossEntropyWithLogits",
+                                      {{"T", {kDataTypeOf<T>}}});
+  registry.add<SparseCrossEntropyKernel<T>>(
+      "SparseSoftmaxCrossEntropyWithLogits", {{"T", {kDataTypeOf<T>}}});
+}
+
+}  // namespace
+
+void register_loss_kernels(KernelRegistry& registry) {
+  add<float>(registry);
+  add<double>(registry);
+  add<Half>(registry);
+  add<BFloat16>(registry);
+}
+
+}  // namespace tagflow::devices

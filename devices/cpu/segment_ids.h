@@ -1,0 +1,26 @@
+// The integer inputs of segment ops, checked.
+#pragma once
+
+#include "devices/kernel.h"
+
+namespace tagflow::devices {
+
+// The elements of an integer tensor as int64; shares them where they are.
+Result<Tensor> as_int64(const KernelContext& context, const Tensor& tensor);
+
+// The value of an integer scalar input that says how many rows an output has.
+// InvalidArgument where it is no scalar or negative.
+Result<int64_t> row_count(const KernelContext& context, int input);
+
+// InvalidArgument unless `ids` is a vector of as many ids as `rows`, sorted
+// and not negative. REQUIRES: ids are int64.
+Status check_sorted_ids(const KernelContext& context, const Tensor& ids,
+                        int64_t rows);
+
+// [rows] and the dimensions of `data` from `from` on.
+Result<Shape> rows_shape(int64_t rows, const Tensor& data, int from);
+
+// The number of elements of data's dimensions from `from` on.
+int64_t row_size(const Tensor& data, int from);
+
+}  // namespace tagflow::devices

@@ -1,0 +1,14 @@
+// Values as text, as Assert and Print show them.
+#pragma once
+
+#include <string>
+
+#include "graph/tensor.h"
+
+namespace tagflow::devices {
+
+// The first `limit` elements, nested in brackets by dimension:
+// "[[1 2][3...]]"; "[7]" for a scalar. All of them where limit < 0.
+std::string summarize(const Tensor& tensor, int64_t limit);
+
+}  // namespace tagflow::devices

@@ -1,0 +1,47 @@
+#include "devices/kernel.h"
+
+namespace tagflow::devices {
+
+double Kernel::cost(const KernelContext&) const { return 0; }
+
+Status AsyncKernel::compute(KernelContext& context) const {
+  return error(Code::kInternal, "[{}] is asynchronous", context.node().op());
+}
+
+Result<Tensor*> KernelContext::allocate_output(int i, const Shape& shape) {
+  TAGFLOW_ASSIGN(
+      outputs_[size_t(i)],
+      Tensor::allocate(node_->output_dtypes()[size_t(i)], shape, *allocator_));
+  return &outputs_[size_t(i)];
+}
+
+Result<Tensor*> KernelContext::forward_or_allocate(int candidate, int i,
+                                                   const Shape& shape) {
+  Tensor& from = inputs_[size_t(candidate)];
+  if (from.buffer() != nullptr && from.unique() &&
+      from.dtype() == node_->output_dtypes()[size_t(i)] &&
+      from.buffer()->allocator == allocator_ && from.shape() == shape) {
+    // A second reference: the kernel still reads the input through its slot.
+    outputs_[size_t(i)] = from;
+    return &outputs_[size_t(i)];
+  }
+  return allocate_output(i, shape);
+}
+
+Result<Tensor> KernelContext::allocate_temp(DataType dtype,
+                                            const Shape& shape) {
+  return Tensor::allocate(dtype, shape, *allocator_);
+}
+
+void KernelContext::parallel_for(
+    int64_t total, double unit_cost,
+    const std::function<void(int64_t, int64_t)>& body) const {
+  if (total <= 0) return;
+  if (step_->parallel == nullptr) {
+    body(0, total);
+  } else {
+    step_->parallel->run(total, unit_cost, body);
+  }
+}
+
+}  // namespace tagflow::devices

@@ -1,0 +1,171 @@
+// Kernel: an op's implementation on one type of device.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "graph/attr.h"
+#include "graph/graph.h"
+#include "graph/status.h"
+#include "graph/tensor.h"
+
+namespace tagflow::devices {
+
+class KernelContext;
+
+// What a kernel may know when it is made: its node, never any value.
+class KernelInfo {
+ public:
+  explicit KernelInfo(const graph::Node& node) : node_(node) {}
+
+  const graph::Node& node() const { return node_; }
+  const std::string& name() const { return node_.name(); }
+  int num_inputs() const { return node_.num_inputs(); }
+  int num_outputs() const { return node_.num_outputs(); }
+  DataType input_dtype(int i) const { return node_.input_dtypes()[size_t(i)]; }
+  DataType output_dtype(int i) const {
+    return node_.output_dtypes()[size_t(i)];
+  }
+  template <class T>
+  Result<T> attr(std::string_view name) const {
+    return node_.attr<T>(name);
+  }
+
+ private:
+  const graph::Node& node_;
+};
+
+// A synchronous kernel. One instance serves every run of its node in a
+// session, from many threads at once: compute() must not change the kernel
+// (state belongs into resources).
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  // Computes every output from the inputs. An error poisons the step; the
+  // engine adds the node, its device and its tag to the message.
+  // Thread-safe.
+  virtual Status compute(KernelContext& context) const = 0;
+  // Estimated nanoseconds of compute() with these inputs, from their sizes.
+  // What costs more than a hop may run as a request to the device's lanes. 0,
+  // the default, means "always cheap" and is never asked again: override
+  // may_be_expensive() with this.
+  virtual double cost(const KernelContext& context) const;
+  virtual bool may_be_expensive() const { return false; }
+  // Whether that can be so where every input is small (held inline in its
+  // token), as for Fill; element-wise kernels say no, to save the question.
+  virtual bool may_be_expensive_on_small_inputs() const { return true; }
+};
+
+// Called once when an asynchronous kernel is done, from any thread. The
+// outputs are those set in the context by then.
+using Completion = std::function<void(Status)>;
+
+// A kernel that waits for something (a receive, a queue, a stream) without
+// holding a thread.
+class AsyncKernel : public Kernel {
+ public:
+  // Returns soon; `done` is called exactly once, now or later, also where the
+  // step is cancelled. `context` stays valid until then. Thread-safe.
+  virtual void compute_async(KernelContext& context, Completion done) const = 0;
+  // Not used.
+  Status compute(KernelContext& context) const final;
+};
+
+// Runs shards of one kernel on several workers.
+class Parallel {
+ public:
+  virtual ~Parallel() = default;
+  // Calls body(begin, end) on disjoint parts that cover [0, total), some on
+  // other workers; returns when all are done. The caller works too.
+  // `unit_cost` is the estimated nanoseconds of one unit; small totals run
+  // inline. `body` must not throw and must be safe to run concurrently.
+  virtual void run(int64_t total, double unit_cost,
+                   const std::function<void(int64_t, int64_t)>& body) = 0;
+};
+
+// Identifies an execution of a node: the frame instance and the iteration.
+struct Tag {
+  uint64_t frame_hi = 0, frame_lo = 0;  // 128-bit id; 0 is the root frame
+  int64_t iteration = 0;
+};
+
+// Facts about the step that many kernels of it share. Outlives their calls.
+struct StepInfo {
+  uint64_t step_id = 0;
+  uint64_t seed = 0;  // of the session
+  const std::atomic<bool>* cancelled = nullptr;
+  Parallel* parallel = nullptr;                // null: no sharding
+  class Rendezvous* rendezvous = nullptr;      // of the step
+  class ResourceManager* resources = nullptr;  // of the session
+};
+
+// Everything one execution of a kernel sees and produces. Small, reused from
+// firing to firing.
+class KernelContext {
+ public:
+  // For the engine and tests. Inputs and outputs are arrays owned by the
+  // caller; `node` outlives the context.
+  KernelContext(const graph::Node* node, std::span<Tensor> inputs,
+                std::span<Tensor> outputs, const StepInfo* step, const Tag* tag,
+                Allocator* allocator = &host_allocator())
+      : node_(node),
+        inputs_(inputs),
+        outputs_(outputs),
+        step_(step),
+        tag_(tag),
+        allocator_(allocator) {}
+
+  int num_inputs() const { return int(inputs_.size()); }
+  int num_outputs() const { return int(outputs_.size()); }
+  const Tensor& input(int i) const { return inputs_[size_t(i)]; }
+  std::span<const Tensor> inputs() const { return inputs_; }
+  Tensor& output(int i) { return outputs_[size_t(i)]; }
+  void set_output(int i, Tensor value) {
+    outputs_[size_t(i)] = std::move(value);
+  }
+
+  // Output i of the node's output type and `shape`, elements uninitialised
+  // (strings and handles default-constructed).
+  Result<Tensor*> allocate_output(int i, const Shape& shape);
+  // The same, but reuses input `candidate` in place where nobody else holds
+  // it and type and number of elements agree. Then the output's elements ARE
+  // the input's: read element k of it before writing element k.
+  Result<Tensor*> forward_or_allocate(int candidate, int i, const Shape& shape);
+  Result<Tensor> allocate_temp(DataType dtype, const Shape& shape);
+
+  const graph::Node& node() const { return *node_; }
+  const StepInfo& step() const { return *step_; }
+  const Tag& tag() const { return *tag_; }
+  Allocator& allocator() const { return *allocator_; }
+  bool cancelled() const {
+    return step_->cancelled != nullptr &&
+           step_->cancelled->load(std::memory_order_relaxed);
+  }
+  // See Parallel::run; inline where the step has none.
+  void parallel_for(int64_t total, double unit_cost,
+                    const std::function<void(int64_t, int64_t)>& body) const;
+
+  // "[op] what": an InvalidArgument, for kernels' checks.
+  template <class... Args>
+  Status fail(fmt::format_string<Args...> format, Args&&... args) const {
+    return Status(Code::kInvalidArgument,
+                  fmt::format("[{}] ", node_->op()) +
+                      fmt::format(format, std::forward<Args>(args)...));
+  }
+
+ private:
+  friend class KernelContextAccess;  // the engine, which reuses contexts
+  const graph::Node* node_;
+  std::span<Tensor> inputs_;
+  std::span<Tensor> outputs_;
+  const StepInfo* step_;
+  const Tag* tag_;
+  Allocator* allocator_;
+};
+
+}  // namespace tagflow::devices

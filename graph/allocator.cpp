@@ -1,0 +1,151 @@
+#include "graph/allocator.h"
+
+#include <array>
+#include <bit>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "graph/handle.h"
+
+namespace tagflow {
+namespace {
+
+// Sanitizers must see every block come and go.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kCacheBlocks = false;
+#else
+constexpr bool kCacheBlocks = true;
+#endif
+
+constexpr size_t kHeader = 64;  // the Buffer, in front of its data
+static_assert(sizeof(Buffer) <= kHeader);
+
+// Classes are powers of two from 128 bytes (header included) to 4 MiB; a
+// thread keeps at most kCachedBytes of each.
+constexpr int kSmallestLog = 7;
+constexpr int kLargestLog = 22;
+constexpr uint8_t kUncached = 0xff;
+constexpr size_t kCachedBytes = size_t(1) << 22;
+constexpr size_t kMaxCachedBlocks = 256;
+
+int class_log(size_t bytes) {
+  return std::max(kSmallestLog, int(std::bit_width(bytes - 1)));
+}
+
+// Free blocks of one thread. After the thread's end (thread_local objects may
+// still release tensors then), blocks go straight back to the system.
+struct BlockCache {
+  std::array<std::vector<void*>, kLargestLog - kSmallestLog + 1> free;
+  ~BlockCache();
+};
+thread_local bool cache_gone = false;
+thread_local BlockCache cache;
+
+BlockCache::~BlockCache() {
+  cache_gone = true;
+  for (auto& blocks : free)
+    for (void* block : blocks) std::free(block);
+}
+
+class HostAllocator : public Allocator {
+ public:
+  Buffer* allocate(DataType dtype, int64_t count) override {
+    const size_t bytes = size_t(count) * dtype_size(dtype);
+    const size_t total = bytes + kHeader;
+    if (total < bytes) return nullptr;
+    uint8_t size_class = kUncached;
+    void* block = take_block(total, size_class);
+    if (block == nullptr) return nullptr;
+    auto* buffer = new (block) Buffer;
+    buffer->dtype = dtype;
+    buffer->size_class = size_class;
+    buffer->count = count;
+    buffer->bytes = bytes;
+    buffer->data = static_cast<char*>(block) + kHeader;
+    buffer->allocator = this;
+    construct_elements(dtype, buffer->data, count);
+    return buffer;
+  }
+
+  void deallocate(Buffer* buffer) override {
+    destroy_elements(buffer->dtype, buffer->data, buffer->count);
+    const uint8_t size_class = buffer->size_class;
+    buffer->~Buffer();
+    if (size_class != kUncached && !cache_gone) {
+      auto& blocks = cache.free[size_class];
+      const size_t block_bytes = size_t(1) << (size_class + kSmallestLog);
+      if (blocks.size() < kMaxCachedBlocks &&
+          (blocks.size() + 1) * block_bytes <= kCachedBytes) {
+        blocks.push_back(buffer);
+        return;
+      }
+    }
+    std::free(buffer);
+  }
+
+ private:
+  static void* take_block(size_t total, uint8_t& size_class) {
+    if (!kCacheBlocks || total > size_t(1) << kLargestLog) {
+      const size_t rounded = (total + 63) / 64 * 64;
+      return rounded < total ? nullptr : std::aligned_alloc(64, rounded);
+    }
+    const int log = class_log(total);
+    size_class = uint8_t(log - kSmallestLog);
+    if (!cache_gone) {
+      auto& blocks = cache.free[size_class];
+      if (!blocks.empty()) {
+        void* block = blocks.back();
+        blocks.pop_back();
+        return block;
+      }
+    }
+    return std::aligned_alloc(64, size_t(1) << log);
+  }
+};
+
+}  // namespace
+
+void construct_elements(DataType dtype, void* data, int64_t count) {
+  switch (dtype) {
+    case DataType::kString:
+      std::uninitialized_default_construct_n(static_cast<std::string*>(data),
+                                             count);
+      break;
+    case DataType::kResource:
+      std::uninitialized_default_construct_n(static_cast<ResourceHandle*>(data),
+                                             count);
+      break;
+    case DataType::kVariant:
+      std::uninitialized_default_construct_n(static_cast<Variant*>(data),
+                                             count);
+      break;
+    default:
+      break;
+  }
+}
+
+void destroy_elements(DataType dtype, void* data, int64_t count) {
+  switch (dtype) {
+    case DataType::kString:
+      std::destroy_n(static_cast<std::string*>(data), count);
+      break;
+    case DataType::kResource:
+      std::destroy_n(static_cast<ResourceHandle*>(data), count);
+      break;
+    case DataType::kVariant:
+      std::destroy_n(static_cast<Variant*>(data), count);
+      break;
+    default:
+      break;
+  }
+}
+
+Allocator& host_allocator() {
+  static HostAllocator* allocator = new HostAllocator;  // outlives all tensors
+  return *allocator;
+}
+
+}  // namespace tagflow

@@ -1,0 +1,59 @@
+// Attributes to and from their message in files.
+#pragma once
+
+#include "graph/attr.h"
+#include "graph/limits.h"
+
+namespace tensorflow {
+class AttrValue;
+}
+
+namespace tagflow::graph {
+
+// What is left of the limits while a file is read.
+struct ReadBudget {
+  explicit ReadBudget(const Limits& l)
+      : limits(l), tensor_bytes(l.max_tensor_bytes), nodes(l.max_nodes) {}
+  const Limits& limits;
+  int64_t tensor_bytes;
+  size_t nodes;
+};
+
+// InvalidArgument, DataLoss, ResourceExhausted or Unimplemented, as
+// tensor_from_proto(); `depth` counts the functions around the value. The
+// caller names the attribute.
+Result<AttrValue> attr_from_proto(const tensorflow::AttrValue& proto,
+                                  ReadBudget& budget, int depth = 0);
+Status attr_to_proto(const AttrValue& value, tensorflow::AttrValue* proto);
+
+// The attributes of a protobuf map; errors name the attribute.
+template <class ProtoMap>
+Result<AttrMap> attrs_from_proto(const ProtoMap& proto, ReadBudget& budget,
+                                 int depth = 0) {
+  AttrMap attrs;
+  for (const auto& [name, value] : proto) {
+    if (name.size() > budget.limits.max_name_length)
+      return error(Code::kResourceExhausted,
+                   "an attribute's name has {} bytes, the limit is {}",
+                   name.size(), budget.limits.max_name_length);
+    Result<AttrValue> attr = attr_from_proto(value, budget, depth);
+    if (!attr.ok())
+      return std::move(attr).status().with_prefix(
+          fmt::format("attribute \"{}\": ", name));
+    attrs.emplace(name, std::move(attr).value());
+  }
+  return attrs;
+}
+
+template <class ProtoMap>
+Status attrs_to_proto(const AttrMap& attrs, ProtoMap* proto) {
+  for (const auto& [name, value] : attrs) {
+    Status status = attr_to_proto(value, &(*proto)[name]);
+    if (!status.ok())
+      return std::move(status).with_prefix(
+          fmt::format("attribute \"{}\": ", name));
+  }
+  return {};
+}
+
+}  // namespace tagflow::graph

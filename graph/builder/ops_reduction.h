@@ -1,0 +1,75 @@
+// Op functions: reductions, scans, segments.
+#pragma once
+
+#include "graph/builder/scope.h"
+
+namespace tagflow::graph::ops {
+
+struct ReduceAttrs {
+  bool keep_dims = false;
+};
+
+// A vector of all axes of x: a constant where its rank is known.
+Output all_axes(const Scope& s, const Input& x);
+
+// Each reduces along `axes`, an int32 or int64 scalar or vector; negative
+// ones count from the end. Without axes, along all.
+#define TAGFLOW_REDUCTION(function, op_name)                                \
+  inline Output function(const Scope& s, const Input& x, const Input& axes, \
+                         ReduceAttrs a = {}) {                              \
+    return s.op(op_name, {x, axes}, {{"keep_dims", a.keep_dims}});          \
+  }                                                                         \
+  inline Output function(const Scope& s, const Input& x) {                  \
+    return function(s, x, all_axes(s, x));                                  \
+  }
+TAGFLOW_REDUCTION(reduce_sum, "Sum")
+TAGFLOW_REDUCTION(reduce_mean, "Mean")
+TAGFLOW_REDUCTION(reduce_prod, "Prod")
+TAGFLOW_REDUCTION(reduce_max, "Max")
+TAGFLOW_REDUCTION(reduce_min, "Min")
+TAGFLOW_REDUCTION(reduce_all, "All")
+TAGFLOW_REDUCTION(reduce_any, "Any")
+#undef TAGFLOW_REDUCTION
+
+struct ArgAttrs {
+  DataType output_type = DataType::kInt64;
+};
+inline Output arg_max(const Scope& s, const Input& x, const Input& axis,
+                      ArgAttrs a = {}) {
+  return s.op("ArgMax", {x, axis}, {{"output_type", a.output_type}});
+}
+inline Output arg_min(const Scope& s, const Input& x, const Input& axis,
+                      ArgAttrs a = {}) {
+  return s.op("ArgMin", {x, axis}, {{"output_type", a.output_type}});
+}
+
+struct ScanAttrs {
+  bool exclusive = false;
+  bool reverse = false;
+};
+inline Output cumsum(const Scope& s, const Input& x, const Input& axis,
+                     ScanAttrs a = {}) {
+  return s.op("Cumsum", {x, axis},
+              {{"exclusive", a.exclusive}, {"reverse", a.reverse}});
+}
+
+inline Output segment_sum(const Scope& s, const Input& data,
+                          const Input& segment_ids) {
+  return s.op("SegmentSum", {data, segment_ids});
+}
+inline Output unsorted_segment_sum(const Scope& s, const Input& data,
+                                   const Input& segment_ids,
+                                   const Input& num_segments) {
+  return s.op("UnsortedSegmentSum", {data, segment_ids, num_segments});
+}
+
+struct TopKOutputs {
+  Output values, indices;
+};
+inline TopKOutputs top_k(const Scope& s, const Input& x, const Input& k,
+                         bool sorted = true) {
+  const OpResult result = s.op("TopKV2", {x, k}, {{"sorted", sorted}});
+  return {result[0], result[1]};
+}
+
+}  // namespace tagflow::graph::ops

@@ -1,0 +1,166 @@
+// What op functions take and return: handles to tensors of a graph.
+#pragma once
+
+#include <concepts>
+#include <initializer_list>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace tagflow::graph {
+
+// One output of a node of a Scope's graph, or the node itself where it has no
+// outputs (a NoOp): see is_operation(). Invalid where an error kept it from
+// being made; everything asked of an invalid Output has a harmless answer.
+// Valid as long as the graph has the node. A value.
+class Output {
+ public:
+  Output() = default;
+  explicit Output(Node* node, int port = 0) : node_(node), port_(port) {}
+  explicit Output(Endpoint endpoint) : Output(endpoint.node, endpoint.port) {}
+
+  bool valid() const { return node_ != nullptr; }
+  // A node without outputs: it can be run and waited for, not fetched.
+  bool is_operation() const { return valid() && node_->num_outputs() == 0; }
+  bool has_tensor() const {
+    return valid() && port_ >= 0 && port_ < node_->num_outputs();
+  }
+  Node* node() const { return node_; }
+  int port() const { return port_; }
+  Endpoint endpoint() const { return {node_, port_}; }
+  // kInvalid where there is no tensor. May be a reference type.
+  DataType dtype() const;
+  // What is known of it; of unknown rank where there is no tensor.
+  PartialShape shape() const;
+  // "name:port" to feed or fetch it, "name" of an operation, or "".
+  std::string name() const;
+  bool operator==(const Output&) const = default;
+
+ private:
+  Node* node_ = nullptr;
+  int port_ = 0;
+};
+
+// The outputs of one node just made. Converts to the first of them.
+class OpResult {
+ public:
+  OpResult() = default;
+  explicit OpResult(Node* node) : node_(node) {}
+
+  Node* node() const { return node_; }
+  int size() const { return node_ == nullptr ? 0 : node_->num_outputs(); }
+  // Invalid where there is no such output.
+  Output operator[](int port) const;
+  operator Output() const { return Output(node_); }
+
+ private:
+  Node* node_ = nullptr;
+};
+
+// A list of outputs that may be asked for more than it has: a function that
+// failed returns an empty one, and its caller need not look.
+class Outputs {
+ public:
+  Outputs() = default;
+  Outputs(Output output) : list_{output} {}
+  Outputs(const OpResult& result) : list_{Output(result)} {}
+  Outputs(std::initializer_list<Output> list) : list_(list) {}
+  Outputs(std::vector<Output> list) : list_(std::move(list)) {}
+
+  size_t size() const { return list_.size(); }
+  bool empty() const { return list_.empty(); }
+  // Invalid where there is no such output.
+  Output operator[](size_t i) const {
+    return i < list_.size() ? list_[i] : Output();
+  }
+  void push_back(Output output) { list_.push_back(output); }
+  std::vector<Output>::const_iterator begin() const { return list_.begin(); }
+  std::vector<Output>::const_iterator end() const { return list_.end(); }
+
+ private:
+  std::vector<Output> list_;
+};
+
+// An input of an op function: an Output, or a literal of which a Const is
+// made. A C++ number, or list of numbers, is *weak*: it takes the type that
+// the op's other inputs or attributes ask for, so that add(s, x, 1) works
+// whatever x is; alone, integers are int32 (or int64 where too large) and
+// fractions float. Tensors, bools and strings have their own type.
+class Input {
+ public:
+  Input() = default;  // invalid
+  Input(Output output) : output_(output) {}
+  Input(const OpResult& result) : output_(result) {}
+  Input(Tensor literal) : literal_(std::move(literal)) {}
+  Input(bool literal) : literal_(Tensor::scalar(literal)) {}
+  Input(const char* literal) : literal_(Tensor::scalar(literal)) {}
+  Input(std::string literal) : literal_(Tensor::scalar(std::move(literal))) {}
+  template <std::integral T>
+  Input(T literal) : literal_(Tensor::scalar(int64_t(literal))), weak_(true) {}
+  template <std::floating_point T>
+  Input(T literal) : literal_(Tensor::scalar(double(literal))), weak_(true) {}
+  Input(std::initializer_list<bool> literal)
+      : literal_(Tensor::of<bool>({int64_t(literal.size())}, literal)) {}
+  template <class T>
+  requires std::is_arithmetic_v<T> Input(std::initializer_list<T> literal)
+      : Input(weak_vector(literal)) {}
+
+  bool is_literal() const { return literal_.valid(); }
+  bool is_weak() const { return weak_; }
+  // REQUIRES: !is_literal()
+  const Output& output() const { return output_; }
+  // REQUIRES: is_literal(). Of a weak literal: int64 or double.
+  const Tensor& literal() const { return literal_; }
+  // The type of the tensor, but kInvalid of a weak literal.
+  DataType dtype() const;
+
+ private:
+  template <class T>
+  static Input weak_vector(std::initializer_list<T> values) {
+    using Wide =
+        std::conditional_t<std::is_floating_point_v<T>, double, int64_t>;
+    const std::vector<Wide> wide(values.begin(), values.end());
+    Input input(Tensor::of<Wide>({int64_t(wide.size())}, wide));
+    input.weak_ = true;
+    return input;
+  }
+
+  Output output_;
+  Tensor literal_;
+  bool weak_ = false;
+};
+
+// The inputs of an op: {a, b, 1}, or lists put together.
+class Inputs {
+ public:
+  Inputs() = default;
+  Inputs(std::initializer_list<Input> list) : list_(list) {}
+  Inputs(const Outputs& outputs) : list_(outputs.begin(), outputs.end()) {}
+  Inputs(const std::vector<Output>& outputs)
+      : list_(outputs.begin(), outputs.end()) {}
+
+  size_t size() const { return list_.size(); }
+  const Input& operator[](size_t i) const { return list_[i]; }
+  Inputs& add(Input input) {
+    list_.push_back(std::move(input));
+    return *this;
+  }
+  Inputs& add(const Inputs& more) {
+    list_.insert(list_.end(), more.begin(), more.end());
+    return *this;
+  }
+  std::vector<Input>::const_iterator begin() const { return list_.begin(); }
+  std::vector<Input>::const_iterator end() const { return list_.end(); }
+
+ private:
+  std::vector<Input> list_;
+};
+
+// A weak literal as a tensor of `dtype`; kInvalid stands for the type that it
+// has alone. InvalidArgument where a value is not one of the type, or the
+// type is not numeric.
+Result<Tensor> weak_to_dtype(const Tensor& literal, DataType dtype);
+
+}  // namespace tagflow::graph

@@ -1,0 +1,293 @@
+// Note [Structure of a loop]
+// Per variable:
+//   Enter -> Merge([Enter, NextIteration]) -> Switch(Merge, LoopCond)
+//   Switch:0 -> Exit                       the result
+//   Switch:1 -> Identity -> body -> NextIteration
+// The predicate reads the Merges, the body the Identities. As TensorFlow
+// makes it, so that tools that know its graphs know ours.
+#include "graph/builder/control_flow.h"
+#include "graph/builder/ops_control.h"
+#include "graph/builder/ops_math.h"
+#include "graph/builder/scope_access.h"
+
+namespace tagflow::graph {
+
+namespace {
+
+// Whether every tensor of the one shape is of the other.
+bool implies(const PartialShape& shape, const PartialShape& invariant) {
+  if (!invariant.has_rank()) return true;
+  if (!shape.has_rank() || shape.rank() != invariant.rank()) return false;
+  for (int i = 0; i < shape.rank(); ++i) {
+    if (invariant.dim_known(i) && shape.dim(i) != invariant.dim(i))
+      return false;
+  }
+  return true;
+}
+
+// Builds one loop, part after part; a member per row of the structure.
+class LoopBuilder {
+ public:
+  LoopBuilder(const Scope& scope, const WhileOptions& options)
+      : scope_(scope), name_(ScopeAccess::name(scope)), options_(options) {}
+
+  Result<Outputs> build(const PredicateFn& predicate, const BodyFn& body,
+                        const Inputs& vars) {
+    TAGFLOW_RETURN_IF_ERROR(check_options(vars));
+    TAGFLOW_RETURN_IF_ERROR(open_context());
+    TAGFLOW_RETURN_IF_ERROR(enter(vars));
+    TAGFLOW_RETURN_IF_ERROR(add_merges());
+    TAGFLOW_RETURN_IF_ERROR(add_predicate(predicate));
+    TAGFLOW_RETURN_IF_ERROR(add_switches());
+    TAGFLOW_RETURN_IF_ERROR(add_body(body));
+    return exits();
+  }
+
+ private:
+  Status check_options(const Inputs& vars);
+  Status open_context();
+  Status enter(const Inputs& vars);
+  Status add_merges();
+  Status add_predicate(const PredicateFn& predicate);
+  Status add_switches();
+  Status add_body(const BodyFn& body);
+  Status close(size_t i, const Output& next);
+  Result<Outputs> exits();
+
+  // A node of the loop.
+  Result<Output> add(std::string_view op, std::vector<Endpoint> inputs,
+                     AttrMap attrs = {});
+  // The user's variables, without the counter.
+  Outputs user_vars(const Outputs& all) const;
+  // 'variable 1 ("x:0")', as the user counts them.
+  std::string describe(size_t i) const;
+  bool counted() const { return maximum_.valid(); }
+
+  const Scope scope_;
+  const std::string name_;
+  const WhileOptions& options_;
+  BuilderState& state_ = ScopeAccess::state(scope_);
+  Context* loop_ = nullptr;
+  Output maximum_;
+  Outputs initial_, enters_, merges_, switches_, bodies_;
+  std::vector<PartialShape> invariants_;
+  Output loop_cond_;
+};
+
+Result<Output> LoopBuilder::add(std::string_view op,
+                                std::vector<Endpoint> inputs, AttrMap attrs) {
+  BuilderState::NodeSpec spec;
+  spec.name = op;
+  spec.op = op;
+  spec.inputs = std::move(inputs);
+  spec.attrs = std::move(attrs);
+  TAGFLOW_ASSIGN(Node * node, ScopeAccess::add(scope_, std::move(spec), loop_));
+  return Output(node);
+}
+
+Outputs LoopBuilder::user_vars(const Outputs& all) const {
+  return std::vector<Output>(all.begin() + (counted() ? 1 : 0), all.end());
+}
+
+std::string LoopBuilder::describe(size_t i) const {
+  if (counted() && i == 0) return "the iteration counter";
+  return fmt::format("variable {} (\"{}\")", counted() ? i - 1 : i,
+                     initial_[i].name());
+}
+
+Status LoopBuilder::check_options(const Inputs& vars) {
+  if (vars.size() == 0)
+    return invalid_argument("[while_loop] \"{}\": there are no variables",
+                            name_);
+  if (options_.parallel_iterations < 1)
+    return invalid_argument(
+        "[while_loop] \"{}\": parallel_iterations is {}, not at least 1", name_,
+        options_.parallel_iterations);
+  const size_t invariants = options_.shape_invariants.size();
+  if (invariants != 0 && invariants != vars.size())
+    return invalid_argument(
+        "[while_loop] \"{}\": {} shape invariants for {} variables", name_,
+        invariants, vars.size());
+  return {};
+}
+
+Status LoopBuilder::open_context() {
+  Context context;
+  context.kind = Context::Kind::kLoop;
+  context.parent = ScopeAccess::context(scope_);
+  context.name = name_;
+  context.frame_name = state_.unique_frame(name_ + "/while_context");
+  context.parallel_iterations = options_.parallel_iterations;
+  context.control_inputs = ScopeAccess::control_inputs(scope_);
+  loop_ = state_.new_context(std::move(context));
+  return {};
+}
+
+Status LoopBuilder::enter(const Inputs& vars) {
+  const Input& maximum = options_.maximum_iterations;
+  if (maximum.is_literal() || maximum.output().valid()) {
+    maximum_ =
+        scope_.resolve(maximum, DataType::kInvalid, "maximum_iterations");
+    TAGFLOW_RETURN_IF_ERROR(scope_.status());
+    const DataType dtype = maximum_.dtype();
+    const PartialShape shape = maximum_.shape();
+    if ((dtype != DataType::kInt32 && dtype != DataType::kInt64) ||
+        (shape.has_rank() && shape.rank() != 0))
+      return invalid_argument(
+          "[while_loop] \"{}\": maximum_iterations (\"{}\") is {}{}, not an "
+          "int32 or int64 scalar",
+          name_, maximum_.name(), dtype_name(dtype), shape.to_string());
+    initial_.push_back(scope_.resolve(0, dtype, "iteration_counter"));
+    invariants_.push_back(PartialShape::scalar());
+  }
+  for (const Input& var : vars) initial_.push_back(scope_.resolve(var));
+  TAGFLOW_RETURN_IF_ERROR(scope_.status());
+  for (const PartialShape& shape : options_.shape_invariants)
+    invariants_.push_back(shape);
+
+  for (size_t i = 0; i < initial_.size(); ++i) {
+    const Output initial = initial_[i];
+    if (!initial.has_tensor())
+      return invalid_argument("[while_loop] \"{}\": {} is no tensor", name_,
+                              describe(i));
+    if (i == invariants_.size()) invariants_.push_back(initial.shape());
+    if (!implies(initial.shape(), invariants_[i]))
+      return invalid_argument(
+          "[while_loop] \"{}\": {} enters with shape {}, which its invariant "
+          "{} does not allow",
+          name_, describe(i), initial.shape().to_string(),
+          invariants_[i].to_string());
+    BuilderState::NodeSpec spec;
+    spec.name = "Enter";
+    spec.op = "Enter";
+    spec.inputs = {initial.endpoint()};
+    spec.attrs = {{"frame_name", loop_->frame_name},
+                  {"is_constant", false},
+                  {"parallel_iterations", loop_->parallel_iterations}};
+    spec.control_inputs = loop_->control_inputs;
+    TAGFLOW_ASSIGN(Node * node,
+                   ScopeAccess::add(scope_, std::move(spec), loop_->parent));
+    state_.set_context(node, loop_);
+    enters_.push_back(Output(node));
+  }
+  return {};
+}
+
+Status LoopBuilder::add_merges() {
+  for (size_t i = 0; i < enters_.size(); ++i) {
+    TAGFLOW_ASSIGN(const Output merge,
+                   add("Merge", {enters_[i].endpoint(), Endpoint()},
+                       {{"N", 2}, {"T", enters_[i].dtype()}}));
+    state_.graph().set_output_shape(merge.node(), 0, invariants_[i]);
+    merges_.push_back(merge);
+  }
+  loop_->pivot = merges_[0].node();
+  return {};
+}
+
+Status LoopBuilder::add_predicate(const PredicateFn& predicate) {
+  const Scope inside = ScopeAccess::inside(scope_, loop_);
+  Output below;
+  if (counted()) below = ops::less(inside, merges_[0], maximum_);
+  Output result = predicate(inside, user_vars(merges_));
+  TAGFLOW_RETURN_IF_ERROR(scope_.status());
+  if (!result.has_tensor())
+    return invalid_argument(
+        "[while_loop] \"{}\": the predicate returns no tensor", name_);
+  if (result.dtype() != DataType::kBool)
+    return invalid_argument(
+        "[while_loop] \"{}\": the predicate \"{}\" is {}, not bool", name_,
+        result.name(), dtype_name(result.dtype()));
+  if (result.shape().has_rank() && result.shape().rank() != 0)
+    return invalid_argument(
+        "[while_loop] \"{}\": the predicate \"{}\" is of shape {}, not a "
+        "scalar",
+        name_, result.name(), result.shape().to_string());
+  if (counted()) result = ops::logical_and(inside, below, result);
+  TAGFLOW_RETURN_IF_ERROR(scope_.status());
+  TAGFLOW_ASSIGN(loop_cond_, add("LoopCond", {result.endpoint()}));
+  return {};
+}
+
+Status LoopBuilder::add_switches() {
+  loop_->gated_from = state_.next_id();
+  loop_->pivot = nullptr;
+  for (const Output& merge : merges_) {
+    TAGFLOW_ASSIGN(const Output node,
+                   add("Switch", {merge.endpoint(), loop_cond_.endpoint()}));
+    switches_.push_back(node);
+  }
+  for (const Output& node : switches_) {
+    TAGFLOW_ASSIGN(const Output body, add("Identity", {{node.node(), 1}}));
+    bodies_.push_back(body);
+  }
+  loop_->pivot = bodies_[0].node();
+  return {};
+}
+
+Status LoopBuilder::add_body(const BodyFn& body) {
+  const Scope inside = ScopeAccess::inside(scope_, loop_);
+  Outputs next;
+  if (counted()) next.push_back(ops::add(inside, bodies_[0], 1));
+  const Outputs user = user_vars(bodies_);
+  const Outputs results = body(inside, user);
+  TAGFLOW_RETURN_IF_ERROR(scope_.status());
+  if (results.size() != user.size())
+    return invalid_argument(
+        "[while_loop] \"{}\": the body returns {} outputs for {} variables",
+        name_, results.size(), user.size());
+  for (const Output& result : results) next.push_back(result);
+  for (size_t i = 0; i < next.size(); ++i) {
+    TAGFLOW_RETURN_IF_ERROR(close(i, next[i]));
+  }
+  return {};
+}
+
+Status LoopBuilder::close(size_t i, const Output& next) {
+  if (!next.has_tensor())
+    return invalid_argument(
+        "[while_loop] \"{}\": the body returns no tensor for {}", name_,
+        describe(i));
+  const DataType wanted = remove_ref(merges_[i].dtype());
+  if (remove_ref(next.dtype()) != wanted)
+    return invalid_argument(
+        "[while_loop] \"{}\": {} enters as {} but is {} (\"{}\") after the "
+        "body",
+        name_, describe(i), dtype_name(wanted), dtype_name(next.dtype()),
+        next.name());
+  if (!implies(next.shape(), invariants_[i]))
+    return invalid_argument(
+        "[while_loop] \"{}\": the shape of {} is {} in every iteration, but "
+        "{} (\"{}\") after the body; give a wider shape invariant",
+        name_, describe(i), invariants_[i].to_string(),
+        next.shape().to_string(), next.name());
+  TAGFLOW_ASSIGN(const Output back, add("NextIteration", {next.endpoint()}));
+  return state_.graph().set_input(merges_[i].node(), 1, back.endpoint());
+}
+
+Result<Outputs> LoopBuilder::exits() {
+  Outputs all;
+  for (const Output& node : switches_) {
+    TAGFLOW_ASSIGN(const Output exit, add("Exit", {{node.node(), 0}}));
+    state_.set_context(exit.node(), loop_->parent);
+    all.push_back(exit);
+  }
+  return user_vars(all);
+}
+
+}  // namespace
+
+Outputs while_loop(const Scope& outer, const PredicateFn& predicate,
+                   const BodyFn& body, const Inputs& vars,
+                   const WhileOptions& options) {
+  if (!outer.ok()) return {};
+  const Scope scope = ScopeAccess::construct_scope(
+      outer, options.name.empty() ? "while" : options.name);
+  Result<Outputs> results =
+      LoopBuilder(scope, options).build(predicate, body, vars);
+  if (results.ok()) return *std::move(results);
+  scope.fail(std::move(results).status());
+  return {};
+}
+
+}  // namespace tagflow::graph

@@ -1,0 +1,207 @@
+#include "graph/frames.h"
+
+#include <algorithm>
+#include <map>
+
+#include "graph/topology.h"
+
+namespace tagflow::graph {
+
+bool FrameMap::is_within(FrameId inner, FrameId outer) const {
+  while (frame(inner).depth > frame(outer).depth) inner = frame(inner).parent;
+  return inner == outer;
+}
+
+// Hands frames on along the edges, in topological order.
+class FrameMap::Builder {
+ public:
+  Builder(const Graph& graph, const Limits& limits)
+      : graph_(graph), limits_(limits) {
+    NodeId last = 0;
+    for (const Node* node : graph.nodes()) last = std::max(last, node->id());
+    map_.of_.resize(size_t(last) + 1);
+    map_.output_of_.resize(size_t(last) + 1);
+    map_.frames_.emplace_back();
+  }
+
+  Result<FrameMap> run() {
+    TAGFLOW_ASSIGN(const auto order, topological_order(graph_));
+    for (Node* node : order) TAGFLOW_RETURN_IF_ERROR(place(*node));
+    for (Node* node : graph_.nodes()) {
+      TAGFLOW_RETURN_IF_ERROR(check_back_edges(*node));
+      list(node);
+    }
+    return std::move(map_);
+  }
+
+ private:
+  // An edge into a node, as a message shows it.
+  struct Edge {
+    std::string text;
+    const Node* source = nullptr;
+    FrameId frame = FrameId::kRoot;
+  };
+
+  static std::string prefix(const Node& node) {
+    return fmt::format("[{}] node \"{}\": ", node.op(), node.name());
+  }
+
+  std::string frame_text(FrameId id) const {
+    if (id == FrameId::kRoot) return "the root frame";
+    return fmt::format("frame \"{}\"", map_.frame(id).name);
+  }
+
+  // The edges that say a node's frame: all but back edges.
+  std::vector<Edge> edges_into(const Node& node) const {
+    std::vector<Edge> edges;
+    for (size_t i = 0; i < node.inputs().size(); ++i) {
+      const Endpoint& input = node.inputs()[i];
+      if (input.node == nullptr || is_back_edge(node, i)) continue;
+      edges.push_back({fmt::format("input {} (\"{}\")", i, input.to_string()),
+                       input.node, map_.output_of(*input.node)});
+    }
+    for (const Node* input : node.control_inputs())
+      edges.push_back({fmt::format("control input \"^{}\"", input->name()),
+                       input, map_.output_of(*input)});
+    return edges;
+  }
+
+  Status place(const Node& node) {
+    FrameId frame = FrameId::kRoot;
+    bool placed = false;
+    for (size_t i = 0; i < node.inputs().size(); ++i) {
+      const Node* source = node.inputs()[i].node;
+      if (source == nullptr || is_back_edge(node, i)) continue;
+      const FrameId from = map_.output_of(*source);
+      if (placed && from != frame) return conflict(node);
+      frame = from;
+      placed = true;
+    }
+    for (const Node* source : node.control_inputs()) {
+      const FrameId from = map_.output_of(*source);
+      if (placed && from != frame) return conflict(node);
+      frame = from;
+      placed = true;
+    }
+    if (!placed && node.is_merge())
+      return invalid_argument(
+          "{}all inputs are back edges, so nothing can ever arrive; one must "
+          "come from an Enter of the loop",
+          prefix(node));
+    map_.of_[node.id()] = frame;
+    map_.output_of_[node.id()] = frame;
+    if (node.is_enter()) return enter(node, frame);
+    if (node.is_exit() || node.is_next_iteration()) {
+      if (frame == FrameId::kRoot)
+        return invalid_argument(
+            "{}it is in no loop; its input must lead back to an Enter",
+            prefix(node));
+      if (node.is_exit()) map_.output_of_[node.id()] = map_.frame(frame).parent;
+    }
+    return {};
+  }
+
+  // Two inputs of different frames. Says how to bring them together.
+  Status conflict(const Node& node) const {
+    const std::vector<Edge> edges = edges_into(node);
+    const Edge& first = edges.front();
+    const Edge& other = *std::ranges::find_if(
+        edges, [&](const Edge& edge) { return edge.frame != first.frame; });
+    return invalid_argument("{}{} is in {}, but {} is in {}; {}", prefix(node),
+                            first.text, frame_text(first.frame), other.text,
+                            frame_text(other.frame), advice(first, other));
+  }
+
+  std::string advice(const Edge& a, const Edge& b) const {
+    const bool a_is_inner = map_.is_within(a.frame, b.frame);
+    if (!a_is_inner && !map_.is_within(b.frame, a.frame))
+      return fmt::format(
+          "neither is inside the other: take \"{}\" out of {} by an Exit",
+          b.source->name(), frame_text(b.frame));
+    const Edge& inner = a_is_inner ? a : b;
+    const Edge& outer = a_is_inner ? b : a;
+    return fmt::format(
+        "bring \"{}\" into {} by an Enter with is_constant = true, or take "
+        "\"{}\" out by an Exit",
+        outer.source->name(), frame_text(inner.frame), inner.source->name());
+  }
+
+  Status enter(const Node& node, FrameId parent) {
+    TAGFLOW_ASSIGN(const std::string name,
+                   node.attr<std::string>("frame_name"));
+    const Result<int64_t> parallel = node.attr<int64_t>("parallel_iterations");
+    if (name.empty())
+      return invalid_argument("{}the attribute \"frame_name\" is empty",
+                              prefix(node));
+    if (parallel.ok() && *parallel < 1)
+      return invalid_argument(
+          "{}the attribute \"parallel_iterations\" is {}, at least 1 is "
+          "wanted",
+          prefix(node), *parallel);
+    auto [it, added] = by_name_.try_emplace(name, FrameId(map_.frames_.size()));
+    map_.output_of_[node.id()] = it->second;
+    const int64_t window = parallel.ok() ? *parallel : 1;
+    if (added) return add_frame(node, name, parent, window);
+    StaticFrame& frame = map_.frames_[size_t(it->second)];
+    frame.parallel_iterations = std::min(frame.parallel_iterations, window);
+    if (frame.parent != parent)
+      return invalid_argument(
+          "{}it enters frame \"{}\" from {}, another Enter of that frame from "
+          "{}; a loop has one parent: give each loop a frame_name of its own, "
+          "or enter loop by loop",
+          prefix(node), name, frame_text(parent), frame_text(frame.parent));
+    return {};
+  }
+
+  Status add_frame(const Node& node, const std::string& name, FrameId parent,
+                   int64_t window) {
+    StaticFrame frame;
+    frame.id = FrameId(map_.frames_.size());
+    frame.name = name;
+    frame.parent = parent;
+    frame.depth = map_.frame(parent).depth + 1;
+    frame.parallel_iterations = window;
+    if (frame.depth > limits_.max_frame_depth)
+      return error(Code::kResourceExhausted,
+                   "{}frame \"{}\" is {} loops deep, the limit is {}",
+                   prefix(node), name, frame.depth, limits_.max_frame_depth);
+    map_.frames_.push_back(std::move(frame));
+    return {};
+  }
+
+  Status check_back_edges(const Node& node) const {
+    for (size_t i = 0; i < node.inputs().size(); ++i) {
+      if (!is_back_edge(node, i)) continue;
+      const Endpoint& source = node.inputs()[i];
+      const FrameId from = map_.of(*source.node);
+      if (from == map_.of(node)) continue;
+      return invalid_argument(
+          "{}the back edge from \"{}\" comes from {}, the Merge is in {}; a "
+          "NextIteration leads to a Merge of its own loop",
+          prefix(node), source.to_string(), frame_text(from),
+          frame_text(map_.of(node)));
+    }
+    return {};
+  }
+
+  void list(Node* node) {
+    StaticFrame& frame = map_.frames_[size_t(map_.of(*node))];
+    if (node->is_enter())
+      map_.frames_[size_t(map_.output_of(*node))].enters.push_back(node);
+    if (node->is_exit()) frame.exits.push_back(node);
+    if (node->is_next_iteration()) frame.next_iterations.push_back(node);
+    if (node->is_loop_cond()) frame.loop_conds.push_back(node);
+    if (node->is_merge()) frame.merges.push_back(node);
+  }
+
+  const Graph& graph_;
+  const Limits& limits_;
+  FrameMap map_;
+  std::map<std::string, FrameId, std::less<>> by_name_;
+};
+
+Result<FrameMap> FrameMap::build(const Graph& graph, const Limits& limits) {
+  return Builder(graph, limits).run();
+}
+
+}  // namespace tagflow::graph

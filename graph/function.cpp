@@ -1,0 +1,90 @@
+#include "graph/function.h"
+
+namespace tagflow::graph {
+namespace {
+
+bool same_signature(const OpDef& a, const OpDef& b) {
+  return a.name == b.name && a.inputs == b.inputs && a.outputs == b.outputs &&
+         a.attrs == b.attrs && a.is_stateful == b.is_stateful &&
+         a.is_commutative == b.is_commutative &&
+         a.allows_uninitialized_input == b.allows_uninitialized_input;
+}
+
+Status conflict(std::string_view name) {
+  return error(Code::kAlreadyExists,
+               "[function] another function is named \"{}\"", name);
+}
+
+Status gradient_conflict(std::string_view function, std::string_view there,
+                         std::string_view wanted) {
+  return error(Code::kAlreadyExists,
+               "[function] \"{}\" has the gradient \"{}\", \"{}\" cannot be "
+               "another",
+               function, there, wanted);
+}
+
+}  // namespace
+
+bool same_definition(const FunctionDef& a, const FunctionDef& b) {
+  return same_signature(a.signature, b.signature) &&
+         a.control_outputs == b.control_outputs && a.nodes == b.nodes &&
+         a.ret == b.ret && a.control_ret == b.control_ret &&
+         a.attrs == b.attrs && a.arg_attrs == b.arg_attrs &&
+         a.resource_arg_unique_ids == b.resource_arg_unique_ids;
+}
+
+Status FunctionLibrary::add(FunctionDef function) {
+  if (function.name().empty())
+    return invalid_argument("[function] a function has no name");
+  if (const FunctionDef* there = find(function.name())) {
+    if (same_definition(*there, function)) return {};
+    return conflict(function.name());
+  }
+  std::string name = function.name();
+  functions_.emplace(std::move(name),
+                     std::make_shared<const FunctionDef>(std::move(function)));
+  return {};
+}
+
+const FunctionDef* FunctionLibrary::find(std::string_view name) const {
+  auto it = functions_.find(name);
+  return it == functions_.end() ? nullptr : it->second.get();
+}
+
+Status FunctionLibrary::add_gradient(std::string function,
+                                     std::string gradient) {
+  auto [it, added] = gradients_.try_emplace(function, gradient);
+  if (added || it->second == gradient) return {};
+  return gradient_conflict(function, it->second, gradient);
+}
+
+std::string_view FunctionLibrary::gradient_of(std::string_view function) const {
+  auto it = gradients_.find(function);
+  return it == gradients_.end() ? std::string_view() : it->second;
+}
+
+Status FunctionLibrary::merge(const FunctionLibrary& other) {
+  for (const auto& [name, function] : other.functions_) {
+    const FunctionDef* there = find(name);
+    if (there != nullptr && there != function.get() &&
+        !same_definition(*there, *function))
+      return conflict(name);
+  }
+  for (const auto& [name, gradient] : other.gradients_) {
+    auto it = gradients_.find(name);
+    if (it != gradients_.end() && it->second != gradient)
+      return gradient_conflict(name, it->second, gradient);
+  }
+  functions_.insert(other.functions_.begin(), other.functions_.end());
+  gradients_.insert(other.gradients_.begin(), other.gradients_.end());
+  return {};
+}
+
+std::vector<const FunctionDef*> FunctionLibrary::functions() const {
+  std::vector<const FunctionDef*> all;
+  all.reserve(functions_.size());
+  for (const auto& [name, function] : functions_) all.push_back(function.get());
+  return all;
+}
+
+}  // namespace tagflow::graph

@@ -1,0 +1,71 @@
+// Functions of a graph's library: bodies that nodes call by name.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace tagflow::graph {
+
+// A function as the file has it: kept, not expanded. In its nodes, an input
+// is an argument's name, "node:output_name:index" or "^node"; attributes may
+// be placeholders ("$T") for those of the caller.
+struct FunctionDef {
+  // Name, arguments, results, attributes; shape_fn is null.
+  OpDef signature;
+  std::vector<std::string> control_outputs;
+  std::vector<NodeDef> nodes;
+  // From a result's name to the body's output that gives it.
+  std::map<std::string, std::string> ret;
+  // From a control output's name to the body's node.
+  std::map<std::string, std::string> control_ret;
+  AttrMap attrs;
+  // Of an argument, by its index.
+  std::map<uint32_t, AttrMap> arg_attrs;
+  std::map<uint32_t, uint32_t> resource_arg_unique_ids;
+
+  const std::string& name() const { return signature.name; }
+};
+
+// The same but for the shape function.
+bool same_definition(const FunctionDef& a, const FunctionDef& b);
+
+// The functions of one graph, by name. Copies share the functions, which are
+// never changed or removed: pointers live as long as a copy does.
+// Thread-compatible.
+class FunctionLibrary {
+ public:
+  // AlreadyExists where another function has the name; no effect where the
+  // same one is there already.
+  Status add(FunctionDef function);
+  // Null where there is none.
+  const FunctionDef* find(std::string_view name) const;
+  // Which function computes the gradient of `function`. AlreadyExists where
+  // another was named.
+  Status add_gradient(std::string function, std::string gradient);
+  // Empty where none was named.
+  std::string_view gradient_of(std::string_view function) const;
+  // Adds all of `other`. AlreadyExists, and nothing added, on a conflict.
+  Status merge(const FunctionLibrary& other);
+
+  bool empty() const { return functions_.empty() && gradients_.empty(); }
+  size_t size() const { return functions_.size(); }
+  // Sorted by name.
+  std::vector<const FunctionDef*> functions() const;
+  // From functions to their gradients.
+  const std::map<std::string, std::string, std::less<>>& gradients() const {
+    return gradients_;
+  }
+
+ private:
+  std::map<std::string, std::shared_ptr<const FunctionDef>, std::less<>>
+      functions_;
+  std::map<std::string, std::string, std::less<>> gradients_;
+};
+
+}  // namespace tagflow::graph

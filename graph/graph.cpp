@@ -1,0 +1,279 @@
+#include "graph/graph.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "graph/function.h"
+#include "graph/node_name.h"
+#include "graph/node_types.h"
+#include "graph/op_registry.h"
+#include "graph/shape_context.h"
+
+namespace tagflow::graph {
+namespace {
+
+std::string prefix_of(std::string_view op, std::string_view name) {
+  return fmt::format("[{}] node \"{}\": ", op, name);
+}
+
+// Puts the node in front of a message that does not name it yet.
+Status about(std::string_view prefix, Status status) {
+  if (status.message().starts_with(prefix)) return status;
+  return std::move(status).with_prefix(prefix);
+}
+
+}  // namespace
+
+std::string Endpoint::to_string() const {
+  if (node == nullptr) return "<open>";
+  return fmt::format("{}:{}", node->name(), port);
+}
+
+Node::Kind Node::kind_of(std::string_view op) {
+  static const std::unordered_map<std::string_view, Kind> kinds = {
+      {"Switch", Kind::kSwitch},
+      {"RefSwitch", Kind::kSwitch},
+      {"_SwitchN", Kind::kSwitch},
+      {"Merge", Kind::kMerge},
+      {"RefMerge", Kind::kMerge},
+      {"Enter", Kind::kEnter},
+      {"RefEnter", Kind::kEnter},
+      {"Exit", Kind::kExit},
+      {"RefExit", Kind::kExit},
+      {"NextIteration", Kind::kNextIteration},
+      {"RefNextIteration", Kind::kNextIteration},
+      {"LoopCond", Kind::kLoopCond},
+      {"ControlTrigger", Kind::kControlTrigger},
+      {"Const", Kind::kConst},
+      {"Identity", Kind::kIdentity},
+      {"RefIdentity", Kind::kIdentity},
+  };
+  auto it = kinds.find(op);
+  return it == kinds.end() ? Kind::kOther : it->second;
+}
+
+Graph::Graph() : library_(std::make_unique<FunctionLibrary>()) {}
+Graph::Graph(Graph&&) noexcept = default;
+Graph& Graph::operator=(Graph&&) noexcept = default;
+Graph::~Graph() = default;
+
+Result<const OpDef*> Graph::find_op(std::string_view op) const {
+  const OpRegistry& registry = OpRegistry::global();
+  if (const OpDef* def = registry.find_or_null(op)) return def;
+  // A function of the library can be called as if it were an op.
+  if (const FunctionDef* function = library_->find(op))
+    return &function->signature;
+  return registry.find(op);
+}
+
+Status Graph::check_source(const Endpoint& source, size_t index) const {
+  const Node& node = *source.node;
+  if (find(node.name()) != &node)
+    return invalid_argument("input {} (\"{}\") is not of this graph", index,
+                            source.to_string());
+  if (source.port < 0 || source.port >= node.num_outputs())
+    return invalid_argument(
+        "input {} (\"{}\"): node \"{}\" ({}) has {} outputs", index,
+        source.to_string(), node.name(), node.op(), node.num_outputs());
+  return {};
+}
+
+Result<Node*> Graph::add(std::string name, std::string_view op,
+                         std::span<const Endpoint> inputs, AttrMap attrs,
+                         std::span<Node* const> control_inputs,
+                         std::string device) {
+  const std::string prefix = prefix_of(op, name);
+  auto node = std::make_unique<Node>();
+  node->name_ = std::move(name);
+  node->device_ = std::move(device);
+  Status status = prepare(*node, op, inputs, std::move(attrs), control_inputs);
+  if (!status.ok()) return about(prefix, std::move(status));
+  node->id_ = next_id_++;
+  num_outputs_ += node->num_outputs();
+  Node* added = node.get();
+  by_name_.emplace(added->name_, added);
+  order_.push_back(added);
+  storage_.push_back(std::move(node));
+  return added;
+}
+
+Status Graph::prepare(Node& node, std::string_view op,
+                      std::span<const Endpoint> inputs, AttrMap attrs,
+                      std::span<Node* const> control_inputs) const {
+  TAGFLOW_RETURN_IF_ERROR(check_node_name(node.name_));
+  if (by_name_.contains(node.name_))
+    return error(Code::kAlreadyExists, "a node of this name is there already");
+  TAGFLOW_ASSIGN(node.op_def_, find_op(op));
+  node.kind_ = Node::kind_of(op);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].node != nullptr) {
+      TAGFLOW_RETURN_IF_ERROR(check_source(inputs[i], i));
+    } else if (!node.is_merge()) {
+      return invalid_argument("input {} is open; only those of a Merge may be",
+                              i);
+    }
+  }
+  node.attrs_ = std::move(attrs);
+  TAGFLOW_ASSIGN(PortTypes types,
+                 infer_types(*node.op_def_, inputs, node.attrs_));
+  if (num_outputs_ + int64_t(types.outputs.size()) > kMaxGraphOutputs)
+    return error(Code::kResourceExhausted,
+                 "the graph's nodes have more than {} outputs",
+                 kMaxGraphOutputs);
+  node.inputs_.assign(inputs.begin(), inputs.end());
+  node.input_dtypes_ = std::move(types.inputs);
+  node.output_dtypes_ = std::move(types.outputs);
+  std::unordered_set<const Node*> seen;
+  for (Node* source : control_inputs) {
+    if (source == nullptr || find(source->name()) != source)
+      return invalid_argument("a control input is not of this graph");
+    if (seen.insert(source).second) node.control_inputs_.push_back(source);
+  }
+  return infer_shapes(node);
+}
+
+Status Graph::infer_shapes(Node& node) {
+  node.output_shapes_.assign(node.output_dtypes_.size(), PartialShape());
+  const ShapeFn& shape_fn = node.op_def_->shape_fn;
+  if (!shape_fn) return {};
+  ShapeContext context(node);
+  TAGFLOW_RETURN_IF_ERROR(shape_fn(context));
+  node.output_shapes_ = context.outputs();
+  return {};
+}
+
+Status Graph::set_input(Node* node, int index, Endpoint source) {
+  const std::string prefix = prefix_of(node->op(), node->name());
+  if (index < 0 || index >= node->num_inputs())
+    return invalid_argument("{}no input {}, there are {}", prefix, index,
+                            node->num_inputs());
+  if (source.node == nullptr) {
+    if (!node->is_merge())
+      return invalid_argument(
+          "{}input {} cannot be open; only those of a Merge can", prefix,
+          index);
+  } else {
+    Status status = check_source(source, size_t(index));
+    if (!status.ok()) return about(prefix, std::move(status));
+    const DataType want = node->input_dtypes_[size_t(index)];
+    const DataType have = source.node->output_dtypes_[size_t(source.port)];
+    if (have != want && (is_ref(want) || remove_ref(have) != want))
+      return invalid_argument("{}input {} (\"{}\") is {}, {} is wanted", prefix,
+                              index, source.to_string(), dtype_name(have),
+                              dtype_name(want));
+  }
+  node->inputs_[size_t(index)] = source;
+  return {};
+}
+
+void Graph::add_control_input(Node* node, Node* source) {
+  auto& inputs = node->control_inputs_;
+  if (std::ranges::find(inputs, source) == inputs.end())
+    inputs.push_back(source);
+}
+
+void Graph::set_attr(Node* node, std::string name, AttrValue value) {
+  node->attrs_.insert_or_assign(std::move(name), std::move(value));
+}
+
+void Graph::set_device(Node* node, std::string device) {
+  node->device_ = std::move(device);
+}
+
+void Graph::set_output_shape(Node* node, int port, PartialShape shape) {
+  node->output_shapes_[size_t(port)] = std::move(shape);
+}
+
+void Graph::remove(std::span<Node* const> nodes) {
+  const std::unordered_set<const Node*> gone(nodes.begin(), nodes.end());
+  std::erase_if(order_, [&](Node* node) { return gone.contains(node); });
+  for (const Node* node : gone) {
+    num_outputs_ -= node->num_outputs();
+    by_name_.erase(node->name());
+  }
+  std::erase_if(storage_, [&](const std::unique_ptr<Node>& node) {
+    return gone.contains(node.get());
+  });
+}
+
+Node* Graph::find(std::string_view name) const {
+  auto it = by_name_.find(name);
+  return it == by_name_.end() ? nullptr : it->second;
+}
+
+Result<Endpoint> Graph::endpoint(std::string_view text) const {
+  TAGFLOW_ASSIGN(const auto parsed, parse_endpoint(text));
+  const auto& [name, port] = parsed;
+  Node* node = find(name);
+  if (node == nullptr)
+    return error(Code::kNotFound, "[graph] no node \"{}\"{}", name,
+                 suggestion(name));
+  if (port >= node->num_outputs())
+    return invalid_argument("[graph] \"{}\": node \"{}\" ({}) has {} outputs",
+                            text, name, node->op(), node->num_outputs());
+  return Endpoint{node, port};
+}
+
+std::string Graph::suggestion(std::string_view name) const {
+  std::vector<std::string> names;
+  names.reserve(order_.size());
+  for (const Node* node : order_) names.push_back(node->name());
+  const std::string nearest = nearest_name(name, names);
+  return nearest.empty() ? "" : fmt::format(", did you mean \"{}\"?", nearest);
+}
+
+std::string Graph::unique_name(std::string_view prefix) const {
+  std::string name(prefix);
+  if (!by_name_.contains(name)) return name;
+  int& suffix = next_suffix_[name];
+  do {
+    name = fmt::format("{}_{}", prefix, ++suffix);
+  } while (by_name_.contains(name));
+  return name;
+}
+
+Graph Graph::clone() const {
+  Graph copy;
+  *copy.library_ = *library_;
+  copy.next_suffix_ = next_suffix_;
+  copy.next_id_ = next_id_;
+  copy.num_outputs_ = num_outputs_;
+  copy.producer_version_ = producer_version_;
+  copy.storage_.reserve(order_.size());
+  copy.order_.reserve(order_.size());
+  copy.by_name_.reserve(order_.size());
+  std::unordered_map<const Node*, Node*> twin;
+  twin.reserve(order_.size());
+  for (const Node* node : order_) {
+    copy.storage_.push_back(std::make_unique<Node>(*node));
+    Node* made = copy.storage_.back().get();
+    copy.order_.push_back(made);
+    copy.by_name_.emplace(made->name_, made);
+    twin.emplace(node, made);
+  }
+  for (Node* node : copy.order_) {
+    for (Endpoint& input : node->inputs_)
+      if (input.node != nullptr) input.node = twin.at(input.node);
+    for (Node*& input : node->control_inputs_) input = twin.at(input);
+  }
+  return copy;
+}
+
+NodeDef Graph::to_def(const Node& node) {
+  NodeDef def{node.name(), node.op(), {}, node.device(), node.attrs()};
+  def.inputs.reserve(node.inputs().size() + node.control_inputs().size());
+  for (const Endpoint& input : node.inputs()) {
+    if (input.node == nullptr) {
+      def.inputs.emplace_back();
+    } else if (input.port == 0) {
+      def.inputs.push_back(input.node->name());
+    } else {
+      def.inputs.push_back(input.to_string());
+    }
+  }
+  for (const Node* input : node.control_inputs())
+    def.inputs.push_back("^" + input->name());
+  return def;
+}
+
+}  // namespace tagflow::graph

@@ -1,0 +1,204 @@
+// Graph: nodes and the edges between them; what a program *is*.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "graph/attr.h"
+#include "graph/op_def.h"
+
+namespace tagflow::graph {
+
+class Node;
+class FunctionLibrary;  // graph/function.h
+
+// A node as text: what a file, a function body or a caller says. Inputs are
+// "name", "name:port" or "^name"; control inputs come last.
+struct NodeDef {
+  std::string name;
+  std::string op;
+  std::vector<std::string> inputs;
+  std::string device;
+  AttrMap attrs;
+
+  bool operator==(const NodeDef&) const = default;
+};
+
+// One output of a node: where a tensor comes from.
+struct Endpoint {
+  Node* node = nullptr;
+  int port = 0;
+
+  bool operator==(const Endpoint&) const = default;
+  // "name:port".
+  std::string to_string() const;
+};
+
+// Identity of a node that survives passes, for random numbers and traces.
+using NodeId = uint32_t;
+
+// A node of a Graph, which owns it. Immutable but through its graph.
+class Node {
+ public:
+  NodeId id() const { return id_; }
+  const std::string& name() const { return name_; }
+  const std::string& op() const { return op_def_->name; }
+  const OpDef& op_def() const { return *op_def_; }
+  const std::string& device() const { return device_; }
+  const AttrMap& attrs() const { return attrs_; }
+  template <class T>
+  Result<T> attr(std::string_view name) const;
+
+  // An input whose node is null is a back edge not yet closed.
+  const std::vector<Endpoint>& inputs() const { return inputs_; }
+  const std::vector<Node*>& control_inputs() const { return control_inputs_; }
+  const std::vector<DataType>& input_dtypes() const { return input_dtypes_; }
+  const std::vector<DataType>& output_dtypes() const { return output_dtypes_; }
+  int num_inputs() const { return int(input_dtypes_.size()); }
+  int num_outputs() const { return int(output_dtypes_.size()); }
+  // What shape inference knows; of unknown rank by default.
+  const PartialShape& output_shape(int port) const {
+    return output_shapes_[size_t(port)];
+  }
+
+  bool is_switch() const { return kind_ == Kind::kSwitch; }
+  bool is_merge() const { return kind_ == Kind::kMerge; }
+  bool is_enter() const { return kind_ == Kind::kEnter; }
+  bool is_exit() const { return kind_ == Kind::kExit; }
+  bool is_next_iteration() const { return kind_ == Kind::kNextIteration; }
+  bool is_loop_cond() const { return kind_ == Kind::kLoopCond; }
+  bool is_control_trigger() const { return kind_ == Kind::kControlTrigger; }
+  bool is_const() const { return kind_ == Kind::kConst; }
+  bool is_identity() const { return kind_ == Kind::kIdentity; }
+
+ private:
+  friend class Graph;
+  // Reference twins (RefSwitch, ...) have the kind of their plain op.
+  enum class Kind : uint8_t {
+    kOther,
+    kSwitch,
+    kMerge,
+    kEnter,
+    kExit,
+    kNextIteration,
+    kLoopCond,
+    kControlTrigger,
+    kConst,
+    kIdentity
+  };
+  static Kind kind_of(std::string_view op);
+
+  NodeId id_ = 0;
+  Kind kind_ = Kind::kOther;
+  std::string name_;
+  const OpDef* op_def_ = nullptr;
+  std::string device_;
+  AttrMap attrs_;
+  std::vector<Endpoint> inputs_;
+  std::vector<Node*> control_inputs_;
+  std::vector<DataType> input_dtypes_;
+  std::vector<DataType> output_dtypes_;
+  std::vector<PartialShape> output_shapes_;
+};
+
+// Owns its nodes. Names are unique. Thread-compatible.
+class Graph {
+ public:
+  Graph();
+  Graph(Graph&&) noexcept;
+  Graph& operator=(Graph&&) noexcept;
+  ~Graph();
+
+  // Adds one node. Every input must exist, but that of a Merge whose op is
+  // NextIteration, which set_input() closes later: such an input is given as
+  // an Endpoint with a null node. Fills in default attributes; infers types
+  // from attributes, and type attributes that `attrs` leaves out from the
+  // inputs; infers shapes. InvalidArgument, NotFound, AlreadyExists or
+  // Unimplemented, naming the node and what is wrong.
+  Result<Node*> add(std::string name, std::string_view op,
+                    std::span<const Endpoint> inputs, AttrMap attrs = {},
+                    std::span<Node* const> control_inputs = {},
+                    std::string device = {});
+  // Adds nodes given in any order, as one step: on an error the graph is as
+  // before. The definitions may refer to nodes that are there already.
+  Status extend(std::span<const NodeDef> defs);
+
+  // Replaces an input; the types must agree. REQUIRES: 0 <= index.
+  Status set_input(Node* node, int index, Endpoint source);
+  // No effect where it is there already.
+  void add_control_input(Node* node, Node* source);
+  void set_attr(Node* node, std::string name, AttrValue value);
+  void set_device(Node* node, std::string device);
+  // Narrows what is known of an output. REQUIRES: compatible with it.
+  void set_output_shape(Node* node, int port, PartialShape shape);
+  // REQUIRES: no node that remains has one of these as input.
+  void remove(std::span<Node* const> nodes);
+
+  // In order of insertion.
+  std::span<Node* const> nodes() const { return order_; }
+  size_t size() const { return order_.size(); }
+  // Null where there is none.
+  Node* find(std::string_view name) const;
+  // "name:port" or "name". NotFound with the nearest name; InvalidArgument
+  // for a port that does not exist or a malformed text.
+  Result<Endpoint> endpoint(std::string_view text) const;
+  // `prefix`, or `prefix_1`, ... : not yet the name of a node.
+  std::string unique_name(std::string_view prefix) const;
+
+  // A deep copy; nodes keep their ids.
+  Graph clone() const;
+  // The node as text, inputs in order, control inputs last.
+  static NodeDef to_def(const Node& node);
+
+  FunctionLibrary& library() { return *library_; }
+  const FunctionLibrary& library() const { return *library_; }
+  // GraphDef's version numbers, kept for writing it back.
+  int producer_version() const { return producer_version_; }
+  void set_producer_version(int version) { producer_version_ = version; }
+
+ private:
+  // A registered op, or a function of the library. Unimplemented.
+  Result<const OpDef*> find_op(std::string_view op) const;
+  Status check_source(const Endpoint& source, size_t index) const;
+  // Fills in everything of a node but its id; errors may lack its name.
+  Status prepare(Node& node, std::string_view op,
+                 std::span<const Endpoint> inputs, AttrMap attrs,
+                 std::span<Node* const> control_inputs) const;
+  static Status infer_shapes(Node& node);
+  // ", did you mean ...?" or nothing.
+  std::string suggestion(std::string_view name) const;
+
+  struct NameHash {
+    using is_transparent = void;
+    size_t operator()(std::string_view s) const {
+      return std::hash<std::string_view>()(s);
+    }
+  };
+  std::vector<std::unique_ptr<Node>> storage_;
+  std::vector<Node*> order_;
+  std::unordered_map<std::string, Node*, NameHash, std::equal_to<>> by_name_;
+  mutable std::unordered_map<std::string, int, NameHash, std::equal_to<>>
+      next_suffix_;
+  std::unique_ptr<FunctionLibrary> library_;
+  NodeId next_id_ = 0;
+  int64_t num_outputs_ = 0;  // of all nodes
+  int producer_version_ = 0;
+};
+
+// Splits "name:port" into name and port; "name" is port 0. InvalidArgument
+// for a malformed or out-of-range port.
+Result<std::pair<std::string, int>> parse_endpoint(std::string_view text);
+
+template <class T>
+Result<T> Node::attr(std::string_view name) const {
+  Result<T> value = get_attr<T>(attrs_, name);
+  if (value.ok()) return value;
+  return std::move(value).status().with_prefix(
+      fmt::format("[{}] node \"{}\": ", op(), name_));
+}
+
+}  // namespace tagflow::graph

@@ -1,0 +1,118 @@
+#include "graph/graph_proto.h"
+
+#include "graph/proto/graph.pb.h"
+#include "graph/proto/meta_graph.pb.h"
+
+namespace tagflow::graph {
+namespace {
+
+// How much of a name that is too long a message shows.
+constexpr size_t kShownName = 60;
+
+std::string shown(const std::string& name) {
+  if (name.size() <= kShownName) return fmt::format("{:?}", name);
+  return fmt::format("{:?}...", name.substr(0, kShownName));
+}
+
+Status check_length(const std::string& name, const char* what,
+                    const Limits& limits) {
+  if (name.size() <= limits.max_name_length) return {};
+  return error(Code::kResourceExhausted,
+               "the {} {} has {} bytes, the limit is {}", what, shown(name),
+               name.size(), limits.max_name_length);
+}
+
+}  // namespace
+
+Result<NodeDef> node_from_proto(const tensorflow::NodeDef& proto,
+                                ReadBudget& budget) {
+  const Limits& limits = budget.limits;
+  TAGFLOW_RETURN_IF_ERROR(check_length(proto.name(), "node name", limits));
+  if (budget.nodes == 0)
+    return error(Code::kResourceExhausted,
+                 "node {} is one more than the limit of {} nodes",
+                 shown(proto.name()), limits.max_nodes);
+  --budget.nodes;
+  const std::string prefix = fmt::format("node {}: ", shown(proto.name()));
+  auto in_node = [&](Status status) {
+    return std::move(status).with_prefix(prefix);
+  };
+  if (Status s = check_length(proto.op(), "op", limits); !s.ok())
+    return in_node(std::move(s));
+  if (Status s = check_length(proto.device(), "device", limits); !s.ok())
+    return in_node(std::move(s));
+  NodeDef node;
+  node.name = proto.name();
+  node.op = proto.op();
+  node.device = proto.device();
+  node.inputs.assign(proto.input().begin(), proto.input().end());
+  Result<AttrMap> attrs = attrs_from_proto(proto.attr(), budget);
+  if (!attrs.ok()) return in_node(std::move(attrs).status());
+  node.attrs = std::move(attrs).value();
+  return node;
+}
+
+Status node_to_proto(const NodeDef& node, tensorflow::NodeDef* proto) {
+  proto->set_name(node.name);
+  proto->set_op(node.op);
+  proto->set_device(node.device);
+  for (const std::string& input : node.inputs) proto->add_input(input);
+  return attrs_to_proto(node.attrs, proto->mutable_attr())
+      .with_prefix(fmt::format("node \"{}\": ", node.name));
+}
+
+Result<GraphFile> graph_from_proto(const tensorflow::GraphDef& proto,
+                                   const Limits& limits) {
+  GraphFile file;
+  ReadBudget budget(limits);
+  file.producer =
+      proto.has_versions() ? proto.versions().producer() : proto.version();
+  file.nodes.reserve(
+      std::min<size_t>(size_t(proto.node_size()), limits.max_nodes));
+  for (const auto& node : proto.node()) {
+    TAGFLOW_ASSIGN(NodeDef def, node_from_proto(node, budget));
+    file.nodes.push_back(std::move(def));
+  }
+  for (const auto& function : proto.library().function()) {
+    Result<FunctionDef> def = function_from_proto(function, budget);
+    if (!def.ok())
+      return std::move(def).status().with_prefix(
+          fmt::format("function {}: ", shown(function.signature().name())));
+    TAGFLOW_RETURN_IF_ERROR(file.library.add(std::move(def).value()));
+  }
+  for (const auto& gradient : proto.library().gradient())
+    TAGFLOW_RETURN_IF_ERROR(file.library.add_gradient(
+        gradient.function_name(), gradient.gradient_func()));
+  return file;
+}
+
+Result<GraphFile> meta_graph_from_proto(const tensorflow::MetaGraphDef& proto,
+                                        const Limits& limits) {
+  TAGFLOW_ASSIGN(GraphFile file, graph_from_proto(proto.graph_def(), limits));
+  for (const auto& [name, signature] : proto.signature_def()) {
+    Signature& entry = file.signatures[name];
+    for (const auto& [argument, info] : signature.inputs())
+      entry.inputs[argument] = info.name();
+    for (const auto& [result, info] : signature.outputs())
+      entry.outputs[result] = info.name();
+  }
+  return file;
+}
+
+Status graph_to_proto(const Graph& graph, tensorflow::GraphDef* proto) {
+  proto->mutable_versions()->set_producer(graph.producer_version());
+  for (const Node* node : graph.nodes())
+    TAGFLOW_RETURN_IF_ERROR(
+        node_to_proto(Graph::to_def(*node), proto->add_node()));
+  for (const FunctionDef* function : graph.library().functions())
+    TAGFLOW_RETURN_IF_ERROR(
+        function_to_proto(*function, proto->mutable_library()->add_function()));
+  for (const auto& [function, name] : graph.library().gradients()) {
+    auto* gradient = proto->mutable_library()->add_gradient();
+    gradient->set_function_name(function);
+    gradient->set_gradient_func(name);
+  }
+  return {};
+}
+
+}  // namespace tagflow::graph

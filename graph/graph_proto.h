@@ -1,0 +1,35 @@
+// Nodes, functions and graphs to and from their messages in files.
+#pragma once
+
+#include "graph/attr_proto.h"
+#include "graph/graphdef.h"
+
+namespace tensorflow {
+class FunctionDef;
+class GraphDef;
+class MetaGraphDef;
+class NodeDef;
+}  // namespace tensorflow
+
+namespace tagflow::graph {
+
+// Each is refused with InvalidArgument, DataLoss, ResourceExhausted or
+// Unimplemented where an attribute is, or where a limit is passed; the message
+// names the function, node and attribute.
+Result<NodeDef> node_from_proto(const tensorflow::NodeDef& proto,
+                                ReadBudget& budget);
+Result<FunctionDef> function_from_proto(const tensorflow::FunctionDef& proto,
+                                        ReadBudget& budget);
+Result<GraphFile> graph_from_proto(const tensorflow::GraphDef& proto,
+                                   const Limits& limits);
+// Its graph, and its signatures.
+Result<GraphFile> meta_graph_from_proto(const tensorflow::MetaGraphDef& proto,
+                                        const Limits& limits);
+
+// Unimplemented for a constant of handles.
+Status node_to_proto(const NodeDef& node, tensorflow::NodeDef* proto);
+Status function_to_proto(const FunctionDef& function,
+                         tensorflow::FunctionDef* proto);
+Status graph_to_proto(const Graph& graph, tensorflow::GraphDef* proto);
+
+}  // namespace tagflow::graph

@@ -1,0 +1,95 @@
+#include "graph/graphdef.h"
+
+#include <google/protobuf/arena.h>
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
+#include <limits>
+
+#include "graph/graph_proto.h"
+#include "graph/proto/graph.pb.h"
+#include "graph/wire.h"
+
+namespace tagflow::graph {
+namespace {
+
+namespace pb = google::protobuf;
+
+constexpr std::string_view kModule = "[graphdef] ";
+
+template <class T>
+Result<T> about_file(Result<T> result) {
+  if (result.ok()) return result;
+  if (result.status().message().starts_with('[')) return result;
+  return std::move(result).status().with_prefix(kModule);
+}
+
+}  // namespace
+
+Result<GraphFile> parse_graphdef(std::string_view bytes, const Limits& limits) {
+  // Where nodes are: in the graph, and in the library's functions.
+  TAGFLOW_RETURN_IF_ERROR(
+      check_message(bytes, {{1}, {2, 1, 3}}, "GraphDef", limits));
+  pb::Arena arena;
+  auto* proto = pb::Arena::CreateMessage<tensorflow::GraphDef>(&arena);
+  TAGFLOW_RETURN_IF_ERROR(parse_message(bytes, "GraphDef", proto));
+  return about_file(graph_from_proto(*proto, limits));
+}
+
+Result<GraphFile> parse_graphdef_text(std::string_view text,
+                                      const Limits& limits) {
+  pb::Arena arena;
+  auto* proto = pb::Arena::CreateMessage<tensorflow::GraphDef>(&arena);
+  TAGFLOW_RETURN_IF_ERROR(parse_text(text, "GraphDef", limits, proto));
+  return about_file(graph_from_proto(*proto, limits));
+}
+
+Result<Graph> build_graph(const GraphFile& file) {
+  Graph graph;
+  graph.set_producer_version(file.producer);
+  graph.library() = file.library;
+  TAGFLOW_RETURN_IF_ERROR(graph.extend(file.nodes));
+  return graph;
+}
+
+Result<Graph> read_graphdef(std::string_view bytes, const Limits& limits) {
+  TAGFLOW_ASSIGN(const GraphFile file, parse_graphdef(bytes, limits));
+  return build_graph(file);
+}
+
+Result<Graph> read_graphdef_text(std::string_view text, const Limits& limits) {
+  TAGFLOW_ASSIGN(const GraphFile file, parse_graphdef_text(text, limits));
+  return build_graph(file);
+}
+
+Result<std::string> write_graphdef(const Graph& graph) {
+  pb::Arena arena;
+  auto* proto = pb::Arena::CreateMessage<tensorflow::GraphDef>(&arena);
+  Status status = graph_to_proto(graph, proto);
+  if (!status.ok()) return std::move(status).with_prefix(kModule);
+  const size_t size = proto->ByteSizeLong();
+  if (size > size_t(std::numeric_limits<int>::max()))
+    return error(Code::kResourceExhausted,
+                 "[graphdef] the graph needs {} bytes; the format ends at 2 "
+                 "GiB",
+                 size);
+  std::string bytes;
+  bytes.reserve(size);
+  {
+    pb::io::StringOutputStream stream(&bytes);
+    pb::io::CodedOutputStream coded(&stream);
+    coded.SetSerializationDeterministic(true);
+    proto->SerializeToCodedStream(&coded);
+  }
+  return bytes;
+}
+
+Result<std::string> write_graphdef_text(const Graph& graph) {
+  pb::Arena arena;
+  auto* proto = pb::Arena::CreateMessage<tensorflow::GraphDef>(&arena);
+  Status status = graph_to_proto(graph, proto);
+  if (!status.ok()) return std::move(status).with_prefix(kModule);
+  return print_text(*proto);
+}
+
+}  // namespace tagflow::graph

@@ -1,0 +1,56 @@
+// Elements of resource and variant tensors: shared handles to objects.
+#pragma once
+
+#include <string>
+
+#include "graph/ref.h"
+
+namespace tagflow {
+
+// What a resource handle points to: a variable, a queue, ... Identity matters;
+// copies of a handle mean the same object.
+class Resource : public RefCounted {
+ public:
+  // For messages: 'variable "w" (float[3])'.
+  virtual std::string describe() const = 0;
+};
+
+// An element of a tensor of type resource.
+class ResourceHandle {
+ public:
+  ResourceHandle() = default;
+  explicit ResourceHandle(Ref<Resource> resource)
+      : resource_(std::move(resource)) {}
+  // Null for an empty handle.
+  Resource* get() const { return resource_.get(); }
+
+ private:
+  Ref<Resource> resource_;
+};
+
+// A value of a type that only its ops know: a tensor list, an optional, a
+// persistent stack. Immutable once shared.
+class VariantValue : public RefCounted {
+ public:
+  // "TensorList[3]", for messages.
+  virtual std::string describe() const = 0;
+};
+
+// An element of a tensor of type variant.
+class Variant {
+ public:
+  Variant() = default;
+  explicit Variant(Ref<VariantValue> value) : value_(std::move(value)) {}
+  // Null for an empty variant.
+  VariantValue* get() const { return value_.get(); }
+  // The value as a T; null where it is something else.
+  template <class T>
+  T* get_if() const {
+    return dynamic_cast<T*>(value_.get());
+  }
+
+ private:
+  Ref<VariantValue> value_;
+};
+
+}  // namespace tagflow

@@ -1,0 +1,20 @@
+// What is known of a tensor's value before the graph runs.
+#pragma once
+
+#include "graph/graph.h"
+
+namespace tagflow::graph {
+
+// The value of a Const, also seen through Identity and constant Enters; null
+// where it is not known.
+const Tensor* known_constant(Endpoint source);
+
+// The value of an integer tensor taken as a shape, -1 being an unknown
+// dimension. A vector, a scalar -1 (an unknown rank) or another scalar (one
+// dimension). Computes Shape, ShapeN, Pack, Concat, ConcatV2, StridedSlice and
+// Cast. Of unknown rank where nothing is known; only of known rank where no
+// more than the vector's length is. InvalidArgument where the value cannot be
+// a shape.
+Result<PartialShape> known_shape(Endpoint source);
+
+}  // namespace tagflow::graph

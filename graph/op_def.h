@@ -1,0 +1,91 @@
+// OpDef: what an op's nodes look like: arguments, attributes, shape function.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/attr.h"
+
+namespace tagflow::graph {
+
+class ShapeContext;  // graph/shape_context.h
+
+// One input or output, which stands for one or more tensors. Exactly one of
+// `dtype`, `type_attr`, `type_list_attr` says the type; `number_attr` says how
+// many where it is a list of one type.
+struct ArgDef {
+  std::string name;
+  DataType dtype = DataType::kInvalid;
+  std::string type_attr;       // an attribute of type "type"
+  std::string number_attr;     // an attribute of type "int"
+  std::string type_list_attr;  // an attribute of type "list(type)"
+  bool is_ref = false;
+
+  bool operator==(const ArgDef&) const = default;
+};
+
+struct AttrDef {
+  std::string name;
+  std::string type;  // "type", "int", "list(shape)", "func", ...
+  std::optional<AttrValue> default_value;
+  std::optional<int64_t> minimum;            // of an int, or of a list's length
+  std::vector<DataType> allowed_types;       // empty: all
+  std::vector<std::string> allowed_strings;  // empty: all
+
+  bool operator==(const AttrDef&) const = default;
+};
+
+// Infers output shapes from input shapes and known constant inputs; an error
+// refuses the node when the graph is built.
+using ShapeFn = std::function<Status(ShapeContext&)>;
+
+struct OpDef {
+  std::string name;
+  std::vector<ArgDef> inputs;
+  std::vector<ArgDef> outputs;
+  std::vector<AttrDef> attrs;
+  bool is_stateful = false;     // never merged, folded or run twice
+  bool is_commutative = false;  // input order does not matter
+  // Reads a reference that may not be initialised (Assign).
+  bool allows_uninitialized_input = false;
+  ShapeFn shape_fn;  // null: outputs of unknown shape
+
+  const AttrDef* find_attr(std::string_view name) const;
+};
+
+// Builds an OpDef from short texts:
+//
+//   OpDefBuilder("Pack").input("values: N * T").output("output: T")
+//       .attr("N: int >= 1").attr("T: type").attr("axis: int = 0")
+//       .shape(pack_shape)
+//
+// Argument: "name: TYPE", "name: Ref(TYPE)", "name: N * TYPE", where TYPE is a
+// dtype's name, a type attribute or a list(type) attribute.
+// Attribute: "name: TYPE [>= MIN] [= DEFAULT]"; TYPE is one of "type", "int",
+// "float", "bool", "string", "shape", "tensor", "func", "list(...)" of these,
+// or a set "{float, int32}" of types or "{'SAME', 'VALID'}" of strings.
+// "numbertype", "realnumbertype" are such sets by name.
+// A malformed text ends the process at start-up, naming the op: it is a bug in
+// the program.
+class OpDefBuilder {
+ public:
+  explicit OpDefBuilder(std::string name);
+  OpDefBuilder& input(std::string_view text);
+  OpDefBuilder& output(std::string_view text);
+  OpDefBuilder& attr(std::string_view text);
+  OpDefBuilder& stateful();
+  OpDefBuilder& commutative();
+  OpDefBuilder& allows_uninitialized_input();
+  OpDefBuilder& shape(ShapeFn fn);
+  OpDef build();
+
+ private:
+  // Texts are parsed in build(), when all attributes are known.
+  OpDef def_;
+  std::vector<std::string> inputs_, outputs_, attrs_;
+};
+
+}  // namespace tagflow::graph

@@ -1,0 +1,112 @@
+#include "graph/op_registry.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <mutex>
+
+#include "graph/ops/ops.h"
+
+namespace tagflow::graph {
+namespace {
+
+// Longer names are not compared: nobody mistypes them by hand.
+constexpr size_t kMaxCompared = 256;
+
+// Letters inserted, removed or replaced to turn `a` into `b`; another case of
+// a letter counts half. In half steps.
+size_t distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = 2 * j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = 2 * i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      size_t replace = 2;
+      if (a[i - 1] == b[j - 1]) {
+        replace = 0;
+      } else if (std::tolower(static_cast<unsigned char>(a[i - 1])) ==
+                 std::tolower(static_cast<unsigned char>(b[j - 1]))) {
+        replace = 1;
+      }
+      const size_t best =
+          std::min({diagonal + replace, row[j] + 2, row[j - 1] + 2});
+      diagonal = row[j];
+      row[j] = best;
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::string nearest_name(std::string_view wanted,
+                         const std::vector<std::string>& names) {
+  if (wanted.size() > kMaxCompared) return "";
+  // A third of the letters may be wrong.
+  const size_t limit = std::max<size_t>(1, wanted.size() / 3) * 2;
+  size_t best = limit + 1;
+  const std::string* nearest = nullptr;
+  for (const std::string& name : names) {
+    const size_t shorter = std::min(name.size(), wanted.size());
+    const size_t longer = std::max(name.size(), wanted.size());
+    if (2 * (longer - shorter) >= best) continue;
+    const size_t steps = distance(wanted, name);
+    if (steps < best) {
+      best = steps;
+      nearest = &name;
+    }
+  }
+  return nearest == nullptr ? "" : *nearest;
+}
+
+OpRegistry& OpRegistry::global() {
+  // Never destroyed: nodes of static graphs may outlive any destructor.
+  static OpRegistry* registry = [] {
+    auto* filled = new OpRegistry;
+    register_ops(*filled);
+    return filled;
+  }();
+  return *registry;
+}
+
+Status OpRegistry::add(OpDef def) {
+  std::unique_lock lock(mutex_);
+  std::string name = def.name;
+  auto [it, added] = ops_.try_emplace(
+      std::move(name), std::make_unique<const OpDef>(std::move(def)));
+  if (!added)
+    return error(Code::kAlreadyExists, "[ops] op {} is registered already",
+                 it->first);
+  return {};
+}
+
+void OpRegistry::add(OpDefBuilder builder) {
+  const Status status = add(builder.build());
+  if (status.ok()) return;
+  fmt::print(stderr, "{}\n", status.to_string());
+  std::abort();
+}
+
+const OpDef* OpRegistry::find_or_null(std::string_view name) const {
+  std::shared_lock lock(mutex_);
+  auto it = ops_.find(name);
+  return it == ops_.end() ? nullptr : it->second.get();
+}
+
+Result<const OpDef*> OpRegistry::find(std::string_view name) const {
+  if (const OpDef* def = find_or_null(name)) return def;
+  const std::string nearest = nearest_name(name, names());
+  return error(
+      Code::kUnimplemented, "[ops] unknown op \"{}\"{}", name,
+      nearest.empty() ? "" : fmt::format(", did you mean \"{}\"?", nearest));
+}
+
+std::vector<std::string> OpRegistry::names() const {
+  std::shared_lock lock(mutex_);
+  std::vector<std::string> names;
+  names.reserve(ops_.size());
+  for (const auto& [name, def] : ops_) names.push_back(name);
+  return names;
+}
+
+}  // namespace tagflow::graph

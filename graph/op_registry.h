@@ -1,0 +1,44 @@
+// The table of ops, by name.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <shared_mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/op_def.h"
+
+namespace tagflow::graph {
+
+// Thread-safe. Definitions are never removed: pointers stay valid.
+class OpRegistry {
+ public:
+  // With every op of graph/ops; programs add theirs to it.
+  static OpRegistry& global();
+  // An empty one, for tests.
+  OpRegistry() = default;
+
+  // AlreadyExists where the name is taken.
+  Status add(OpDef def);
+  // For the built-in tables: a duplicate name ends the process.
+  void add(OpDefBuilder builder);
+  // Unimplemented for an unknown op; the message gives the nearest name.
+  Result<const OpDef*> find(std::string_view name) const;
+  // Null where there is none.
+  const OpDef* find_or_null(std::string_view name) const;
+  // All names, sorted.
+  std::vector<std::string> names() const;
+
+ private:
+  mutable std::shared_mutex mutex_;
+  std::map<std::string, std::unique_ptr<const OpDef>, std::less<>> ops_;
+};
+
+// The name of `names` closest to `wanted` by edit distance, or "" where none
+// is close enough to suggest.
+std::string nearest_name(std::string_view wanted,
+                         const std::vector<std::string>& names);
+
+}  // namespace tagflow::graph

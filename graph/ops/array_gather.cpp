@@ -1,0 +1,170 @@
+// Gather, GatherNd, ScatterNd, TensorScatter*, ScatterNdNonAliasingAdd.
+#include "graph/ops/array_ops.h"
+
+namespace tagflow::graph {
+
+namespace {
+
+Status gather_shape(ShapeContext& c) {
+  TAGFLOW_ASSIGN(PartialShape params, c.with_rank_at_least(0, 1));
+  if (!c.input(0).has_rank()) return unknown_shape(c);
+  c.set_output(0, concatenate(c.input(1), sub_shape(params, 1, params.rank())));
+  return {};
+}
+
+// params[:axis] + indices[batch_dims:] + params[axis + 1:].
+Status gather_v2_shape(ShapeContext& c) {
+  TAGFLOW_ASSIGN(int64_t batch_dims, c.attr<int64_t>("batch_dims"));
+  const PartialShape& params = c.input(0);
+  const PartialShape& indices = c.input(1);
+  if (indices.has_rank()) {
+    if (batch_dims < -indices.rank() || batch_dims > indices.rank())
+      return c.fail(fmt::format("batch_dims {} is outside the indices {}",
+                                batch_dims, indices.to_string()));
+    if (batch_dims < 0) batch_dims += indices.rank();
+  }
+  if (!params.has_rank() || !indices.has_rank()) return unknown_shape(c);
+  const auto axis = constant_index(c, 2);
+  if (!axis) {
+    c.set_output(0, PartialShape::of_rank(params.rank() + indices.rank() - 1 -
+                                          int(batch_dims)));
+    return {};
+  }
+  TAGFLOW_ASSIGN(const int at, shape_axis(c, *axis, params.rank()));
+  if (batch_dims > at)
+    return c.fail(
+        fmt::format("batch_dims {} is over the axis {}", batch_dims, at));
+  const int batch = int(batch_dims);
+  auto merged = sub_shape(params, 0, batch).merge(sub_shape(indices, 0, batch));
+  if (!merged.ok())
+    return c.fail(
+        fmt::format("params {} and indices {} differ in the first "
+                    "{} dimensions",
+                    params.to_string(), indices.to_string(), batch));
+  c.set_output(
+      0, concatenate(
+             concatenate(concatenate(*merged, sub_shape(params, batch, at)),
+                         sub_shape(indices, batch, indices.rank())),
+             sub_shape(params, at + 1, params.rank())));
+  return {};
+}
+
+// How many dimensions of the params each index consumes; -1 if unknown.
+// REQUIRES: indices of rank >= 1.
+int64_t index_depth(const PartialShape& indices) {
+  return indices.dim(indices.rank() - 1);
+}
+
+Status gather_nd_shape(ShapeContext& c) {
+  const PartialShape& params = c.input(0);
+  TAGFLOW_ASSIGN(PartialShape indices, c.with_rank_at_least(1, 1));
+  if (!params.has_rank() || !c.input(1).has_rank()) return unknown_shape(c);
+  const int64_t depth = index_depth(indices);
+  if (depth < 0) return unknown_shape(c);
+  if (depth > params.rank())
+    return c.fail(fmt::format("indices {} are too deep for params {}",
+                              indices.to_string(), params.to_string()));
+  c.set_output(0, concatenate(sub_shape(indices, 0, indices.rank() - 1),
+                              sub_shape(params, int(depth), params.rank())));
+  return {};
+}
+
+// Updates must be the index part of the indices, then what an index leaves of
+// the output.
+Status check_updates(const ShapeContext& c, const PartialShape& output,
+                     const PartialShape& indices, const PartialShape& updates) {
+  if (!output.has_rank() || !indices.has_rank() || !updates.has_rank())
+    return {};
+  if (indices.rank() < 1) return c.fail("indices must be at least a vector");
+  const int64_t depth = index_depth(indices);
+  if (depth < 0) return {};
+  if (depth > output.rank())
+    return c.fail(fmt::format("indices {} are too deep for the shape {}",
+                              indices.to_string(), output.to_string()));
+  const PartialShape wanted =
+      concatenate(sub_shape(indices, 0, indices.rank() - 1),
+                  sub_shape(output, int(depth), output.rank()));
+  if (!wanted.compatible(updates))
+    return c.fail(fmt::format("updates {} should be {}", updates.to_string(),
+                              wanted.to_string()));
+  return {};
+}
+
+Status scatter_nd_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(2, 1).status());
+  TAGFLOW_ASSIGN(PartialShape output, c.constant_as_shape(2));
+  // An empty output with updates for it is the kernel's to refuse.
+  const int64_t count = output.has_rank() ? output.num_elements() : -1;
+  if (count != 0)
+    TAGFLOW_RETURN_IF_ERROR(check_updates(c, output, c.input(0), c.input(1)));
+  c.set_output(0, std::move(output));
+  return {};
+}
+
+Status tensor_scatter_shape(ShapeContext& c) {
+  const PartialShape& tensor = c.input(0);
+  const int64_t count = tensor.has_rank() ? tensor.num_elements() : -1;
+  if (count != 0)
+    TAGFLOW_RETURN_IF_ERROR(check_updates(c, tensor, c.input(1), c.input(2)));
+  return unchanged_shape(c);
+}
+
+}  // namespace
+
+void register_array_gather_ops(OpRegistry& registry) {
+  define(registry, "GatherV2",
+         {"params: Tparams", "indices: Tindices", "axis: Taxis"},
+         {"output: Tparams"},
+         {"batch_dims: int = 0", "Tparams: type",
+          "Tindices: {int16, int32, int64}", "Taxis: {int32, int64}"},
+         gather_v2_shape);
+  define(registry, "Gather", {"params: Tparams", "indices: Tindices"},
+         {"output: Tparams"},
+         {"validate_indices: bool = true", "Tparams: type",
+          "Tindices: {int32, int64}"},
+         gather_shape);
+  define(registry, "GatherNd", {"params: Tparams", "indices: Tindices"},
+         {"output: Tparams"},
+         {"Tparams: type", "Tindices: {int16, int32, int64}",
+          "bad_indices_policy: string = ''"},
+         gather_nd_shape);
+  define(registry, "ScatterNd",
+         {"indices: Tindices", "updates: T", "shape: Tindices"}, {"output: T"},
+         {"T: type", "Tindices: {int16, int32, int64}",
+          "bad_indices_policy: string = ''"},
+         scatter_nd_shape);
+  define(registry, "TensorScatterUpdate",
+         {"tensor: T", "indices: Tindices", "updates: T"}, {"output: T"},
+         {"T: type", "Tindices: {int16, int32, int64, uint16}",
+          "bad_indices_policy: string = ''"},
+         tensor_scatter_shape);
+  define(registry, "TensorScatterAdd",
+         {"tensor: T", "indices: Tindices", "updates: T"}, {"output: T"},
+         {"T: type", "Tindices: {int32, int64}",
+          "bad_indices_policy: string = ''"},
+         tensor_scatter_shape);
+  define(registry, "TensorScatterSub",
+         {"tensor: T", "indices: Tindices", "updates: T"}, {"output: T"},
+         {"T: type", "Tindices: {int32, int64}",
+          "bad_indices_policy: string = ''"},
+         tensor_scatter_shape);
+  define(registry, "TensorScatterMax",
+         {"tensor: T", "indices: Tindices", "updates: T"}, {"output: T"},
+         {"T: type", "Tindices: {int32, int64}",
+          "bad_indices_policy: string = ''"},
+         tensor_scatter_shape);
+  define(registry, "TensorScatterMin",
+         {"tensor: T", "indices: Tindices", "updates: T"}, {"output: T"},
+         {"T: type", "Tindices: {int32, int64}",
+          "bad_indices_policy: string = ''"},
+         tensor_scatter_shape);
+  define(registry, "ScatterNdNonAliasingAdd",
+         {"input: T", "indices: Tindices", "updates: T"}, {"output: T"},
+         {"T: {float, double, int32, uint8, int16, int8, complex64, int64, "
+          "qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, "
+          "complex128, half, uint32, uint64, bool}",
+          "Tindices: {int32, int64}", "bad_indices_policy: string = ''"},
+         tensor_scatter_shape);
+}
+
+}  // namespace tagflow::graph

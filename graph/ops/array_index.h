@@ -1,0 +1,19 @@
+// Integers that steer array ops: shapes, axes, indices. They come as tensors of
+// several integer types.
+#pragma once
+
+#include <cstdint>
+
+#include "graph/shape.h"
+#include "graph/tensor.h"
+
+namespace tagflow::graph {
+
+// Element i as an int64_t; 0 for a type that is none of int8 to int64 or uint8
+// to uint32. REQUIRES: 0 <= i < num_elements().
+int64_t index_at(const Tensor& tensor, int64_t i);
+
+// All elements, row-major.
+Shape::Dims index_elements(const Tensor& tensor);
+
+}  // namespace tagflow::graph

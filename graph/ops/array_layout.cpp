@@ -1,0 +1,289 @@
+// Transpose, Pad, Reverse, Roll, SpaceToBatch, DepthToSpace and what else moves
+// elements about without looking at them.
+#include <limits>
+
+#include "graph/ops/array_ops.h"
+
+namespace tagflow::graph {
+
+namespace {
+
+constexpr int64_t kUnknown = PartialShape::kUnknown;
+
+Status invert_permutation_shape(ShapeContext& c) {
+  TAGFLOW_ASSIGN(PartialShape vector, c.with_rank(0, 1));
+  c.set_output(0, std::move(vector));
+  return {};
+}
+
+Status transpose_shape(ShapeContext& c) {
+  PartialShape input = c.input(0);
+  TAGFLOW_ASSIGN(PartialShape vector, c.with_rank_at_least(1, 0));
+  const auto perm = constant_indices(c, 1);
+  if (!input.has_rank()) {
+    if (vector.rank() != 1 || !vector.dim_known(0) || vector.dim(0) > kMaxRank)
+      return unknown_shape(c);
+    input = PartialShape::of_rank(int(vector.dim(0)));
+  }
+  PartialShape output = PartialShape::of_rank(input.rank());
+  if (perm) {
+    if (perm->size() != size_t(input.rank()))
+      return c.fail(fmt::format("a permutation of {} for the shape {}",
+                                perm->size(), input.to_string()));
+    for (int i = 0; i < input.rank(); ++i) {
+      TAGFLOW_ASSIGN(const int at,
+                     shape_axis(c, (*perm)[size_t(i)], input.rank()));
+      output.set_dim(i, input.dim(at));
+    }
+  }
+  c.set_output(0, std::move(output));
+  return {};
+}
+
+// The input of rank n, or of that rank if it is unknown and the paddings are
+// known to be n x 2.
+Result<PartialShape> padded_input(const ShapeContext& c) {
+  TAGFLOW_ASSIGN(PartialShape paddings, c.with_rank(1, 2));
+  PartialShape input = c.input(0);
+  if (paddings.dim_known(0)) {
+    if (!input.has_rank() && paddings.dim(0) <= kMaxRank)
+      return PartialShape::of_rank(int(paddings.dim(0)));
+    if (input.has_rank() && input.rank() != paddings.dim(0))
+      return c.fail(fmt::format("paddings {} do not fit the shape {}",
+                                paddings.to_string(), input.to_string()));
+  }
+  return input;
+}
+
+// Each dimension changed by its paddings times `sign`.
+Status padded_shape(ShapeContext& c, int sign) {
+  TAGFLOW_ASSIGN(PartialShape input, padded_input(c));
+  if (!input.has_rank()) return unknown_shape(c);
+  const auto paddings = constant_indices(c, 1);
+  if (paddings && paddings->size() != size_t(input.rank()) * 2)
+    return c.fail("paddings must have two columns");
+  for (int i = 0; i < input.rank(); ++i) {
+    int64_t dim = kUnknown;
+    if (paddings && input.dim_known(i)) {
+      const int64_t before = (*paddings)[size_t(i) * 2];
+      const int64_t after = (*paddings)[size_t(i) * 2 + 1];
+      if (before < 0 || after < 0) return c.fail("a padding is negative");
+      const int64_t sum = add_dims(before, after);
+      if (sum != kUnknown)
+        dim = sign > 0 ? add_dims(input.dim(i), sum)
+                       : std::max<int64_t>(kUnknown, input.dim(i) - sum);
+    }
+    input.set_dim(i, dim);
+  }
+  c.set_output(0, std::move(input));
+  return {};
+}
+
+Status pad_shape(ShapeContext& c) { return padded_shape(c, 1); }
+Status mirror_pad_grad_shape(ShapeContext& c) { return padded_shape(c, -1); }
+
+Status reverse_v2_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(1, 1).status());
+  return unchanged_shape(c);
+}
+
+Status reverse_shape(ShapeContext& c) {
+  TAGFLOW_ASSIGN(PartialShape dims, c.with_rank(1, 1));
+  if (c.input(0).has_rank() && dims.dim_known(0) &&
+      dims.dim(0) != c.input(0).rank())
+    return c.fail(fmt::format("{} flags for the shape {}", dims.dim(0),
+                              c.input(0).to_string()));
+  return unchanged_shape(c);
+}
+
+Status reverse_sequence_shape(ShapeContext& c) {
+  TAGFLOW_ASSIGN(const int64_t seq_dim, c.attr<int64_t>("seq_dim"));
+  TAGFLOW_ASSIGN(const int64_t batch_dim, c.attr<int64_t>("batch_dim"));
+  TAGFLOW_ASSIGN(PartialShape lengths, c.with_rank(1, 1));
+  const PartialShape& input = c.input(0);
+  if (!input.has_rank()) return unknown_shape(c);
+  if (batch_dim >= input.rank() || seq_dim >= input.rank())
+    return c.fail(fmt::format("batch_dim {} or seq_dim {} is outside {}",
+                              batch_dim, seq_dim, input.to_string()));
+  if (batch_dim >= 0 && input.dim_known(int(batch_dim)) &&
+      lengths.dim_known(0) && lengths.dim(0) != input.dim(int(batch_dim)))
+    return c.fail(fmt::format("{} lengths for dimension {} of {}",
+                              lengths.dim(0), batch_dim, input.to_string()));
+  return unchanged_shape(c);
+}
+
+// A block op moves `block` values of a spatial dimension into the batch (or
+// the depth), or back. What does not divide fails in the kernel.
+int64_t divide(int64_t dim, int64_t by) {
+  return dim < 0 || by <= 0 || dim % by != 0 ? kUnknown : dim / by;
+}
+
+// The common part of both directions. `blocks` and `margins`, pairs of
+// paddings or crops, where they are known.
+Status block_shape(ShapeContext& c, bool to_batch, int num_blocks,
+                   const std::optional<Shape::Dims>& blocks,
+                   const std::optional<Shape::Dims>& margins) {
+  TAGFLOW_ASSIGN(PartialShape shape, c.with_rank_at_least(0, num_blocks + 1));
+  if (!c.input(0).has_rank()) return unknown_shape(c);
+  if ((blocks && blocks->size() != size_t(num_blocks)) ||
+      (margins && margins->size() != size_t(num_blocks) * 2))
+    return c.fail("the block shape does not fit its paddings or crops");
+  int64_t batch = shape.dim(0);
+  for (int i = 0; i < num_blocks; ++i) {
+    const int64_t block = blocks ? (*blocks)[size_t(i)] : kUnknown;
+    if (blocks && block < 1) return c.fail("a block size is not positive");
+    int64_t margin = kUnknown;
+    if (margins)
+      margin =
+          add_dims((*margins)[size_t(i) * 2], (*margins)[size_t(i) * 2 + 1]);
+    int64_t dim = shape.dim(i + 1);
+    if (to_batch) {
+      dim = divide(add_dims(dim, margin), block);
+      batch = batch < 0 || block < 0 ? kUnknown : multiply_dims(batch, block);
+    } else {
+      dim = dim < 0 || block < 0 ? kUnknown : multiply_dims(dim, block);
+      dim = dim < 0 || margin < 0 ? kUnknown : std::max(kUnknown, dim - margin);
+      batch = divide(batch, block);
+    }
+    shape.set_dim(i + 1, dim);
+  }
+  shape.set_dim(0, batch);
+  c.set_output(0, std::move(shape));
+  return {};
+}
+
+Status block_nd_shape(ShapeContext& c, bool to_batch) {
+  TAGFLOW_ASSIGN(PartialShape vector, c.with_rank(1, 1));
+  if (!vector.dim_known(0) || vector.dim(0) >= kMaxRank)
+    return unknown_shape(c);
+  return block_shape(c, to_batch, int(vector.dim(0)), constant_indices(c, 1),
+                     constant_indices(c, 2));
+}
+
+Status block_2d_shape(ShapeContext& c, bool to_batch) {
+  TAGFLOW_ASSIGN(const int64_t size, c.attr<int64_t>("block_size"));
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(0, 4).status());
+  return block_shape(c, to_batch, 2, Shape::Dims({size, size}),
+                     constant_indices(c, 1));
+}
+
+Status space_to_batch_shape(ShapeContext& c) { return block_2d_shape(c, true); }
+Status batch_to_space_shape(ShapeContext& c) {
+  return block_2d_shape(c, false);
+}
+Status space_to_batch_nd_shape(ShapeContext& c) {
+  return block_nd_shape(c, true);
+}
+Status batch_to_space_nd_shape(ShapeContext& c) {
+  return block_nd_shape(c, false);
+}
+
+Status depth_space_shape(ShapeContext& c, bool to_depth) {
+  TAGFLOW_ASSIGN(const auto format, c.attr<std::string>("data_format"));
+  TAGFLOW_ASSIGN(const int64_t block, c.attr<int64_t>("block_size"));
+  if (format == "NCHW_VECT_C") return unknown_shape(c);
+  TAGFLOW_ASSIGN(PartialShape shape, c.with_rank(0, 4));
+  const int depth = format == "NHWC" ? 3 : 1;
+  const int height = format == "NHWC" ? 1 : 2;
+  auto grow = [](int64_t dim, int64_t by) {
+    return dim < 0 || by < 0 ? kUnknown : multiply_dims(dim, by);
+  };
+  const int64_t area = checked_multiply(block, block).value_or(kUnknown);
+  for (int axis : {height, height + 1})
+    shape.set_dim(axis, to_depth ? divide(shape.dim(axis), block)
+                                 : grow(shape.dim(axis), block));
+  shape.set_dim(depth, to_depth ? grow(shape.dim(depth), area)
+                                : divide(shape.dim(depth), area));
+  c.set_output(0, std::move(shape));
+  return {};
+}
+
+Status space_to_depth_shape(ShapeContext& c) {
+  return depth_space_shape(c, true);
+}
+Status depth_to_space_shape(ShapeContext& c) {
+  return depth_space_shape(c, false);
+}
+
+}  // namespace
+
+void register_array_layout_ops(OpRegistry& registry) {
+  define(registry, "InvertPermutation", {"x: T"}, {"y: T"},
+         {"T: {int32, int64} = int32"}, invert_permutation_shape);
+  define(registry, "Transpose", {"x: T", "perm: Tperm"}, {"y: T"},
+         {"T: type", "Tperm: {int32, int64} = int32"}, transpose_shape);
+  define(registry, "ConjugateTranspose", {"x: T", "perm: Tperm"}, {"y: T"},
+         {"T: type", "Tperm: {int32, int64} = int32"}, transpose_shape);
+  define(registry, "Pad", {"input: T", "paddings: Tpaddings"}, {"output: T"},
+         {"T: type", "Tpaddings: {int32, int64} = int32"}, pad_shape);
+  define(registry, "PadV2",
+         {"input: T", "paddings: Tpaddings", "constant_values: T"},
+         {"output: T"}, {"T: type", "Tpaddings: {int32, int64} = int32"},
+         pad_shape);
+  define(registry, "MirrorPad", {"input: T", "paddings: Tpaddings"},
+         {"output: T"},
+         {"T: type", "Tpaddings: {int32, int64} = int32",
+          "mode: {'REFLECT', 'SYMMETRIC'}"},
+         pad_shape);
+  define(registry, "MirrorPadGrad", {"input: T", "paddings: Tpaddings"},
+         {"output: T"},
+         {"T: type", "Tpaddings: {int32, int64} = int32",
+          "mode: {'REFLECT', 'SYMMETRIC'}"},
+         mirror_pad_grad_shape);
+  define(registry, "ReverseV2", {"tensor: T", "axis: Tidx"}, {"output: T"},
+         {"Tidx: {int32, int64} = int32",
+          "T: {uint8, int8, uint16, int16, int32, uint32, int64, uint64, bool, "
+          "bfloat16, half, float, double, complex64, complex128, string}"},
+         reverse_v2_shape);
+  define(registry, "Reverse", {"tensor: T", "dims: bool"}, {"output: T"},
+         {"T: {uint8, int8, uint16, int16, uint32, int32, uint64, int64, bool, "
+          "bfloat16, half, float, double, complex64, complex128, string}"},
+         reverse_shape);
+  define(registry, "ReverseSequence", {"input: T", "seq_lengths: Tlen"},
+         {"output: T"},
+         {"seq_dim: int", "batch_dim: int = 0", "T: type",
+          "Tlen: {int32, int64} = int64"},
+         reverse_sequence_shape);
+  define(registry, "Roll", {"input: T", "shift: Tshift", "axis: Taxis"},
+         {"output: T"},
+         {"T: type", "Tshift: {int32, int64}", "Taxis: {int32, int64}"},
+         unchanged_shape);
+  define(
+      registry, "SpaceToBatch", {"input: T", "paddings: Tpaddings"},
+      {"output: T"},
+      {"T: type", "Tpaddings: {int32, int64} = int32", "block_size: int >= 2"},
+      space_to_batch_shape);
+  define(registry, "SpaceToBatchND",
+         {"input: T", "block_shape: Tblock_shape", "paddings: Tpaddings"},
+         {"output: T"},
+         {"T: type", "Tblock_shape: {int32, int64} = int32",
+          "Tpaddings: {int32, int64} = int32"},
+         space_to_batch_nd_shape);
+  define(registry, "BatchToSpace", {"input: T", "crops: Tidx"}, {"output: T"},
+         {"T: type", "block_size: int >= 2", "Tidx: {int32, int64} = int32"},
+         batch_to_space_shape);
+  define(registry, "BatchToSpaceND",
+         {"input: T", "block_shape: Tblock_shape", "crops: Tcrops"},
+         {"output: T"},
+         {"T: type", "Tblock_shape: {int32, int64} = int32",
+          "Tcrops: {int32, int64} = int32"},
+         batch_to_space_nd_shape);
+  define(registry, "SpaceToDepth", {"input: T"}, {"output: T"},
+         {"T: type", "block_size: int >= 2",
+          "data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'"},
+         space_to_depth_shape);
+  define(registry, "DepthToSpace", {"input: T"}, {"output: T"},
+         {"T: type", "block_size: int >= 2",
+          "data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'"},
+         depth_to_space_shape);
+  define(registry, "DataFormatDimMap", {"x: T"}, {"y: T"},
+         {"T: {int32, int64} = int32", "src_format: string = 'NHWC'",
+          "dst_format: string = 'NCHW'"},
+         unchanged_shape);
+  define(registry, "DataFormatVecPermute", {"x: T"}, {"y: T"},
+         {"T: {int32, int64} = int32", "src_format: string = 'NHWC'",
+          "dst_format: string = 'NCHW'"},
+         unchanged_shape);
+}
+
+}  // namespace tagflow::graph

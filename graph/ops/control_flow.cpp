@@ -1,0 +1,312 @@
+// Definitions of what moves tokens without computing: constants, identities,
+// placeholders, the control-flow primitives, assertions and printing.
+#include "graph/op_registry.h"
+#include "graph/ops/ops.h"
+#include "graph/shape_context.h"
+
+namespace tagflow::graph {
+
+namespace {
+
+Status const_shape(ShapeContext& c) {
+  TAGFLOW_ASSIGN(const Tensor value, c.attr<Tensor>("value"));
+  TAGFLOW_ASSIGN(const DataType dtype, c.attr<DataType>("dtype"));
+  if (value.dtype() != dtype)
+    return c.fail(fmt::format("the value is {}, the attribute dtype says {}",
+                              value.describe(), dtype_name(dtype)));
+  c.set_output(0, value.shape());
+  return {};
+}
+
+Status placeholder_shape(ShapeContext& c) {
+  TAGFLOW_ASSIGN(PartialShape shape, c.attr<PartialShape>("shape"));
+  c.set_output(0, std::move(shape));
+  return {};
+}
+
+// The attribute must not contradict the default, which may say less.
+Status placeholder_with_default_shape(ShapeContext& c) {
+  TAGFLOW_ASSIGN(PartialShape shape, c.attr<PartialShape>("shape"));
+  if (!shape.compatible(c.input(0)))
+    return c.fail(fmt::format("the default has shape {}, the attribute says {}",
+                              c.input(0).to_string(), shape.to_string()));
+  c.set_output(0, std::move(shape));
+  return {};
+}
+
+Status ensure_shape(ShapeContext& c) {
+  TAGFLOW_ASSIGN(const PartialShape shape, c.attr<PartialShape>("shape"));
+  if (!shape.compatible(c.input(0)))
+    return c.fail(fmt::format("the input has shape {}, which is not {}",
+                              c.input(0).to_string(), shape.to_string()));
+  TAGFLOW_ASSIGN(PartialShape merged, shape.merge(c.input(0)));
+  c.set_output(0, std::move(merged));
+  return {};
+}
+
+// Output i like input i.
+Status elementwise_list_shape(ShapeContext& c) {
+  for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, c.input(i));
+  return {};
+}
+
+// Every output like input 0; input 1 chooses among them.
+Status switch_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(1, 0).status());
+  for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, c.input(0));
+  return {};
+}
+
+// What the inputs agree on. An open back edge is of unknown shape, and so is
+// then the output: what comes around a loop need not look like what entered.
+Status merge_shape(ShapeContext& c) {
+  PartialShape shape = c.input(0);
+  for (int i = 1; i < c.num_inputs(); ++i) shape = shape.relax(c.input(i));
+  c.set_output(0, std::move(shape));
+  c.set_output(1, PartialShape::scalar());
+  return {};
+}
+
+Status ref_select_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(0, 0).status());
+  PartialShape shape = c.input(1);
+  for (int i = 2; i < c.num_inputs(); ++i) shape = shape.relax(c.input(i));
+  c.set_output(0, std::move(shape));
+  return {};
+}
+
+Status loop_cond_shape(ShapeContext& c) {
+  TAGFLOW_ASSIGN(PartialShape shape, c.with_rank(0, 0));
+  c.set_output(0, std::move(shape));
+  return {};
+}
+
+// No outputs; input 0 is a scalar.
+Status scalar_sink_shape(ShapeContext& c) { return c.with_rank(0, 0).status(); }
+
+// An op whose output is its only input.
+OpDefBuilder identity_op(const char* name) {
+  return OpDefBuilder(name)
+      .input("input: T")
+      .output("output: T")
+      .attr("T: type")
+      .shape(unchanged_shape);
+}
+
+void register_sources(OpRegistry& registry) {
+  registry.add(OpDefBuilder("Const")
+                   .output("output: dtype")
+                   .attr("value: tensor")
+                   .attr("dtype: type")
+                   .shape(const_shape));
+  registry.add(OpDefBuilder("Placeholder")
+                   .output("output: dtype")
+                   .attr("dtype: type")
+                   .attr("shape: shape = <unknown>")
+                   .shape(placeholder_shape));
+  registry.add(OpDefBuilder("PlaceholderV2")
+                   .output("output: dtype")
+                   .attr("dtype: type")
+                   .attr("shape: shape")
+                   .shape(placeholder_shape));
+  registry.add(OpDefBuilder("PlaceholderWithDefault")
+                   .input("input: dtype")
+                   .output("output: dtype")
+                   .attr("dtype: type")
+                   .attr("shape: shape")
+                   .shape(placeholder_with_default_shape));
+  registry.add(OpDefBuilder("NoOp").shape(no_output_shape));
+}
+
+void register_identities(OpRegistry& registry) {
+  registry.add(identity_op("Identity"));
+  registry.add(identity_op("StopGradient"));
+  registry.add(identity_op("PreventGradient").attr("message: string = ''"));
+  registry.add(identity_op("Snapshot"));
+  registry.add(identity_op("GuaranteeConst").stateful());
+  registry.add(
+      identity_op("EnsureShape").attr("shape: shape").shape(ensure_shape));
+  registry.add(OpDefBuilder("RefIdentity")
+                   .input("input: Ref(T)")
+                   .output("output: Ref(T)")
+                   .attr("T: type")
+                   .allows_uninitialized_input()
+                   .shape(unchanged_shape));
+  registry.add(OpDefBuilder("IdentityN")
+                   .input("input: T")
+                   .output("output: T")
+                   .attr("T: list(type) >= 1")
+                   .shape(elementwise_list_shape));
+}
+
+// What the engine itself puts at the borders of a graph or a partition.
+void register_borders(OpRegistry& registry) {
+  registry.add(OpDefBuilder("_Arg")
+                   .output("output: T")
+                   .attr("T: type")
+                   .attr("index: int >= 0")
+                   .stateful()
+                   .shape(unknown_shape));
+  registry.add(OpDefBuilder("_Retval")
+                   .input("input: T")
+                   .attr("T: type")
+                   .attr("index: int >= 0")
+                   .stateful()
+                   .shape(no_output_shape));
+  for (const char* name : {"_Send", "_HostSend"})
+    registry.add(OpDefBuilder(name)
+                     .input("tensor: T")
+                     .attr("T: type")
+                     .attr("tensor_name: string")
+                     .attr("send_device: string")
+                     .attr("send_device_incarnation: int")
+                     .attr("recv_device: string")
+                     .attr("client_terminated: bool = false")
+                     .stateful()
+                     .shape(no_output_shape));
+  for (const char* name : {"_Recv", "_HostRecv"})
+    registry.add(OpDefBuilder(name)
+                     .output("tensor: tensor_type")
+                     .attr("tensor_type: type")
+                     .attr("tensor_name: string")
+                     .attr("send_device: string")
+                     .attr("send_device_incarnation: int")
+                     .attr("recv_device: string")
+                     .attr("client_terminated: bool = false")
+                     .stateful()
+                     .shape(unknown_shape));
+}
+
+void register_conditionals(OpRegistry& registry) {
+  registry.add(OpDefBuilder("Switch")
+                   .input("data: T")
+                   .input("pred: bool")
+                   .output("output_false: T")
+                   .output("output_true: T")
+                   .attr("T: type")
+                   .shape(switch_shape));
+  registry.add(OpDefBuilder("RefSwitch")
+                   .input("data: Ref(T)")
+                   .input("pred: bool")
+                   .output("output_false: Ref(T)")
+                   .output("output_true: Ref(T)")
+                   .attr("T: type")
+                   .allows_uninitialized_input()
+                   .shape(switch_shape));
+  registry.add(OpDefBuilder("_SwitchN")
+                   .input("data: T")
+                   .input("output_index: int32")
+                   .output("outputs: num_outs * T")
+                   .attr("num_outs: int >= 1")
+                   .attr("T: type")
+                   .shape(switch_shape));
+  registry.add(OpDefBuilder("Merge")
+                   .input("inputs: N * T")
+                   .output("output: T")
+                   .output("value_index: int32")
+                   .attr("T: type")
+                   .attr("N: int >= 1")
+                   .shape(merge_shape));
+  registry.add(OpDefBuilder("RefMerge")
+                   .input("inputs: Ref(N * T)")
+                   .output("output: Ref(T)")
+                   .output("value_index: int32")
+                   .attr("T: type")
+                   .attr("N: int >= 1")
+                   .shape(merge_shape));
+  registry.add(OpDefBuilder("RefSelect")
+                   .input("index: int32")
+                   .input("inputs: Ref(N * T)")
+                   .output("output: Ref(T)")
+                   .attr("T: type")
+                   .attr("N: int >= 1")
+                   .shape(ref_select_shape));
+  registry.add(OpDefBuilder("ControlTrigger").shape(no_output_shape));
+}
+
+void register_loops(OpRegistry& registry) {
+  registry.add(OpDefBuilder("Enter")
+                   .input("data: T")
+                   .output("output: T")
+                   .attr("T: type")
+                   .attr("frame_name: string")
+                   .attr("is_constant: bool = false")
+                   .attr("parallel_iterations: int = 10")
+                   .shape(unchanged_shape));
+  registry.add(OpDefBuilder("RefEnter")
+                   .input("data: Ref(T)")
+                   .output("output: Ref(T)")
+                   .attr("T: type")
+                   .attr("frame_name: string")
+                   .attr("is_constant: bool = false")
+                   .attr("parallel_iterations: int = 10")
+                   .shape(unchanged_shape));
+  for (const char* name : {"Exit", "NextIteration"})
+    registry.add(OpDefBuilder(name)
+                     .input("data: T")
+                     .output("output: T")
+                     .attr("T: type")
+                     .shape(unchanged_shape));
+  for (const char* name : {"RefExit", "RefNextIteration"})
+    registry.add(OpDefBuilder(name)
+                     .input("data: Ref(T)")
+                     .output("output: Ref(T)")
+                     .attr("T: type")
+                     .shape(unchanged_shape));
+  registry.add(OpDefBuilder("LoopCond")
+                   .input("input: bool")
+                   .output("output: bool")
+                   .shape(loop_cond_shape));
+}
+
+void register_checks(OpRegistry& registry) {
+  registry.add(OpDefBuilder("Assert")
+                   .input("condition: bool")
+                   .input("data: T")
+                   .attr("T: list(type) >= 1")
+                   .attr("summarize: int = 3")
+                   .stateful()
+                   .shape(scalar_sink_shape));
+  registry.add(OpDefBuilder("Print")
+                   .input("input: T")
+                   .input("data: U")
+                   .output("output: T")
+                   .attr("T: type")
+                   .attr("U: list(type) >= 0")
+                   .attr("message: string = ''")
+                   .attr("first_n: int = -1")
+                   .attr("summarize: int = 3")
+                   .stateful()
+                   .shape(unchanged_shape));
+  registry.add(OpDefBuilder("PrintV2")
+                   .input("input: string")
+                   .attr("output_stream: string = 'stderr'")
+                   .attr("end: string = '\n'")
+                   .stateful()
+                   .shape(scalar_sink_shape));
+  registry.add(OpDefBuilder("Abort")
+                   .attr("error_msg: string = ''")
+                   .attr("exit_without_error: bool = false")
+                   .shape(no_output_shape));
+  for (const char* name : {"CheckNumerics", "CheckNumericsV2"})
+    registry.add(OpDefBuilder(name)
+                     .input("tensor: T")
+                     .output("output: T")
+                     .attr("T: {bfloat16, half, float, double}")
+                     .attr("message: string")
+                     .stateful()
+                     .shape(unchanged_shape));
+}
+
+}  // namespace
+
+void register_control_flow_ops(OpRegistry& registry) {
+  register_sources(registry);
+  register_identities(registry);
+  register_borders(registry);
+  register_conditionals(registry);
+  register_loops(registry);
+  register_checks(registry);
+}
+
+}  // namespace tagflow::graph

@@ -1,0 +1,281 @@
+// Definitions of the element-wise ops.
+#include <string>
+
+#include "graph/op_registry.h"
+#include "graph/ops/math_shapes.h"
+#include "graph/ops/ops.h"
+
+namespace tagflow::graph {
+
+namespace {
+
+// The sets of types that ops share, for "T: {...}".
+constexpr char kFloating[] = "bfloat16, half, float, double";
+constexpr char kInexact[] =
+    "bfloat16, half, float, double, complex64, complex128";
+constexpr char kInteger[] =
+    "int8, int16, int32, int64, uint8, uint16, uint32, uint64";
+constexpr char kReal[] =
+    "bfloat16, half, float, double, int8, int16, int32, int64, uint8, uint16, "
+    "uint32, uint64";
+// Numbers with a sign.
+constexpr char kSigned[] =
+    "bfloat16, half, float, double, int8, int16, int32, int64, complex64, "
+    "complex128";
+constexpr char kSignedReal[] =
+    "bfloat16, half, float, double, int8, int16, int32, int64";
+constexpr char kNumber[] =
+    "bfloat16, half, float, double, int8, int16, int32, int64, uint8, uint16, "
+    "uint32, uint64, complex64, complex128";
+constexpr char kModulo[] = "int32, int64, bfloat16, half, float, double";
+
+std::string type_set(const char* types) {
+  return fmt::format("T: {{{}}}", types);
+}
+
+// y = f(x).
+OpDefBuilder unary(const char* name, const char* types,
+                   const char* output = "y: T") {
+  return OpDefBuilder(name)
+      .input("x: T")
+      .output(output)
+      .attr(type_set(types))
+      .shape(unchanged_shape);
+}
+
+// z = f(x, y), broadcast.
+OpDefBuilder binary(const char* name, const char* types,
+                    const char* output = "z: T") {
+  return OpDefBuilder(name)
+      .input("x: T")
+      .input("y: T")
+      .output(output)
+      .attr(type_set(types))
+      .shape(broadcast_shape);
+}
+
+// The gradient of a unary op, from its result and its result's gradient.
+OpDefBuilder unary_gradient(const char* name) {
+  return OpDefBuilder(name)
+      .input("y: T")
+      .input("dy: T")
+      .output("z: T")
+      .attr(type_set(kInexact))
+      .shape(same_shape);
+}
+
+void register_unary(OpRegistry& registry) {
+  for (const char* name :
+       {"Sqrt", "Rsqrt", "Exp", "Log", "Log1p", "Expm1", "Sigmoid", "Tanh",
+        "Sin", "Cos", "Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Asinh",
+        "Acosh", "Atanh"})
+    registry.add(unary(name, kInexact));
+  for (const char* name : {"Floor", "Ceil", "Rint", "Erf", "Erfc", "Erfinv",
+                           "Ndtri", "Lgamma", "Digamma"})
+    registry.add(unary(name, kFloating));
+  for (const char* name : {"Neg", "Sign", "Reciprocal", "Inv", "Round"})
+    registry.add(unary(name, kSigned));
+  registry.add(unary("Abs", kSignedReal));
+  registry.add(unary("Square", kNumber));
+  registry.add(unary("Invert", kInteger));
+  for (const char* name : {"IsNan", "IsInf", "IsFinite"})
+    registry.add(unary(name, kFloating, "y: bool"));
+  registry.add(OpDefBuilder("LogicalNot")
+                   .input("x: bool")
+                   .output("y: bool")
+                   .shape(unchanged_shape));
+  for (const char* name : {"Selu", "Softsign"})
+    registry.add(OpDefBuilder(name)
+                     .input("features: T")
+                     .output("activations: T")
+                     .attr(type_set(kFloating))
+                     .shape(unchanged_shape));
+}
+
+void register_arithmetic(OpRegistry& registry) {
+  registry.add(binary("AddV2", kNumber).commutative());
+  registry.add(binary("Add",
+                      "bfloat16, half, float, double, uint8, int8, int16, "
+                      "int32, int64, complex64, complex128, string"));
+  registry.add(binary("Mul", kNumber).commutative());
+  for (const char* name : {"Sub", "RealDiv", "Div", "FloorDiv", "TruncateDiv"})
+    registry.add(binary(name, kNumber));
+  registry.add(binary("FloorMod", kReal));
+  registry.add(binary("Mod", kModulo));
+  registry.add(binary("TruncateMod", kModulo));
+  registry.add(binary("Pow", kSigned));
+  registry.add(binary("Maximum", kReal));
+  registry.add(binary("Minimum", kReal));
+  registry.add(binary("SquaredDifference",
+                      "bfloat16, half, float, double, int32, int64, complex64, "
+                      "complex128")
+                   .commutative());
+  for (const char* name : {"DivNoNan", "MulNoNan", "Xdivy", "Xlogy", "Xlog1py"})
+    registry.add(binary(name, kInexact));
+  registry.add(OpDefBuilder("Atan2")
+                   .input("y: T")
+                   .input("x: T")
+                   .output("z: T")
+                   .attr(type_set(kFloating))
+                   .shape(broadcast_shape));
+  registry.add(OpDefBuilder("NextAfter")
+                   .input("x1: T")
+                   .input("x2: T")
+                   .output("output: T")
+                   .attr("T: {double, float} = float")
+                   .shape(broadcast_shape));
+  for (const char* name : {"BitwiseAnd", "BitwiseOr", "BitwiseXor"})
+    registry.add(binary(name, kInteger).commutative());
+  for (const char* name : {"LeftShift", "RightShift"})
+    registry.add(binary(name, kInteger));
+  registry.add(OpDefBuilder("AddN")
+                   .input("inputs: N * T")
+                   .output("sum: T")
+                   .attr("N: int >= 1")
+                   .attr(fmt::format("T: {{{}, variant}}", kNumber))
+                   .commutative()
+                   .shape(same_shape));
+}
+
+void register_comparisons(OpRegistry& registry) {
+  for (const char* name : {"Less", "LessEqual", "Greater", "GreaterEqual"})
+    registry.add(binary(name, kReal, "z: bool"));
+  for (const char* name : {"Equal", "NotEqual"})
+    registry.add(OpDefBuilder(name)
+                     .input("x: T")
+                     .input("y: T")
+                     .output("z: bool")
+                     .attr("T: type")
+                     .attr("incompatible_shape_error: bool = true")
+                     .commutative()
+                     .shape(equality_shape));
+  registry.add(binary("ApproximateEqual", kNumber, "z: bool")
+                   .attr("tolerance: float = 1e-5")
+                   .commutative()
+                   .shape(same_shape));
+  for (const char* name : {"LogicalAnd", "LogicalOr"})
+    registry.add(OpDefBuilder(name)
+                     .input("x: bool")
+                     .input("y: bool")
+                     .output("z: bool")
+                     .commutative()
+                     .shape(broadcast_shape));
+}
+
+void register_gradients(OpRegistry& registry) {
+  for (const char* name : {"SigmoidGrad", "TanhGrad", "SqrtGrad", "RsqrtGrad",
+                           "ReciprocalGrad", "InvGrad"})
+    registry.add(unary_gradient(name));
+  registry.add(OpDefBuilder("SeluGrad")
+                   .input("gradients: T")
+                   .input("outputs: T")
+                   .output("backprops: T")
+                   .attr(type_set(kFloating))
+                   .shape(same_shape));
+  registry.add(OpDefBuilder("SoftsignGrad")
+                   .input("gradients: T")
+                   .input("features: T")
+                   .output("backprops: T")
+                   .attr(type_set(kFloating))
+                   .shape(same_shape));
+}
+
+void register_complex(OpRegistry& registry) {
+  // The parts of a complex number, by the names of their ports.
+  const auto part = [](const char* name, const char* input,
+                       const char* output) {
+    return OpDefBuilder(name)
+        .input(fmt::format("{}: T", input))
+        .output(fmt::format("{}: Tout", output))
+        .attr("T: {complex64, complex128} = complex64")
+        .attr("Tout: {float, double} = float")
+        .shape(unchanged_shape);
+  };
+  registry.add(part("Real", "input", "output"));
+  registry.add(part("Imag", "input", "output"));
+  registry.add(part("Angle", "input", "output"));
+  registry.add(part("ComplexAbs", "x", "y"));
+  registry.add(OpDefBuilder("Conj")
+                   .input("input: T")
+                   .output("output: T")
+                   .attr("T: {complex64, complex128, variant} = complex64")
+                   .shape(unchanged_shape));
+  registry.add(OpDefBuilder("Complex")
+                   .input("real: T")
+                   .input("imag: T")
+                   .output("out: Tout")
+                   .attr("T: {float, double} = float")
+                   .attr("Tout: {complex64, complex128} = complex64")
+                   .shape(broadcast_shape));
+}
+
+void register_selection(OpRegistry& registry) {
+  const auto select = [](const char* name) {
+    return OpDefBuilder(name)
+        .input("condition: bool")
+        .input("t: T")
+        .input("e: T")
+        .output("output: T")
+        .attr("T: type");
+  };
+  registry.add(select("Select").shape(select_shape));
+  registry.add(select("SelectV2").shape(select_v2_shape));
+  registry.add(OpDefBuilder("ClipByValue")
+                   .input("t: T")
+                   .input("clip_value_min: T")
+                   .input("clip_value_max: T")
+                   .output("output: T")
+                   .attr("T: numbertype")
+                   .shape(clip_shape));
+}
+
+void register_conversions(OpRegistry& registry) {
+  registry.add(OpDefBuilder("Cast")
+                   .input("x: SrcT")
+                   .output("y: DstT")
+                   .attr("SrcT: type")
+                   .attr("DstT: type")
+                   .attr("Truncate: bool = false")
+                   .shape(unchanged_shape));
+  const auto types =
+      fmt::format("{{{}, qint8, quint8, qint16, quint16, qint32}}", kNumber);
+  registry.add(OpDefBuilder("Bitcast")
+                   .input("input: T")
+                   .output("output: type")
+                   .attr("T: " + types)
+                   .attr("type: " + types)
+                   .shape(bitcast_shape));
+  registry.add(OpDefBuilder("ToBool")
+                   .input("input: T")
+                   .output("output: bool")
+                   .attr("T: type")
+                   .shape(scalar_shape));
+  registry.add(OpDefBuilder("BroadcastTo")
+                   .input("input: T")
+                   .input("shape: Tidx")
+                   .output("output: T")
+                   .attr("T: type")
+                   .attr("Tidx: {int32, int64} = int32")
+                   .shape(broadcast_to_shape));
+  registry.add(OpDefBuilder("BroadcastGradientArgs")
+                   .input("s0: T")
+                   .input("s1: T")
+                   .output("r0: T")
+                   .output("r1: T")
+                   .attr("T: {int32, int64} = int32")
+                   .shape(broadcast_gradient_args_shape));
+}
+
+}  // namespace
+
+void register_math_ops(OpRegistry& registry) {
+  register_unary(registry);
+  register_arithmetic(registry);
+  register_comparisons(registry);
+  register_gradients(registry);
+  register_complex(registry);
+  register_selection(registry);
+  register_conversions(registry);
+}
+
+}  // namespace tagflow::graph

@@ -1,0 +1,61 @@
+// How the windows of convolutions and pools slide over their input: the same
+// arithmetic for shape functions and kernels.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace tagflow::graph {
+
+enum class Padding { kSame, kValid, kExplicit };
+
+// A window along one dimension.
+struct WindowDim {
+  int64_t size = 1;                       // elements it covers
+  int64_t stride = 1;                     // from one position to the next
+  int64_t dilation = 1;                   // distance of neighbouring elements
+  int64_t pad_before = 0, pad_after = 0;  // where padding is explicit
+};
+
+// The positions of a window.
+struct Positions {
+  int64_t count = 0;
+  int64_t pad_before = 0;  // padding in front of the first element
+};
+
+// InvalidArgument where a number is not positive or the window, with padding,
+// is so much larger than the input that the count would be negative. The
+// message names no op. `input` >= 0.
+Result<Positions> slide(const WindowDim& window, int64_t input,
+                        Padding padding);
+
+// The attributes, of whatever the node has, that describe its windows. Lists
+// have one entry per dimension of the input, in its order.
+struct WindowAttrs {
+  int rank = 4;  // of the input: 4 or 5
+  bool channels_first = false;
+  Padding padding = Padding::kValid;
+  std::vector<int64_t> size, stride, dilation;
+  std::vector<int64_t> explicit_paddings;  // before and after, by dimension
+
+  int spatial_count() const { return rank - 2; }
+  int channel_dim() const { return channels_first ? 1 : rank - 1; }
+  // The dimension of the input that is the i-th spatial one.
+  int spatial_dim(int i) const { return channels_first ? i + 2 : i + 1; }
+  // The window along a spatial dimension, its size as given or `filter_size`.
+  WindowDim spatial(int i, int64_t filter_size) const;
+  WindowDim spatial(int i) const {
+    return spatial(i, size[size_t(spatial_dim(i))]);
+  }
+  // InvalidArgument unless lists have the right length and numbers are in
+  // range. `size` and `stride` may be empty where they come as inputs.
+  Status check() const;
+};
+
+// Reads padding, explicit_paddings, strides, ksize, dilations, data_format
+// and checks them; messages name the node. `rank` is the input's.
+Result<WindowAttrs> window_attrs(const Node& node, int rank);
+
+}  // namespace tagflow::graph

@@ -1,0 +1,13 @@
+#include "graph/ops/ops.h"
+
+namespace tagflow::graph {
+
+void register_ops(OpRegistry& registry) {
+  register_control_flow_ops(registry);
+  register_math_ops(registry);
+  register_array_ops(registry);
+  register_reduction_ops(registry);
+  register_nn_ops(registry);
+}
+
+}  // namespace tagflow::graph

@@ -1,0 +1,18 @@
+// The definitions of the built-in ops, one registering function per family and
+// file.
+#pragma once
+
+namespace tagflow::graph {
+
+class OpRegistry;
+
+// All of the below.
+void register_ops(OpRegistry& registry);
+
+void register_control_flow_ops(OpRegistry& registry);  // control_flow.cpp
+void register_math_ops(OpRegistry& registry);          // math.cpp: element-wise
+void register_array_ops(OpRegistry& registry);         // array.cpp, array_*.cpp
+void register_reduction_ops(OpRegistry& registry);     // reduction.cpp
+void register_nn_ops(OpRegistry& registry);            // nn.cpp, dense products
+
+}  // namespace tagflow::graph

@@ -1,0 +1,136 @@
+// Status and Result: how an error reaches the user, a file's reader or a peer.
+//
+// Every boundary that a user, a file or a peer can reach returns a Status or a
+// Result<T>; exceptions are for what ends the process's usefulness. A message
+// reads `[module|op] what happened`, with node names, shapes, dtypes, frames.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cassert>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+namespace tagflow {
+
+// The values up to kUnauthenticated are those of TensorFlow's error codes, so
+// that recorded cases can be judged by them.
+enum class Code : uint8_t {
+  kOk = 0,                  // no error
+  kCancelled = 1,           // the caller, or another error, stopped the step
+  kUnknown = 2,             // an error from outside without a better code
+  kInvalidArgument = 3,     // the request is wrong whatever the state is
+  kDeadlineExceeded = 4,    // the time-out of the run passed
+  kNotFound = 5,            // a named thing (node, file, op) does not exist
+  kAlreadyExists = 6,       // a thing to be created is there already
+  kPermissionDenied = 7,    // the system refuses access
+  kResourceExhausted = 8,   // memory, a limit or a quota is used up
+  kFailedPrecondition = 9,  // the state is not one in which this can be done
+  kAborted = 10,            // stopped by a conflict; trying again may help
+  kOutOfRange = 11,         // past the valid range, e.g. the end of input
+  kUnimplemented = 12,      // an op, kernel or feature does not exist
+  kInternal = 13,           // an invariant of the engine is broken
+  kUnavailable = 14,        // a peer cannot be reached
+  kDataLoss = 15,           // stored or sent data is damaged
+  kUnauthenticated = 16,    // a peer did not prove who it is
+  kDeadlock = 64,           // the step can make no progress; lists who waits
+};
+
+// "InvalidArgument" for kInvalidArgument, and so on.
+std::string_view code_name(Code code);
+
+// Success, or a code with a message. One pointer wide: success costs a null
+// check. Moves are free; a copy of an error allocates. Thread-compatible.
+class [[nodiscard]] Status {
+ public:
+  Status() = default;
+  // REQUIRES: code != Code::kOk
+  Status(Code code, std::string message);
+  Status(const Status& other);
+  Status& operator=(const Status& other);
+  Status(Status&&) noexcept = default;
+  Status& operator=(Status&&) noexcept = default;
+
+  bool ok() const { return rep_ == nullptr; }
+  Code code() const { return rep_ ? rep_->code : Code::kOk; }
+  // Empty on success.
+  std::string_view message() const;
+  // "InvalidArgument: [MatMul] ..." or "OK".
+  std::string to_string() const;
+  // The same code, with `prefix` put before the message. No effect on success.
+  Status with_prefix(std::string_view prefix) &&;
+
+ private:
+  struct Rep {
+    Code code;
+    std::string message;
+  };
+  std::unique_ptr<Rep> rep_;
+};
+
+// Status of the code with a fmt-formatted message.
+template <class... Args>
+Status error(Code code, fmt::format_string<Args...> format, Args&&... args) {
+  return Status(code, fmt::format(format, std::forward<Args>(args)...));
+}
+
+template <class... Args>
+Status invalid_argument(fmt::format_string<Args...> format, Args&&... args) {
+  return Status(Code::kInvalidArgument,
+                fmt::format(format, std::forward<Args>(args)...));
+}
+
+// A T, or the Status that says why there is none. Like std::expected.
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : rep_(std::in_place_index<0>, std::move(value)) {}
+  // REQUIRES: !status.ok()
+  Result(Status status) : rep_(std::in_place_index<1>, std::move(status)) {
+    assert(!std::get<1>(rep_).ok());
+  }
+
+  bool ok() const { return rep_.index() == 0; }
+  explicit operator bool() const { return ok(); }
+  // The error; OK where there is a value.
+  Status status() const& { return ok() ? Status() : std::get<1>(rep_); }
+  Status status() && { return ok() ? Status() : std::move(std::get<1>(rep_)); }
+  // REQUIRES: ok(), as for * and ->.
+  T& value() & { return std::get<0>(rep_); }
+  const T& value() const& { return std::get<0>(rep_); }
+  T&& value() && { return std::get<0>(std::move(rep_)); }
+  T& operator*() & { return value(); }
+  const T& operator*() const& { return value(); }
+  T&& operator*() && { return std::move(*this).value(); }
+  T* operator->() { return &value(); }
+  const T* operator->() const { return &value(); }
+
+ private:
+  std::variant<T, Status> rep_;
+};
+
+}  // namespace tagflow
+
+// Returns the Status of `expr` from the enclosing function if it is an error.
+#define TAGFLOW_RETURN_IF_ERROR(expr)                                      \
+  do {                                                                     \
+    if (::tagflow::Status tagflow_status_ = (expr); !tagflow_status_.ok()) \
+      return tagflow_status_;                                              \
+  } while (false)
+
+#define TAGFLOW_CONCAT_INNER(a, b) a##b
+#define TAGFLOW_CONCAT(a, b) TAGFLOW_CONCAT_INNER(a, b)
+
+// `TAGFLOW_ASSIGN(auto x, f());` declares x from a Result, or returns its
+// error.
+#define TAGFLOW_ASSIGN(declaration, expr)                                      \
+  TAGFLOW_ASSIGN_INNER(TAGFLOW_CONCAT(tagflow_result_, __LINE__), declaration, \
+                       expr)
+#define TAGFLOW_ASSIGN_INNER(result, declaration, expr) \
+  auto result = (expr);                                 \
+  if (!result.ok()) return std::move(result).status();  \
+  declaration = std::move(result).value()

@@ -1,0 +1,172 @@
+#include "graph/validate.h"
+
+#include <unordered_set>
+
+#include "graph/frames.h"
+#include "graph/function.h"
+#include "graph/node_types.h"
+#include "graph/op_registry.h"
+
+namespace tagflow::graph {
+namespace {
+
+// How deep functions nest in the values of attributes, or `limit` + 1.
+int attr_depth(const AttrMap& attrs, int limit) {
+  if (limit < 0) return 0;
+  int deepest = 0;
+  auto look = [&](const FunctionRef& function) {
+    deepest = std::max(deepest, 1 + attr_depth(function.attrs, limit - 1));
+  };
+  for (const auto& [name, value] : attrs) {
+    if (const auto* function = value.get_if<FunctionRef>()) look(*function);
+    if (const auto* list = value.get_if<std::vector<FunctionRef>>())
+      for (const FunctionRef& function : *list) look(function);
+  }
+  return deepest;
+}
+
+class Validator {
+ public:
+  Validator(const Graph& graph, const Limits& limits)
+      : graph_(graph), limits_(limits) {}
+
+  Status run() {
+    TAGFLOW_RETURN_IF_ERROR(check_size());
+    for (const Node* node : graph_.nodes()) {
+      Status status = check_node(*node);
+      if (!status.ok())
+        return std::move(status).with_prefix(
+            fmt::format("[{}] node \"{}\": ", node->op(), node->name()));
+    }
+    TAGFLOW_RETURN_IF_ERROR(check_frames());
+    for (const FunctionDef* function : graph_.library().functions()) {
+      Status status = check_function(*function);
+      if (!status.ok())
+        return std::move(status).with_prefix(
+            fmt::format("[function] \"{}\": ", function->name()));
+    }
+    return {};
+  }
+
+ private:
+  Status check_size() const {
+    size_t nodes = graph_.size();
+    for (const FunctionDef* function : graph_.library().functions())
+      nodes += function->nodes.size();
+    if (nodes <= limits_.max_nodes) return {};
+    return error(Code::kResourceExhausted,
+                 "[graph] {} nodes, those of functions included, are over "
+                 "the limit of {}",
+                 nodes, limits_.max_nodes);
+  }
+
+  Status check_name(const std::string& name) const {
+    if (name.size() > limits_.max_name_length)
+      return error(Code::kResourceExhausted,
+                   "the name has {} bytes, the limit is {}", name.size(),
+                   limits_.max_name_length);
+    return check_node_name(name);
+  }
+
+  Status check_node(const Node& node) const {
+    TAGFLOW_RETURN_IF_ERROR(check_name(node.name()));
+    if (graph_.find(node.name()) != &node)
+      return error(Code::kAlreadyExists, "two nodes have this name");
+    TAGFLOW_RETURN_IF_ERROR(check_op(node));
+    if (attr_depth(node.attrs(), limits_.max_attr_depth) >
+        limits_.max_attr_depth)
+      return error(Code::kResourceExhausted,
+                   "functions nest deeper than {} in its attributes",
+                   limits_.max_attr_depth);
+    TAGFLOW_RETURN_IF_ERROR(check_inputs(node));
+    TAGFLOW_RETURN_IF_ERROR(check_types(node));
+    return node.is_const() ? check_const(node) : Status();
+  }
+
+  Status check_op(const Node& node) const {
+    if (OpRegistry::global().find_or_null(node.op()) == &node.op_def())
+      return {};
+    const FunctionDef* function = graph_.library().find(node.op());
+    if (function != nullptr && &function->signature == &node.op_def())
+      return {};
+    return error(Code::kUnimplemented,
+                 "the op is neither registered nor a function of the library");
+  }
+
+  Status check_inputs(const Node& node) const {
+    for (size_t i = 0; i < node.inputs().size(); ++i) {
+      const Endpoint& input = node.inputs()[i];
+      if (input.node == nullptr)
+        return invalid_argument(
+            "input {} is a back edge that leads nowhere; "
+            "a NextIteration must close it",
+            i);
+      if (graph_.find(input.node->name()) != input.node)
+        return invalid_argument("input {} is of no node of the graph", i);
+      if (input.port < 0 || input.port >= input.node->num_outputs())
+        return invalid_argument("input {} (\"{}\") does not exist", i,
+                                input.to_string());
+    }
+    for (const Node* input : node.control_inputs())
+      if (input == nullptr || graph_.find(input->name()) != input)
+        return invalid_argument("a control input is no node of the graph");
+    return {};
+  }
+
+  // Infers the types again, as if the node were added now.
+  static Status check_types(const Node& node) {
+    for (const AttrDef& attr : node.op_def().attrs)
+      if (!node.attrs().contains(attr.name))
+        return invalid_argument("attribute \"{}\" is missing", attr.name);
+    AttrMap attrs = node.attrs();
+    TAGFLOW_ASSIGN(const PortTypes types,
+                   infer_types(node.op_def(), node.inputs(), attrs));
+    if (types.inputs != node.input_dtypes() ||
+        types.outputs != node.output_dtypes())
+      return invalid_argument(
+          "its attributes were changed and contradict the types of its ports");
+    return {};
+  }
+
+  static Status check_const(const Node& node) {
+    TAGFLOW_ASSIGN(const Tensor value, get_attr<Tensor>(node.attrs(), "value"));
+    if (value.valid() && value.dtype() == node.output_dtypes()[0]) return {};
+    return invalid_argument("the value is {}, attribute \"dtype\" says {}",
+                            value.describe(),
+                            dtype_name(node.output_dtypes()[0]));
+  }
+
+  Status check_frames() const {
+    TAGFLOW_ASSIGN(const FrameMap frames, FrameMap::build(graph_, limits_));
+    for (const StaticFrame& frame : frames.frames()) {
+      if (frame.id == FrameId::kRoot || frame.loop_conds.size() <= 1) continue;
+      return invalid_argument(
+          "[LoopCond] frame \"{}\" has \"{}\" and \"{}\"; a loop has one "
+          "predicate: give each loop a frame_name of its own",
+          frame.name, frame.loop_conds[0]->name(), frame.loop_conds[1]->name());
+    }
+    return {};
+  }
+
+  Status check_function(const FunctionDef& function) const {
+    std::unordered_set<std::string_view> names;
+    for (const NodeDef& node : function.nodes) {
+      TAGFLOW_RETURN_IF_ERROR(check_name(node.name));
+      if (!names.insert(node.name).second)
+        return error(Code::kAlreadyExists, "two nodes are named \"{}\"",
+                     node.name);
+    }
+    return {};
+  }
+
+  const Graph& graph_;
+  const Limits& limits_;
+};
+
+}  // namespace
+
+Status validate(const Graph& graph, const Limits& limits) {
+  return Validator(graph, limits).run();
+}
+
+}  // namespace tagflow::graph

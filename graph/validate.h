@@ -1,0 +1,25 @@
+// The rules that every graph keeps, as code.
+#pragma once
+
+#include "graph/graph.h"
+#include "graph/limits.h"
+
+namespace tagflow::graph {
+
+// Checks, in this order:
+//  1. the number of nodes is within the limits;
+//  2. names are legal and unique;
+//  3. each op is registered, or is a function of the library;
+//  4. attributes are complete, typed, in range, and nest within the limits;
+//  5. every input is there, is of this graph, has that port and the type that
+//     the attributes say; so is every control input;
+//  6. the value of a Const has the type that its attribute says;
+//  7. each back edge is closed, and cycles go through one only;
+//  8. static frames exist (Note [Static frames]), nest within the limits, and
+//     have at most one LoopCond each;
+//  9. a function's nodes have legal, unique names.
+// Passes run it on what they produce in debug builds. InvalidArgument or
+// ResourceExhausted for the first rule broken, naming the nodes.
+Status validate(const Graph& graph, const Limits& limits = {});
+
+}  // namespace tagflow::graph

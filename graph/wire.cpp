@@ -1,0 +1,168 @@
+#include "graph/wire.h"
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <google/protobuf/message.h>
+#include <google/protobuf/text_format.h>
+
+#include <span>
+
+namespace tagflow::graph {
+namespace {
+
+namespace pb = google::protobuf;
+
+constexpr int kMaxNesting = 100;
+constexpr uint32_t kLengthDelimited = 2;
+
+Status not_a(std::string_view what, size_t size) {
+  return error(Code::kDataLoss, "[graphdef] {} bytes are no {}", size, what);
+}
+
+Status check_size(size_t size, std::string_view what, const Limits& limits) {
+  // The library counts bytes in an int.
+  const size_t limit = std::min<size_t>(limits.max_bytes, INT_MAX);
+  if (size <= limit) return {};
+  return error(Code::kResourceExhausted,
+               "[graphdef] the {} has {} bytes, the limit is {}", what, size,
+               limit);
+}
+
+// Passes over the value of a field; false where it is malformed. Groups,
+// which no format of ours has, count as malformed.
+bool skip_value(pb::io::CodedInputStream& in, uint32_t wire_type) {
+  uint64_t number = 0;
+  uint32_t word = 0;
+  switch (wire_type) {
+    case 0:
+      return in.ReadVarint64(&number);
+    case 1:
+      return in.ReadLittleEndian64(&number);
+    case kLengthDelimited:
+      return in.ReadVarint32(&word) && word <= INT_MAX && in.Skip(int(word));
+    case 5:
+      return in.ReadLittleEndian32(&word);
+    default:
+      return false;
+  }
+}
+
+// Adds to `*count` how often the fields of `path` occur.
+bool count_fields(std::string_view bytes, std::span<const int> path,
+                  size_t* count) {
+  pb::io::CodedInputStream in(reinterpret_cast<const uint8_t*>(bytes.data()),
+                              int(bytes.size()));
+  while (const uint32_t tag = in.ReadTag()) {
+    const bool wanted =
+        int(tag >> 3) == path[0] && (tag & 7) == kLengthDelimited;
+    if (!wanted) {
+      if (!skip_value(in, tag & 7)) return false;
+      continue;
+    }
+    uint32_t length = 0;
+    if (!in.ReadVarint32(&length)) return false;
+    const auto at = size_t(in.CurrentPosition());
+    if (length > bytes.size() - at) return false;
+    if (path.size() == 1) {
+      ++*count;
+    } else if (!count_fields(bytes.substr(at, length), path.subspan(1),
+                             count)) {
+      return false;
+    }
+    in.Skip(int(length));
+  }
+  return in.ConsumedEntireMessage();
+}
+
+// How deep braces nest, strings and comments apart.
+int nesting(std::string_view text) {
+  int depth = 0;
+  int deepest = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '{' || c == '<' || c == '[') deepest = std::max(deepest, ++depth);
+    if (c == '}' || c == '>' || c == ']') --depth;
+    if (c == '#') i = std::min(text.find('\n', i), text.size());
+    if (c != '"' && c != '\'') continue;
+    for (++i; i < text.size() && text[i] != c && text[i] != '\n'; ++i)
+      if (text[i] == '\\') ++i;
+  }
+  return deepest;
+}
+
+// Keeps the first error. Unknown fields are warnings of the parser; those
+// that files of newer versions have and that mean nothing here are let pass.
+class Collector : public pb::io::ErrorCollector {
+ public:
+  void AddError(int line, pb::io::ColumnNumber column,
+                const std::string& message) override {
+    if (!first_.empty()) return;
+    first_ =
+        fmt::format("line {}, column {}: {}", line + 1, column + 1, message);
+  }
+  void AddWarning(int line, pb::io::ColumnNumber column,
+                  const std::string& message) override {
+    for (std::string_view ignored :
+         {"\"experimental_type\"", "\"experimental_full_type\"",
+          "\"debug_info\"", "\"handle_data\"", "\"any_info\"",
+          "\"stripped_op_list\""})
+      if (message.find(ignored) != message.npos) return;
+    AddError(line, column, message);
+  }
+  const std::string& first() const { return first_; }
+
+ private:
+  std::string first_;
+};
+
+}  // namespace
+
+Status check_message(std::string_view bytes,
+                     std::initializer_list<std::vector<int>> paths,
+                     std::string_view what, const Limits& limits) {
+  TAGFLOW_RETURN_IF_ERROR(check_size(bytes.size(), what, limits));
+  size_t nodes = 0;
+  for (const std::vector<int>& path : paths)
+    if (!count_fields(bytes, path, &nodes)) return not_a(what, bytes.size());
+  if (nodes <= limits.max_nodes) return {};
+  return error(Code::kResourceExhausted,
+               "[graphdef] the {} has {} nodes, the limit is {}", what, nodes,
+               limits.max_nodes);
+}
+
+Status parse_message(std::string_view bytes, std::string_view what,
+                     pb::Message* message) {
+  pb::io::CodedInputStream in(reinterpret_cast<const uint8_t*>(bytes.data()),
+                              int(bytes.size()));
+  in.SetRecursionLimit(kMaxNesting);
+  if (message->ParseFromCodedStream(&in) && in.ConsumedEntireMessage())
+    return {};
+  return not_a(what, bytes.size());
+}
+
+Status parse_text(std::string_view text, std::string_view what,
+                  const Limits& limits, pb::Message* message) {
+  TAGFLOW_RETURN_IF_ERROR(check_size(text.size(), what, limits));
+  if (nesting(text) > kMaxNesting)
+    return error(Code::kResourceExhausted,
+                 "[graphdef] the {} nests deeper than {}", what, kMaxNesting);
+  Collector collector;
+  pb::TextFormat::Parser parser;
+  parser.RecordErrorsTo(&collector);
+  parser.AllowUnknownField(true);
+  parser.SetRecursionLimit(kMaxNesting);
+  pb::io::ArrayInputStream in(text.data(), int(text.size()));
+  const bool parsed = parser.Parse(&in, message);
+  if (parsed && collector.first().empty()) return {};
+  return invalid_argument("[graphdef] the text is no {}: {}", what,
+                          collector.first());
+}
+
+std::string print_text(const pb::Message& message) {
+  std::string text;
+  pb::TextFormat::PrintToString(message, &text);
+  return text;
+}
+
+}  // namespace tagflow::graph

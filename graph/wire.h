@@ -1,0 +1,36 @@
+// Protocol buffers from outside, read with bounds.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/limits.h"
+#include "graph/status.h"
+
+namespace google::protobuf {
+class Message;
+}
+
+namespace tagflow::graph {
+
+// Checks a message before it is parsed: its size, and how many nodes it has.
+// `paths` are the field numbers that lead to nodes. A node of two bytes would
+// need a hundred in memory. ResourceExhausted beyond the limits; DataLoss for
+// what is no message. `what` is for errors, as below.
+Status check_message(std::string_view bytes,
+                     std::initializer_list<std::vector<int>> paths,
+                     std::string_view what, const Limits& limits);
+
+// DataLoss where the bytes are no such message.
+Status parse_message(std::string_view bytes, std::string_view what,
+                     google::protobuf::Message* message);
+
+// InvalidArgument, with line and column, where the text is no such message;
+// ResourceExhausted where it is too long or nests too deep.
+Status parse_text(std::string_view text, std::string_view what,
+                  const Limits& limits, google::protobuf::Message* message);
+std::string print_text(const google::protobuf::Message& message);
+
+}  // namespace tagflow::graph

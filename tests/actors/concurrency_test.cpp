@@ -1,0 +1,314 @@
+// Many runs at once, asynchronous runs, kernels on lanes, windows.
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "actors/session.h"
+#include "devices/kernel_registry.h"
+#include "graph/builder/builder.h"
+#include "graph/op_registry.h"
+#include "graph/shape_context.h"
+
+using namespace tagflow;
+using namespace tagflow::actors;
+using namespace tagflow::graph;
+
+namespace {
+
+// Counts how many of them run at once; says that it is expensive.
+std::atomic<int> running{0};
+std::atomic<int> most_running{0};
+
+class CountingKernel : public devices::Kernel {
+ public:
+  explicit CountingKernel(const devices::KernelInfo&) {}
+  Status compute(devices::KernelContext& context) const override {
+    const int now = running.fetch_add(1) + 1;
+    int most = most_running.load();
+    while (most < now && !most_running.compare_exchange_weak(most, now)) {
+    }
+    // Long enough for another worker to be woken; no result depends on it.
+    volatile uint64_t spin = 0;
+    for (int i = 0; i < 300'000; ++i) spin = spin + 1;
+    running.fetch_sub(1);
+    context.set_output(0, context.input(0));
+    return {};
+  }
+  bool may_be_expensive() const override { return true; }
+  double cost(const devices::KernelContext&) const override { return 1e6; }
+};
+
+class FailingKernel : public devices::Kernel {
+ public:
+  explicit FailingKernel(const devices::KernelInfo&) {}
+  Status compute(devices::KernelContext&) const override {
+    return error(Code::kOutOfRange, "[TestFail] as asked");
+  }
+};
+
+// Answers later, from another thread.
+class LaterKernel : public devices::AsyncKernel {
+ public:
+  explicit LaterKernel(const devices::KernelInfo&) {}
+  void compute_async(devices::KernelContext& context,
+                     devices::Completion done) const override {
+    std::thread([&context, done = std::move(done)] {
+      context.set_output(0, context.input(0));
+      done({});
+    }).detach();
+  }
+};
+
+void register_test_ops() {
+  static const bool once = [] {
+    for (const char* name : {"TestCount", "TestFail", "TestLater"})
+      OpRegistry::global().add(OpDefBuilder(name)
+                                   .input("x: T")
+                                   .output("y: T")
+                                   .attr("T: type")
+                                   .stateful()
+                                   .shape(unchanged_shape));
+    auto& kernels = devices::KernelRegistry::global();
+    kernels.add<CountingKernel>("TestCount");
+    kernels.add<FailingKernel>("TestFail");
+    kernels.add<LaterKernel>("TestLater");
+    return true;
+  }();
+  (void)once;
+}
+
+std::unique_ptr<Session> make_session(const SessionOptions& options,
+                                      const Graph& graph) {
+  auto session = Session::create(options);
+  REQUIRE(session.ok());
+  REQUIRE((*session)->extend(graph).ok());
+  return std::move(*session);
+}
+
+// sum = i + ... while i < n, with `op` applied to i in each iteration.
+Outputs loop_with(const Scope& s, const char* op, const Input& n) {
+  return while_loop(
+      s,
+      [&](const Scope& in, const Outputs& v) { return ops::less(in, v[0], n); },
+      [&](const Scope& in, const Outputs& v) -> Outputs {
+        const Output y = in.op(op, {v[0]});
+        return {ops::add(in, v[0], 1), ops::add(in, v[1], y)};
+      },
+      {0, 0});
+}
+
+}  // namespace
+
+TEST_CASE("smoke: runs of one session at once do not disturb each other") {
+  Graph graph;
+  Scope s(graph);
+  Output n = ops::placeholder(s.named("n"), DataType::kInt32, {});
+  const Outputs r = loop_with(s, "Identity", n);
+  REQUIRE(s.status().ok());
+  for (HandOff policy :
+       {HandOff::kDirect, HandOff::kMailbox, HandOff::kRandom}) {
+    SessionOptions options;
+    options.hand_off = policy;
+    options.workers = 2;
+    auto session = make_session(options, graph);
+    auto callable = session->make_callable({"n"}, {r[1].name()});
+    REQUIRE(callable.ok());
+    std::atomic<int> wrong{0};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t)
+      threads.emplace_back([&, t] {
+        for (int i = 0; i < 50; ++i) {
+          const int trips = t * 50 + i;
+          const Tensor feed = Tensor::scalar(trips);
+          auto out = (*callable)({&feed, 1});
+          if (!out.ok() ||
+              (*out)[0].scalar_value<int32_t>() != trips * (trips - 1) / 2)
+            ++wrong;
+        }
+      });
+    for (auto& thread : threads) thread.join();
+    CHECK(wrong == 0);
+  }
+}
+
+TEST_CASE("smoke: asynchronous runs answer each exactly once") {
+  Graph graph;
+  Scope s(graph);
+  Output n = ops::placeholder(s.named("n"), DataType::kInt32, {});
+  const Outputs r = loop_with(s, "Identity", n);
+  REQUIRE(s.status().ok());
+  SessionOptions options;
+  options.workers = 2;
+  auto session = make_session(options, graph);
+  std::mutex mutex;
+  std::condition_variable changed;
+  int answered = 0;
+  int right = 0;
+  constexpr int kRuns = 40;
+  for (int i = 0; i < kRuns; ++i)
+    session->run_async(
+        {{"n", Tensor::scalar(i)}}, {r[0].name()}, {}, {},
+        [&, i](auto result, RunStats) {
+          std::lock_guard lock(mutex);
+          ++answered;
+          if (result.ok() && (*result)[0].template scalar_value<int>() == i)
+            ++right;
+          changed.notify_all();
+        });
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [&] { return answered == kRuns; });
+  CHECK(right == kRuns);
+}
+
+TEST_CASE("smoke: the time-out of an asynchronous endless run holds") {
+  Graph graph;
+  Scope s(graph);
+  const Outputs r = loop_with(
+      s, "Identity", ops::placeholder(s.named("n"), DataType::kInt32, {}));
+  const Outputs endless = while_loop(
+      s,
+      [](const Scope& in, const Outputs& v) {
+        return ops::equal(in, v[0], v[0]);
+      },
+      [](const Scope&, const Outputs& v) -> Outputs { return {v[0]}; }, {0});
+  REQUIRE(s.status().ok());
+  SessionOptions options;
+  options.workers = 1;
+  auto session = make_session(options, graph);
+  RunOptions run;
+  run.timeout = std::chrono::milliseconds(10);
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::optional<Code> code;
+  session->run_async({}, {endless[0].name()}, {}, run,
+                     [&](auto result, RunStats) {
+                       std::lock_guard lock(mutex);
+                       code = result.status().code();
+                       changed.notify_all();
+                     });
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [&] { return code.has_value(); });
+  CHECK(*code == Code::kDeadlineExceeded);
+}
+
+TEST_CASE("smoke: no more iterations are in flight than the window allows") {
+  register_test_ops();
+  Graph graph;
+  Scope s(graph);
+  Output n = ops::placeholder(s.named("n"), DataType::kInt32, {});
+  const Outputs r = loop_with(s, "TestCount", n);
+  REQUIRE(s.status().ok());
+  for (int window : {1, 2, 4}) {
+    SessionOptions options;
+    options.workers = 2;
+    options.window = window;
+    auto session = make_session(options, graph);
+    most_running = 0;
+    RunStats stats;
+    auto out = session->run({{"n", Tensor::scalar(20)}}, {r[1].name()}, {}, {},
+                            &stats);
+    REQUIRE(out.ok());
+    CHECK((*out)[0].scalar_value<int32_t>() == 190);
+    CHECK(stats.max_in_flight <= window);
+    CHECK(most_running <= std::min(window, 3));
+  }
+}
+
+TEST_CASE("smoke: expensive kernels of one iteration run on several lanes") {
+  register_test_ops();
+  Graph graph;
+  Scope s(graph);
+  std::vector<std::string> fetches;
+  for (int i = 0; i < 6; ++i)
+    fetches.push_back(Output(s.op("TestCount", {i})).name());
+  REQUIRE(s.status().ok());
+  for (HandOff policy : {HandOff::kDirect, HandOff::kMailbox}) {
+    SessionOptions options;
+    options.workers = 2;
+    options.hand_off = policy;
+    auto session = make_session(options, graph);
+    RunStats stats;
+    auto out = session->run({}, fetches, {}, {}, &stats);
+    REQUIRE(out.ok());
+    for (int i = 0; i < 6; ++i)
+      CHECK((*out)[size_t(i)].scalar_value<int32_t>() == i);
+    CHECK(stats.offloaded >= 5);
+  }
+}
+
+TEST_CASE("smoke: an asynchronous kernel continues its iteration later") {
+  register_test_ops();
+  Graph graph;
+  Scope s(graph);
+  Output n = ops::placeholder(s.named("n"), DataType::kInt32, {});
+  const Outputs r = loop_with(s, "TestLater", n);
+  REQUIRE(s.status().ok());
+  for (HandOff policy :
+       {HandOff::kDirect, HandOff::kMailbox, HandOff::kRandom}) {
+    SessionOptions options;
+    options.workers = 2;
+    options.hand_off = policy;
+    auto session = make_session(options, graph);
+    auto out = session->run({{"n", Tensor::scalar(30)}}, {r[1].name()});
+    INFO(out.status().to_string());
+    REQUIRE(out.ok());
+    CHECK((*out)[0].scalar_value<int32_t>() == 435);
+  }
+}
+
+TEST_CASE("smoke: a kernel's error names node, frame and iteration, once") {
+  register_test_ops();
+  Graph graph;
+  Scope s(graph);
+  const Outputs r = loop_with(s, "TestFail", 10);
+  REQUIRE(s.status().ok());
+  for (HandOff policy :
+       {HandOff::kDirect, HandOff::kMailbox, HandOff::kRandom}) {
+    SessionOptions options;
+    options.hand_off = policy;
+    options.workers = 2;
+    auto session = make_session(options, graph);
+    for (int i = 0; i < 3; ++i) {
+      auto out = session->run({}, {r[1].name()});
+      REQUIRE(!out.ok());
+      CHECK(out.status().code() == Code::kOutOfRange);
+      const std::string text(out.status().message());
+      INFO(text);
+      CHECK(text.find("[TestFail] as asked") == 0);
+      CHECK(text.find("node \"while/TestFail\"") != std::string::npos);
+      CHECK(text.find("iteration 0") != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("smoke: wrong signatures and feeds are refused by name") {
+  Graph graph;
+  Scope s(graph);
+  Output n = ops::placeholder(s.named("count"), DataType::kInt32, {2});
+  ops::neg(s.named("negative"), n);
+  const Outputs r = loop_with(s, "Identity", 3);
+  REQUIRE(s.status().ok());
+  auto session = make_session({}, graph);
+  const auto says = [&](const std::vector<Feed>& feeds,
+                        const std::vector<std::string>& fetches,
+                        const std::string& part) {
+    auto out = session->run(feeds, fetches);
+    REQUIRE(!out.ok());
+    const std::string text = out.status().to_string();
+    INFO(text, " should say ", part);
+    CHECK(text.find(part) != std::string::npos);
+  };
+  const Tensor two = Tensor::vector<int32_t>({1, 2});
+  says({}, {"negativ:0"}, "negative");
+  says({}, {"negative:7"}, "negative");
+  says({{"counts", two}}, {"negative"}, "count");
+  says({{"count", Tensor::scalar(1.f)}}, {"negative"}, "int32");
+  says({{"count", Tensor::vector<int32_t>({1, 2, 3})}}, {"negative"}, "[2]");
+  says({{"count", two}, {"count:0", two}}, {"negative"}, "fed twice");
+  says({}, {"negative"}, "count");
+  says({}, {"while/Merge"}, "inside the loop");
+  CHECK(session->run({{"count", two}}, {"negative"}).ok());
+}

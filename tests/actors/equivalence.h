@@ -1,0 +1,91 @@
+// The engine against the reference interpreter, on random graphs: the same
+// results whatever the hand-off policy, the workers, the window and the
+// compilation of edges.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include "actors/session.h"
+#include "tests/reference/interpreter.h"
+#include "tests/reference/random_graph.h"
+
+namespace tagflow::actors {
+
+// How many configurations there are.
+inline constexpr uint64_t kConfigurations = 48;
+
+// Configurations that each graph runs in; the seed decides which, so that
+// every combination is met equally often.
+inline constexpr uint64_t kRunsPerGraph = 3;
+
+inline SessionOptions configuration(uint64_t index) {
+  static constexpr HandOff kPolicies[] = {HandOff::kDirect, HandOff::kMailbox,
+                                          HandOff::kRandom};
+  static constexpr int kWindows[] = {1, 2, 8, 32};
+  SessionOptions options;
+  options.hand_off = kPolicies[index % 3];
+  options.workers = 1 + int(index / 3 % 2);
+  options.window = kWindows[index / 6 % 4];
+  options.compile_edges = index / 24 % 2 == 0;
+  options.seed = index;
+  options.timeout = std::chrono::seconds(60);
+  return options;
+}
+
+inline std::string describe(uint64_t seed, const SessionOptions& options) {
+  return fmt::format("seed {}, policy {}, workers {}, window {}, compiled {}",
+                     seed, int(options.hand_off), options.workers,
+                     options.window, options.compile_edges);
+}
+
+inline void compare(uint64_t seed, const reference::Case& c,
+                    const reference::Interpretation& expected,
+                    const SessionOptions& options) {
+  INFO(describe(seed, options));
+  auto session = Session::create(options);
+  REQUIRE(session.ok());
+  const Status extended = (*session)->extend(c.graph);
+  INFO(extended.to_string());
+  REQUIRE(extended.ok());
+  std::vector<std::string> live;
+  std::vector<Tensor> values;
+  for (size_t i = 0; i < c.fetches.size(); ++i) {
+    const reference::Outcome& outcome = expected.fetches[i];
+    if (outcome.state == reference::State::kLive) {
+      live.push_back(c.fetches[i]);
+      values.push_back(outcome.value);
+      continue;
+    }
+    auto result = (*session)->run(c.feeds, {c.fetches[i]});
+    INFO("fetch ", c.fetches[i]);
+    REQUIRE(!result.ok());
+    const bool is_dead = outcome.state == reference::State::kDead;
+    INFO(result.status().to_string());
+    CHECK(result.status().code() ==
+          (is_dead ? Code::kInvalidArgument : Code::kDeadlock));
+  }
+  auto result = (*session)->run(c.feeds, live);
+  INFO(result.status().to_string());
+  REQUIRE(result.ok());
+  for (size_t i = 0; i < live.size(); ++i) {
+    INFO(live[i], " is ", (*result)[i].to_string(), ", expected ",
+         values[i].to_string());
+    CHECK(identical((*result)[i], values[i]));
+  }
+}
+
+inline void compare_range(uint64_t first, uint64_t count) {
+  for (uint64_t seed = first; seed < first + count; ++seed) {
+    auto c = reference::random_graph(seed);
+    INFO("seed ", seed, ": ", c.status().to_string());
+    REQUIRE(c.ok());
+    auto expected = reference::interpret(c->graph, c->feeds, c->fetches);
+    INFO(expected.status().to_string());
+    REQUIRE(expected.ok());
+    if (expected->is_ambiguous) continue;
+    for (uint64_t run = 0; run < kRunsPerGraph; ++run)
+      compare(seed, *c, *expected, configuration(seed * 7 + run * 17));
+  }
+}
+
+}  // namespace tagflow::actors

@@ -1,0 +1,244 @@
+// Runs of small graphs, in every configuration of the engine.
+#include "actors/session.h"
+
+#include <doctest/doctest.h>
+
+#include <thread>
+
+#include "graph/builder/builder.h"
+
+using namespace tagflow;
+using namespace tagflow::actors;
+using namespace tagflow::graph;
+
+namespace {
+
+// Every way to run the same graph.
+std::vector<SessionOptions> configurations() {
+  std::vector<SessionOptions> all;
+  for (HandOff hand_off :
+       {HandOff::kDirect, HandOff::kMailbox, HandOff::kRandom})
+    for (int workers : {1, 2})
+      for (bool compile : {true, false}) {
+        SessionOptions options;
+        options.hand_off = hand_off;
+        options.workers = workers;
+        options.compile_edges = compile;
+        all.push_back(options);
+      }
+  return all;
+}
+
+std::unique_ptr<Session> make_session(const SessionOptions& options,
+                                      const Graph& graph) {
+  auto session = Session::create(options);
+  REQUIRE(session.ok());
+  const Status extended = (*session)->extend(graph);
+  INFO(extended.to_string());
+  REQUIRE(extended.ok());
+  return std::move(*session);
+}
+
+std::vector<Tensor> must_run(Session& session, const std::vector<Feed>& feeds,
+                             const std::vector<std::string>& fetches,
+                             RunStats* stats = nullptr) {
+  RunOptions options;
+  options.timeout = std::chrono::seconds(60);
+  auto result = session.run(feeds, fetches, {}, options, stats);
+  INFO(result.status().to_string());
+  REQUIRE(result.ok());
+  return std::move(*result);
+}
+
+// The loop of the specification's worked example.
+Outputs fibonacci(const Scope& s, const Input& limit) {
+  return while_loop(
+      s,
+      [&](const Scope& in, const Outputs& v) {
+        return ops::less(in, v[2], limit);
+      },
+      [](const Scope& in, const Outputs& v) -> Outputs {
+        return {v[1], ops::add(in, v[0], v[1]), ops::add(in, v[2], 1)};
+      },
+      {1, 1, 1});
+}
+
+}  // namespace
+
+TEST_CASE("smoke: a constant comes back as it is") {
+  Graph graph;
+  Scope s(graph);
+  s.constant(Tensor::scalar(3.5f), "c");
+  for (const SessionOptions& options : configurations()) {
+    auto session = make_session(options, graph);
+    CHECK(must_run(*session, {}, {"c:0"})[0].scalar_value<float>() == 3.5f);
+  }
+}
+
+TEST_CASE("smoke: a chain of ops is computed") {
+  Graph graph;
+  Scope s(graph);
+  Output x = ops::placeholder(s.named("x"), DataType::kFloat, {});
+  Output y = x;
+  for (int i = 0; i < 5; ++i) y = ops::add(s, ops::mul(s, y, 2.f), 1.f);
+  ops::identity(s.named("y"), y);
+  REQUIRE(s.status().ok());
+  for (const SessionOptions& options : configurations()) {
+    auto session = make_session(options, graph);
+    auto out = must_run(*session, {{"x", Tensor::scalar(1.f)}}, {"y", "x"});
+    CHECK(out[0].scalar_value<float>() == 63.f);
+    CHECK(out[1].scalar_value<float>() == 1.f);
+  }
+}
+
+TEST_CASE("smoke: the worked example of the specification gives 1, 2, 2") {
+  Graph graph;
+  Scope s(graph);
+  const Outputs r = fibonacci(s, 2);
+  REQUIRE(s.status().ok());
+  for (const SessionOptions& options : configurations()) {
+    auto session = make_session(options, graph);
+    RunStats stats;
+    auto out =
+        must_run(*session, {}, {r[0].name(), r[1].name(), r[2].name()}, &stats);
+    CHECK(out[0].scalar_value<int32_t>() == 1);
+    CHECK(out[1].scalar_value<int32_t>() == 2);
+    CHECK(out[2].scalar_value<int32_t>() == 2);
+    CHECK(stats.frames == 1);
+    CHECK(stats.iterations == 3);  // of the loop two, of the root frame one
+  }
+}
+
+TEST_CASE("smoke: a long loop runs in every configuration and window") {
+  Graph graph;
+  Scope s(graph);
+  Output n = ops::placeholder(s.named("n"), DataType::kInt32, {});
+  const Outputs r = fibonacci(s, n);
+  REQUIRE(s.status().ok());
+  for (SessionOptions options : configurations()) {
+    for (int window : {1, 2, 8, 32}) {
+      options.window = window;
+      auto session = make_session(options, graph);
+      for (int trips : {0, 1, 2, 3, 1000}) {
+        auto out = must_run(*session, {{"n", Tensor::scalar(1 + trips)}},
+                            {r[2].name()});
+        CHECK(out[0].scalar_value<int32_t>() == 1 + trips);
+      }
+    }
+  }
+}
+
+TEST_CASE("smoke: nested loops with a conditional inside") {
+  Graph graph;
+  Scope s(graph);
+  Output n = ops::placeholder(s.named("n"), DataType::kInt32, {});
+  const Outputs r = while_loop(
+      s,
+      [&](const Scope& in, const Outputs& v) { return ops::less(in, v[0], n); },
+      [&](const Scope& in, const Outputs& v) -> Outputs {
+        const Outputs inner = while_loop(
+            in,
+            [&](const Scope& t, const Outputs& w) {
+              return ops::less(t, w[0], n);
+            },
+            [&](const Scope& t, const Outputs& w) -> Outputs {
+              const Output even = ops::equal(t, ops::floor_mod(t, w[0], 2), 0);
+              const Outputs sum = cond(
+                  t, even,
+                  [&](const Scope& b) -> Outputs {
+                    return {ops::add(b, w[1], v[0])};
+                  },
+                  [&](const Scope& b) -> Outputs {
+                    return {ops::sub(b, w[1], 1)};
+                  });
+              return {ops::add(t, w[0], 1), sum[0]};
+            },
+            {0, v[1]});
+        return {ops::add(in, v[0], 1), inner[1]};
+      },
+      {0, 0});
+  REQUIRE(s.status().ok());
+  for (SessionOptions options : configurations()) {
+    for (int window : {1, 2, 32}) {
+      options.window = window;
+      auto session = make_session(options, graph);
+      for (int trips : {0, 1, 5, 20}) {
+        int expected = 0;
+        for (int i = 0; i < trips; ++i)
+          for (int j = 0; j < trips; ++j) expected += j % 2 == 0 ? i : -1;
+        auto out =
+            must_run(*session, {{"n", Tensor::scalar(trips)}}, {r[1].name()});
+        CHECK(out[0].scalar_value<int32_t>() == expected);
+      }
+    }
+  }
+}
+
+TEST_CASE("smoke: a fetched dead tensor names the Switch and its predicate") {
+  Graph graph;
+  Scope s(graph);
+  Output p = ops::placeholder(s.named("p"), DataType::kBool, {});
+  const OpResult sw = s.named("sw").op("Switch", {3.f, p});
+  ops::neg(s.named("dead"), sw[1]);
+  REQUIRE(s.status().ok());
+  for (const SessionOptions& options : configurations()) {
+    auto session = make_session(options, graph);
+    auto out = session->run({{"p", Tensor::scalar(false)}}, {"dead:0"});
+    REQUIRE(!out.ok());
+    CHECK(out.status().code() == Code::kInvalidArgument);
+    const std::string text(out.status().message());
+    CHECK(text.find("Switch \"sw\"") != std::string::npos);
+    CHECK(text.find("was false") != std::string::npos);
+    // And the session goes on.
+    CHECK(must_run(*session, {{"p", Tensor::scalar(true)}}, {"dead:0"})[0]
+              .scalar_value<float>() == -3.f);
+  }
+}
+
+TEST_CASE("smoke: an endless loop ends with its time-out") {
+  Graph graph;
+  Scope s(graph);
+  const Outputs r = while_loop(
+      s,
+      [](const Scope& in, const Outputs& v) {
+        return ops::less(in, ops::mul(in, v[0], 0), 1);
+      },
+      [](const Scope& in, const Outputs& v) -> Outputs {
+        return {ops::add(in, v[0], 1)};
+      },
+      {0});
+  REQUIRE(s.status().ok());
+  for (const SessionOptions& options : configurations()) {
+    auto session = make_session(options, graph);
+    RunOptions run;
+    run.timeout = std::chrono::milliseconds(20);
+    auto out = session->run({}, {r[0].name()}, {}, run);
+    REQUIRE(!out.ok());
+    CHECK(out.status().code() == Code::kDeadlineExceeded);
+  }
+}
+
+TEST_CASE("smoke: cancellation ends an endless loop") {
+  Graph graph;
+  Scope s(graph);
+  const Outputs r = while_loop(
+      s,
+      [](const Scope& in, const Outputs& v) {
+        return ops::less(in, ops::mul(in, v[0], 0), 1);
+      },
+      [](const Scope& in, const Outputs& v) -> Outputs {
+        return {ops::add(in, v[0], 1)};
+      },
+      {0});
+  REQUIRE(s.status().ok());
+  for (const SessionOptions& options : configurations()) {
+    auto session = make_session(options, graph);
+    RunOptions run;
+    run.cancel.emplace();
+    std::thread canceller([token = *run.cancel]() mutable { token.cancel(); });
+    auto out = session->run({}, {r[0].name()}, {}, run);
+    canceller.join();
+    REQUIRE(!out.ok());
+    CHECK(out.status().code() == Code::kCancelled);
+  }
+}

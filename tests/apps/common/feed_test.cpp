@@ -1,0 +1,94 @@
+#include "apps/common/feed.h"
+
+#include <doctest/doctest.h>
+
+#include "apps/io/npy.h"
+#include "graph/builder/builder.h"
+
+namespace tagflow::apps {
+namespace {
+
+namespace ops = graph::ops;
+
+// x: float [2,?], n: int32 scalar, s: strings of any shape.
+graph::Graph make_graph() {
+  graph::Graph graph;
+  const graph::Scope scope(graph);
+  ops::placeholder(scope.named("x"), DataType::kFloat, PartialShape({2, -1}));
+  ops::placeholder(scope.named("n"), DataType::kInt32, PartialShape::scalar());
+  ops::placeholder(scope.named("s"), DataType::kString);
+  REQUIRE(scope.ok());
+  return graph;
+}
+
+LoadedFeeds load(std::vector<std::string> texts) {
+  std::vector<FeedText> feeds;
+  for (const std::string& text : texts) {
+    Result<FeedText> feed = parse_feed(text);
+    REQUIRE(feed.ok());
+    feeds.push_back(std::move(feed).value());
+  }
+  return load_feeds(make_graph(), feeds);
+}
+
+TEST_CASE("literals take the type of the tensor that they feed") {
+  const LoadedFeeds loaded =
+      load({"x:0=[[1, 2, 3], [4, 5, 6]]", "n=7", "s:0=[\"a=b\"]"});
+  REQUIRE(loaded.failure.exit_code == ExitCode::kOk);
+  REQUIRE(loaded.feeds.size() == 3);
+  CHECK(loaded.feeds[0].first == "x:0");
+  CHECK(loaded.feeds[0].second.describe() == "float[2,3]");
+  CHECK(loaded.feeds[1].first == "n:0");
+  CHECK(loaded.feeds[1].second.scalar_value<int32_t>() == 7);
+  CHECK(loaded.feeds[2].second.scalar_value<std::string>() == "a=b");
+}
+
+TEST_CASE("malformed texts are usage errors before any graph is read") {
+  for (const char* text : {"", "x", "=1", "x:0=", "x:0=[1,", "x:0=abc",
+                           "x:-1=1", "x:y=1", "x:99999999999=1"}) {
+    CAPTURE(text);
+    CHECK(!parse_feed(text).ok());
+  }
+}
+
+struct Refusal {
+  std::vector<std::string> feeds;
+  ExitCode exit_code;
+  std::string message;
+};
+
+TEST_CASE("feeds that do not fit the graph are refused, and it says why") {
+  const std::vector<Refusal> refusals = {
+      {{"y:0=1"}, ExitCode::kRunTimeError, "y"},
+      {{"x:1=1"}, ExitCode::kRunTimeError, "x"},
+      {{"x:0=1"}, ExitCode::kRunTimeError, "the value is float[]"},
+      {{"x:0=[[1], [2], [3]]"}, ExitCode::kRunTimeError, "float[3,1]"},
+      {{"n:0=1.5"}, ExitCode::kRunTimeError, "not a value of type int32"},
+      {{"n:0=[1]"}, ExitCode::kRunTimeError, "int32[1]"},
+      {{"s:0=1"}, ExitCode::kRunTimeError, "not a value of type string"},
+      {{"n:0=1", "n=2"}, ExitCode::kUsage, "\"n:0\" is fed twice"},
+      {{"x:0=/no/such/file.npy"}, ExitCode::kMissingData, "no file"},
+      {{"s:0=/no/such/file.json"}, ExitCode::kMissingData, "no file"},
+  };
+  for (const Refusal& refusal : refusals) {
+    CAPTURE(refusal.feeds[0]);
+    const LoadedFeeds loaded = load(refusal.feeds);
+    CHECK(loaded.failure.exit_code == refusal.exit_code);
+    CHECK(loaded.failure.status.to_string().find(refusal.message) !=
+          std::string::npos);
+  }
+}
+
+TEST_CASE("an .npy file of another type is refused") {
+  const auto path =
+      std::filesystem::temp_directory_path() / "tagflow_feed_test.npy";
+  REQUIRE(io::write_npy(path, Tensor::scalar(1.0)).ok());
+  const LoadedFeeds loaded = load({"n:0=" + path.string()});
+  std::filesystem::remove(path);
+  CHECK(loaded.failure.exit_code == ExitCode::kRunTimeError);
+  CHECK(loaded.failure.status.message() ==
+        "[--feed] \"n:0\" is int32[], the value is double[]");
+}
+
+}  // namespace
+}  // namespace tagflow::apps

@@ -1,0 +1,64 @@
+#include "apps/common/results.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "apps/io/file.h"
+#include "apps/io/npy.h"
+
+namespace tagflow::apps {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::vector<std::string> kPorts = {"a/b:1", "text"};
+const std::vector<Tensor> kResults = {Tensor::vector<float>({1, 2.5f}),
+                                      Tensor::scalar("x")};
+
+TEST_CASE("slashes and colons of a name become underscores in a file's") {
+  CHECK(file_stem("while/Exit_1:2") == "while_Exit_1_2");
+  CHECK(file_stem("y") == "y_0");
+}
+
+TEST_CASE("results are lines of text") {
+  CHECK(format_results(kPorts, kResults) ==
+        "a/b:1 = float[2] [1, 2.5]\ntext = string[] \"x\"\n");
+}
+
+TEST_CASE("results are valid JSON, with the statistics") {
+  actors::RunStats stats;
+  stats.fired = 12;
+  const auto json =
+      nlohmann::json::parse(format_results_json(kPorts, kResults, stats));
+  CHECK(json["fetches"]["a/b:1"]["dtype"] == "float");
+  CHECK(json["fetches"]["a/b:1"]["shape"] == nlohmann::json({2}));
+  CHECK(json["fetches"]["a/b:1"]["value"] == nlohmann::json({1.0, 2.5}));
+  CHECK(json["fetches"]["text"]["value"] == "x");
+  CHECK(json["stats"]["fired"] == 12);
+}
+
+TEST_CASE("results are files, numbers as .npy and strings as .json") {
+  const fs::path folder =
+      fs::temp_directory_path() / "tagflow_results_test" / "deep";
+  REQUIRE(write_results(folder, kPorts, kResults).ok());
+  const Result<Tensor> numbers = io::read_npy(folder / "a_b_1.npy");
+  REQUIRE(numbers.ok());
+  CHECK(identical(*numbers, kResults[0]));
+  CHECK(io::read_file(folder / "text_0.json").ok());
+  fs::remove_all(folder.parent_path());
+}
+
+TEST_CASE("handles cannot be written to a file") {
+  const std::vector<std::string> ports = {"v:0"};
+  const std::vector<Tensor> handles = {
+      Tensor::make(DataType::kVariant, Shape())};
+  const fs::path folder =
+      fs::temp_directory_path() / "tagflow_results_test_handles";
+  CHECK(!write_results(folder, ports, handles).ok());
+  fs::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace tagflow::apps

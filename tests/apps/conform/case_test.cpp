@@ -1,0 +1,78 @@
+#include "apps/conform/case.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tagflow::apps {
+namespace {
+
+TEST_CASE("a case has runs, in order, with feeds, fetches and outcomes") {
+  const auto parsed = parse_case(R"({
+    "name": "walk", "origin": "here", "ops": ["Add"], "devices": [],
+    "runs": [
+      {"targets": ["init"], "feeds": {}, "fetches": [], "expect": []},
+      {"targets": [], "feeds": {"x:0": "feed.npy"}, "fetches": ["y:0"],
+       "expect": ["expect.npy"]},
+      {"targets": [], "feeds": {}, "fetches": ["z:1"],
+       "error": {"code": "OutOfRangeError", "message": "end"}}]})");
+  REQUIRE(parsed.ok());
+  CHECK(parsed->name == "walk");
+  CHECK(!parsed->needs_gradients);
+  REQUIRE(parsed->runs.size() == 3);
+  CHECK(parsed->runs[0].targets == std::vector<std::string>{"init"});
+  REQUIRE(parsed->runs[1].feeds.size() == 1);
+  CHECK(parsed->runs[1].feeds[0].first == "x:0");
+  CHECK(parsed->runs[1].feeds[0].second == "feed.npy");
+  CHECK(parsed->runs[1].expect == std::vector<std::string>{"expect.npy"});
+  CHECK(parsed->runs[2].error_code == "OutOfRangeError");
+}
+
+TEST_CASE("a case with gradients says so") {
+  const auto parsed = parse_case(
+      R"({"name": "g", "runs": [], "gradients": {"ys": [], "xs": []}})");
+  REQUIRE(parsed.ok());
+  CHECK(parsed->needs_gradients);
+}
+
+TEST_CASE("malformed cases are refused, and the message says why") {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"", "no JSON object"},
+      {"[]", "no JSON object"},
+      {"{}", "no \"name\""},
+      {R"({"name": "a"})", "no \"runs\""},
+      {R"({"name": 1, "runs": []})", "\"name\" is not a string"},
+      {R"({"name": "a", "runs": {}})", "\"runs\" is not a list"},
+      {R"({"name": "a", "runs": [1]})", "a run is not an object"},
+      {R"({"name": "a", "runs": [{"fetches": "x"}]})",
+       "\"fetches\" is not a list"},
+      {R"({"name": "a", "runs": [{"targets": [1]}]})", "is not a string"},
+      {R"({"name": "a", "runs": [{"feeds": []}]})",
+       "\"feeds\" is not an object"},
+      {R"({"name": "a", "runs": [{"feeds": {"x": 1}}]})", "is not a string"},
+      {R"({"name": "a", "runs": [{"feeds": {"x": "../secret.npy"}}]})",
+       "not the name of a file in the case's folder"},
+      {R"({"name": "a", "runs": [{"feeds": {"x": ".."}}]})",
+       "not the name of a file in the case's folder"},
+      {R"({"name": "a", "runs": [{"fetches": ["y"], "expect": ["/e"]}]})",
+       "not the name of a file in the case's folder"},
+      {R"({"name": "a", "runs": [{"fetches": ["y"], "expect": []}]})",
+       "1 fetches, but 0 files"},
+      {R"({"name": "a", "runs": [{"fetches": ["y"]}]})",
+       "1 fetches, but 0 files"},
+      {R"({"name": "a", "runs": [{"error": {}}]})", "no \"code\""},
+      {R"({"name": "a", "runs": [{"error": {"code": ""}}]})", "code is empty"},
+  };
+  for (const auto& [text, message] : cases) {
+    CAPTURE(text);
+    const auto parsed = parse_case(text);
+    REQUIRE(!parsed.ok());
+    CHECK(parsed.status().code() == Code::kInvalidArgument);
+    CHECK(parsed.status().to_string().find(message) != std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace tagflow::apps

@@ -1,0 +1,100 @@
+#!/usr/bin/env bash
+# CTest case apps/other_commands: ops, bench, conform and kmeans by their exit
+# codes and texts.
+source "$(dirname "$0")/harness.sh"
+
+# --- tagflow itself -----------------------------------------------------------
+expect 0 'conform' - tagflow --help
+expect 0 '^[0-9]+\.[0-9]+' - tagflow --version
+
+# --- ops ----------------------------------------------------------------------
+expect 0 '^engine Switch\(data: T, pred: bool\) ->' - tagflow ops
+expect 0 '^CPU +MatMul\(a: T, b: T\)' - tagflow ops MatMul
+expect 0 '"kernel":"CPU"' - tagflow ops MatMul --json
+expect 1 - 'MatMul' tagflow ops MatMull
+expect 0 'OP' - tagflow ops --help
+
+# --- bench --------------------------------------------------------------------
+expect 0 '"name":"loop","value":[0-9.e+-]+,"unit":"ns"' - \
+  tagflow bench loop --trips 1000 --repeats 3
+expect 0 '"vars":3' - tagflow bench loop --vars 3 --trips 100 --repeats 1
+expect 0 '"unit":"ns"' - tagflow bench nested --trips 10 --repeats 1
+expect 0 '"unit":"ns"' - tagflow bench loop_cond --trips 100 --repeats 1
+for op in Identity Add; do
+  expect 0 '"passes":"none"' - \
+    tagflow bench chain --op "$op" --nodes 100 --repeats 1
+  expect 0 '"unit":"ns"' - \
+    tagflow bench wide --op "$op" --nodes 100 --repeats 1
+done
+expect 0 '"unit":"ns"' - tagflow bench dead --nodes 100 --repeats 1
+expect 0 '"unit":"us"' - tagflow bench empty_step --repeats 1
+expect 0 '"unit":"GFLOP/s"' - tagflow bench matmul --size 32 --repeats 1 --json
+expect 0 '"unit":"ms"' - tagflow bench elementwise --repeats 1
+expect 0 '"unit":"ms"' - tagflow bench sum --repeats 1
+expect 0 '"unit":"s"' - tagflow bench load --nodes 1000 --repeats 1
+expect 0 '"unit":"bytes"' - tagflow bench loop_memory --trips 1000
+expect 0 '"unit":"ratio"' - tagflow bench loop_scaling --trips 3 --repeats 1
+expect 0 'loop_memory' - tagflow bench --help
+expect 2 - 'did you mean "loop"' tagflow bench lop
+expect 2 - '--trips' tagflow bench loop --trips -1
+expect 2 - '--trips' tagflow bench loop --trips 3000000000
+expect 2 - '--op' tagflow bench chain --op Mul
+expect 2 - 'needs --python' tagflow bench compare
+expect 2 - 'no workload named "x"' \
+  tagflow bench compare --python python3 --only x
+expect 3 - 'cannot start' \
+  tagflow bench compare --python /no/such/python --only empty_step
+expect 1 - 'import tensorflow' \
+  tagflow bench compare --python true --only empty_step
+
+# --- conform ------------------------------------------------------------------
+# A case of a loop, made here: the graph as text cannot be used, so that the
+# folder has what `run` wrote and a graph of no nodes where none is needed.
+expect 2 - 'folders' tagflow conform
+expect 3 - 'no folder "nowhere"' tagflow conform nowhere
+mkdir -p "$work/cases/not_a_case" "$work/cases/broken" "$work/cases/empty" \
+  "$work/cases/grad__x"
+expect 0 '^0 passed, 0 failed, 0 skipped$' - tagflow conform cases/not_a_case
+: >"$work/cases/broken/graph.pb"
+echo '{' >"$work/cases/broken/case.json"
+expect 1 '^0 passed, 1 failed, 0 skipped$' 'broken.*no JSON object' \
+  tagflow conform cases/broken
+: >"$work/cases/empty/graph.pb"
+echo '{"name": "e", "runs": []}' >"$work/cases/empty/case.json"
+: >"$work/cases/grad__x/graph.pb"
+echo '{"name": "g", "runs": [], "gradients": {"ys": [], "xs": []}}' \
+  >"$work/cases/grad__x/case.json"
+expect 0 '^1 passed, 0 failed, 1 skipped$' - \
+  tagflow conform cases/empty cases/grad__x cases/not_a_case
+expect 0 '"skipped":1' - tagflow conform --json cases/empty/ cases/grad__x/
+tail -n 1 "$work/stdout" | grep -qx '1 passed, 0 failed, 1 skipped' ||
+  complain "the last line of --json is not the count" tagflow conform
+# An op that no one has, in what a run needs: skipped, and counted.
+printf '\n\x0d\n\x01a\x12\x08NoSuchOp' >"$work/cases/empty/graph.pb"
+echo '{"name": "e", "runs": [{"targets": ["a"], "fetches": [],
+ "expect": []}]}' >"$work/cases/empty/case.json"
+expect 0 '^missing NoSuchOp in 1 cases$' - tagflow conform cases/empty
+# The same op where nothing needs it does not matter: the run itself fails.
+echo '{"name": "e", "runs": [{"targets": ["b"], "fetches": [],
+ "error": {"code": "NotFoundError"}}]}' >"$work/cases/empty/case.json"
+expect 0 '^1 passed' - tagflow conform cases/empty
+
+# --- kmeans -------------------------------------------------------------------
+expect 3 - 'dataset-fashion-mnist' kmeans --data nowhere
+expect 2 - '--clusters' kmeans -k 0
+expect 2 - '--colour' kmeans --colour
+expect 0 'max-iterations' - kmeans --help
+data=/usr/share/datasets/fashion-mnist
+if [ -d "$data" ]; then
+  expect 0 '^trips: ' 'iteration 1: 2000 points' \
+    kmeans --points 2000 -k 5 --check --out km
+  head -c 8 "$work/km/centroids.png" | grep -q PNG ||
+    complain "there is no picture" kmeans
+  grep -q '^| 4 |' "$work/km/report.md" ||
+    complain "the report has no row for cluster 4" kmeans
+  expect 0 '"converged": false' '' \
+    kmeans --points 500 --max-iterations 2 --json --out km
+  expect 2 - '50 clusters of 20 points' \
+    kmeans --points 20 -k 50 --out km
+fi
+finish

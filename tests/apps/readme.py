@@ -1,0 +1,70 @@
+"""Checks that README.md shows what is true: run by readme_test.sh.
+
+usage: readme.py SOURCE_DIR BIN_DIR [--update]
+
+The block after a line "<!-- file: PATH -->" equals the file; after
+"<!-- output: PROGRAM -->" it equals what the program prints; after
+"<!-- run -->" it is lines "$ COMMAND", each followed by all it prints, on
+stderr too. With --update the blocks are rewritten instead.
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+MARKED = re.compile(
+    r"<!-- (?P<kind>file|output|run)(?:: (?P<what>\S+))? -->\n"
+    r"```(?P<language>\w*)\n(?P<text>.*?)```\n", re.S)
+
+
+def output_of(command, root, bin_dir):
+    path = os.pathsep.join([str(bin_dir), os.environ["PATH"]])
+    result = subprocess.run(
+        command, shell=True, cwd=root, env={**os.environ, "PATH": path},
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return result.stdout
+
+
+def expected(match, root, bin_dir):
+    kind, what = match["kind"], match["what"]
+    if kind == "file":
+        return (root / what).read_text()
+    if kind == "output":
+        return output_of(str(bin_dir / what), root, bin_dir)
+    commands = re.findall(r"^\$ (.*)\n", match["text"], re.M)
+    return "".join(
+        f"$ {c}\n{output_of(c, root, bin_dir)}" for c in commands)
+
+
+def main():
+    root, bin_dir = (pathlib.Path(p).resolve() for p in sys.argv[1:3])
+    readme = root / "README.md"
+    text = readme.read_text()
+    wrong = []
+
+    def check(match):
+        want = expected(match, root, bin_dir)
+        if want != match["text"]:
+            wrong.append(f"{match['kind']} {match['what'] or ''}\n"
+                         f"--- README\n{match['text']}--- now\n{want}")
+        what = f": {match['what']}" if match["what"] else ""
+        return (f"<!-- {match['kind']}{what} -->\n"
+                f"```{match['language']}\n{want}```\n")
+
+    updated, blocks = MARKED.subn(check, text)
+    for path in re.findall(r"`((?:apps|tests|graph|actors)/[\w./]+\w)`", text):
+        if not (root / path).exists():
+            wrong.append(f"README.md names {path}, which is not there")
+    if blocks == 0:
+        wrong.append("README.md has no block that could be checked")
+    if "--update" in sys.argv:
+        readme.write_text(updated)
+        return 0
+    for what in wrong:
+        print(what)
+    print(f"{blocks} blocks, {len(wrong)} wrong")
+    return 1 if wrong else 0
+
+
+sys.exit(main())

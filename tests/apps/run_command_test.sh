@@ -1,0 +1,113 @@
+#!/usr/bin/env bash
+# CTest case apps/run_command: `tagflow run` by its exit codes and texts.
+source "$(dirname "$0")/harness.sh"
+loop=$here/graphs/loop.pbtxt
+sums=$here/graphs/arithmetic.pbtxt
+
+# --- What works ---------------------------------------------------------------
+expect 0 '^Exit:0 = int32\[\] 7$' - \
+  tagflow run "$loop" --feed n:0=7 --fetch Exit:0
+expect 0 '^y:0 = float\[2\] \[3, 5\]$' - \
+  tagflow run "$sums" --feed 'x=[1.5, 2.5]' --fetch y:0
+expect 0 '"value": \[3, 5\]' - \
+  tagflow run "$sums" --feed 'x:0=[1.5, 2.5]' --fetch y:0 --json
+expect 0 '^dir/echo:0 = string\[1\] \["a"\]$' - \
+  tagflow run "$sums" --feed 'text:0=["a"]' --fetch dir/echo:0
+expect 0 '^Exit:0 = int32\[\] 100$' '100 runs' \
+  tagflow run "$loop" --feed n=100 --fetch Exit:0 --repeat 100
+for switches in "--workers 1" "--workers 2 --window 1" "--window 32" \
+  --mailbox-only "--passes none" "--passes edges" "--seed 3" "--timeout 60" \
+  "--devices cpu:1"; do
+  # shellcheck disable=SC2086
+  expect 0 '^Exit:0 = int32\[\] 50$' - \
+    tagflow run "$loop" --feed n:0=50 --fetch Exit:0 $switches
+done
+expect 0 - - tagflow run "$sums" --feed 'x:0=[1, 2]' --feed 'text="b"' \
+  --fetch y:0 --fetch dir/echo:0 --out results
+[ -f "$work/results/y_0.npy" ] && [ -f "$work/results/dir_echo_0.json" ] ||
+  complain "files of --out are missing" tagflow run --out
+expect 0 '\[2, 4\]' - \
+  tagflow run "$sums" --feed x:0=results/y_0.npy --feed p:0=true --fetch x:0
+expect 0 '"b"' - tagflow run "$sums" \
+  --feed text:0=results/dir_echo_0.json --fetch dir/echo:0
+expect 0 '' - tagflow run "$loop" --feed n:0=3 --fetch Exit:0 --trace t.json
+python3 -c 'import json, sys
+events = json.load(open(sys.argv[1]))["traceEvents"]
+assert any(e["ph"] == "X" and e["name"] == "Add" for e in events) or events' \
+  "$work/t.json" || complain "the trace is no JSON" tagflow run --trace
+expect 0 'NAME:PORT=VALUE' - tagflow run --help
+
+# --- Usage errors -------------------------------------------------------------
+expect 2 - 'A subcommand is required' tagflow
+expect 2 - 'A subcommand is required' tagflow rnu
+expect 2 - 'GRAPH|graph' tagflow run
+expect 2 - 'nothing to run' tagflow run "$loop"
+expect 2 - '--colour' tagflow run "$loop" --fetch Exit:0 --colour
+expect 2 - '--workers' tagflow run "$loop" --fetch Exit:0 --workers -1
+expect 2 - '--workers' tagflow run "$loop" --fetch Exit:0 --workers many
+expect 2 - '--window' tagflow run "$loop" --fetch Exit:0 --window -3
+expect 2 - '--timeout' tagflow run "$loop" --fetch Exit:0 --timeout -1
+expect 2 - '--repeat' tagflow run "$loop" --fetch Exit:0 --repeat 0
+expect 2 - 'no pass "magic"' \
+  tagflow run "$loop" --fetch Exit:0 --passes magic
+expect 2 - 'all there is yet' \
+  tagflow run "$loop" --fetch Exit:0 --devices gpu:4
+expect 2 - 'do not exist yet' \
+  tagflow run "$loop" --fetch Exit:0 --cluster c.json
+expect 2 - 'do not exist yet' tagflow run "$loop" --fetch Exit:0 --logdir d
+expect 2 - 'not NAME:PORT=VALUE' \
+  tagflow run "$loop" --feed n:0 --fetch Exit:0
+expect 2 - 'nor a JSON literal' \
+  tagflow run "$loop" --feed 'n:0=[1' --fetch Exit:0
+expect 2 - 'fed twice' \
+  tagflow run "$loop" --feed n=1 --feed n:0=2 --fetch Exit:0
+
+# --- Missing files ------------------------------------------------------------
+expect 3 - 'no.pb' tagflow run no.pb --fetch y:0
+expect 3 - 'no file "no.npy"' \
+  tagflow run "$sums" --feed x:0=no.npy --fetch y:0
+
+# --- Run-time errors ----------------------------------------------------------
+expect 1 - 'no node "Exti"' tagflow run "$loop" --feed n:0=1 --fetch Exti:0
+expect 1 - 'Exit:1|port' tagflow run "$loop" --feed n:0=1 --fetch Exit:1
+expect 1 - 'no node "m"' tagflow run "$loop" --feed m:0=1 --fetch Exit:0
+expect 1 - 'not a value of type int32' \
+  tagflow run "$loop" --feed n:0=1.5 --fetch Exit:0
+expect 1 - 'int32\[2\]' tagflow run "$loop" --feed 'n:0=[1, 2]' --fetch Exit:0
+expect 1 - 'float\[3\]' tagflow run "$sums" --feed 'x:0=[1,2,3]' --fetch y:0
+expect 1 - 'placeholder "x" was not fed' tagflow run "$sums" --fetch y:0
+expect 1 - 'Add' tagflow run "$loop" --feed n:0=1 --fetch Add:0
+expect 1 - 'assertion failed' \
+  tagflow run "$sums" --feed 'x:0=[1,2]' --feed p:0=false --target check
+# A dead fetch names the Switch that killed it.
+expect 1 - 's' tagflow run "$sums" --feed 'x:0=[1,2]' --feed p:0=false \
+  --fetch never:0
+expect 1 - 'DeadlineExceeded' \
+  tagflow run "$loop" --feed n:0=2000000000 --fetch Exit:0 --timeout 0.1
+
+# --- Malformed graphs ---------------------------------------------------------
+# refuse REGEX TEXT: the text as a .pbtxt file.
+refuse() {
+  printf '%s' "$2" >"$work/bad.pbtxt"
+  expect 1 - "$1" tagflow run bad.pbtxt --target a
+}
+refuse '' 'node { name: "a" op: '
+refuse '' 'no such field: 1'
+refuse 'Identity' 'node { name: "a" op: "Identty" }'
+refuse 'a' 'node { name: "a" op: "NoOp" } node { name: "a" op: "NoOp" }'
+refuse 'ghost' 'node { name: "a" op: "NoOp" input: "^ghost" }'
+refuse '"a": 0 inputs' 'node { name: "a" op: "Identity" }'
+refuse 'cycle a -> a' 'node { name: "a" op: "Identity" input: "a" }'
+refuse 'a' 'node { name: "a" op: "NoOp" input: "^b" }
+            node { name: "b" op: "NoOp" input: "^a" }'
+refuse 'name' 'node { name: "" op: "NoOp" }'
+refuse 'name' 'node { name: "a b" op: "NoOp" }'
+printf '\xff\xff\xff\xff' >"$work/bad.pb"
+expect 1 - 'bad.pb' tagflow run bad.pb --target a
+: >"$work/empty.pb"
+expect 1 - 'a' tagflow run empty.pb --target a
+mkdir "$work/folder.pb"
+expect 3 - 'folder.pb' tagflow run folder.pb --target a
+printf 'not npy' >"$work/bad.npy"
+expect 1 - 'magic' tagflow run "$sums" --feed x:0=bad.npy --fetch y:0
+finish

@@ -1,0 +1,41 @@
+# What asan.sh and tsan.sh share; sourced by them, not run.
+
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+
+# without_aslr COMMAND...
+# The sanitizers of this age fail to map their shadow on kernels that
+# randomise more address bits than they expect. Containers may forbid the
+# system call that turns it off; then we take what the kernel gives.
+without_aslr() {
+  if setarch "$(uname -m)" --addr-no-randomize true 2>/dev/null; then
+    setarch "$(uname -m)" --addr-no-randomize "$@"
+  else
+    "$@"
+  fi
+}
+
+# sanitizer_pass PRESET CMAKE BUILD_DIR LABELS TARGET...
+# Builds the targets that exist and runs the smoke tests under LABELS.
+sanitizer_pass() {
+  local preset=$1 cmake=$2 build=$3 labels=$4
+  shift 4
+  cd "$top"
+  "$cmake" --preset "$preset" -B "$build" -DTAGFLOW_BUILD_APPS=OFF
+
+  local known target targets=()
+  known=$("$cmake" --build "$build" --target help)
+  for target in "$@"; do
+    if grep -qE "^$target: phony" <<<"$known"; then
+      targets+=("$target")
+    fi
+  done
+  if [ ${#targets[@]} -eq 0 ]; then
+    echo "nothing to build yet"
+    return 0
+  fi
+  "$cmake" --build "$build" --parallel "$(nproc)" --target "${targets[@]}"
+
+  without_aslr "$(dirname "$cmake")/ctest" --test-dir "$build" \
+    --parallel "$(nproc)" --output-on-failure --no-tests=error \
+    --label-regex "^($labels)\$" --label-exclude '^slow$'
+}

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# CTest case check.tsan: the short pass with ThreadSanitizer, over the folder
+# where threads meet. It is also the pass that compiles with clang, without
+# precompiled headers, with warnings and lock annotations as errors.
+# usage: tsan.sh CMAKE BUILD_DIR
+set -euo pipefail
+source "$(dirname "$0")/sanitizer.sh"
+
+if ! command -v clang++-14 >/dev/null; then
+  echo "clang++-14 is not installed: skipped"
+  exit 77
+fi
+
+TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
+TSAN_OPTIONS+=:suppressions="$top/tests/checks/tsan.supp"
+export TSAN_OPTIONS
+
+sanitizer_pass tsan "$1" "$2" 'actors' actors_tests

@@ -1,0 +1,84 @@
+#include <doctest/doctest.h>
+
+#include <limits>
+
+#include "tests/devices/kernel_fixture.h"
+
+namespace tagflow::devices {
+
+TEST_CASE("fills of absurd sizes are refused") {
+  const int64_t big = int64_t(1) << 40;
+  const Tensor one = Tensor::scalar(1.0);
+  const auto outputs = run_op("Fill", {Tensor::vector<int64_t>({big}), one});
+  CHECK(outputs.status().code() == Code::kResourceExhausted);
+  expect_error(run_op("Fill", {Tensor::vector<int64_t>({big, big}), one}),
+               Code::kInvalidArgument, "overflows");
+  expect_error(run_op("Fill", {Tensor::vector<int64_t>({-1}), one}),
+               Code::kInvalidArgument, "negative");
+  expect_error(run_op("Fill", {Tensor::vector<int64_t>({2}),
+                               Tensor::vector<double>({1, 2})}),
+               Code::kInvalidArgument, "scalar");
+}
+
+TEST_CASE("strings and bools can be filled in") {
+  expect_close(
+      run_op("Fill", {Tensor::vector<int32_t>({1, 2}),
+                      Tensor::scalar("a long enough string to own")}),
+      Tensor::of<std::string>({1, 2}, {"a long enough string to own",
+                                       "a long enough string to own"}));
+  expect_close(run_op("OnesLike", {Tensor::vector<bool>({false, true})}),
+               Tensor::vector<bool>({true, true}));
+  expect_close(run_op("ZerosLike", {Tensor::scalar("x")}), Tensor::scalar(""));
+}
+
+TEST_CASE("large fills reach every element") {
+  const int32_t size = 100003;
+  const auto outputs = run_op(
+      "Fill", {Tensor::vector<int32_t>({size}), Tensor::scalar(int16_t(7))});
+  REQUIRE(outputs.ok());
+  for (int16_t value : (*outputs)[0].flat<int16_t>()) REQUIRE(value == 7);
+}
+
+TEST_CASE("ranges end where their type does") {
+  const int64_t max = std::numeric_limits<int64_t>::max();
+  expect_close(run_op("Range", {Tensor::scalar(max - 3), Tensor::scalar(max),
+                                Tensor::scalar(int64_t(2))}),
+               Tensor::vector<int64_t>({max - 3, max - 1}));
+  expect_close(run_op("Range", {Tensor::scalar(max), Tensor::scalar(-max),
+                                Tensor::scalar(-max)}),
+               Tensor::vector<int64_t>({max, 0}));
+  expect_error(
+      run_op("Range", {Tensor::scalar(uint64_t(3)), Tensor::scalar(uint64_t(1)),
+                       Tensor::scalar(uint64_t(1))}),
+      Code::kInvalidArgument, "away from");
+}
+
+TEST_CASE("ranges that never end are refused") {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const Tensor zero = Tensor::scalar(0.0f), one = Tensor::scalar(1.0f);
+  expect_error(run_op("Range", {zero, Tensor::scalar(infinity), one}),
+               Code::kInvalidArgument, "no finite length");
+  expect_error(
+      run_op("Range", {zero, Tensor::scalar(infinity - infinity), one}),
+      Code::kInvalidArgument, "no finite length");
+  expect_error(run_op("Range", {zero, one, zero}), Code::kInvalidArgument,
+               "delta is zero");
+  const auto huge =
+      run_op("Range", {Tensor::scalar(int64_t(0)),
+                       Tensor::scalar(std::numeric_limits<int64_t>::max()),
+                       Tensor::scalar(int64_t(1))});
+  CHECK_FALSE(huge.ok());
+}
+
+TEST_CASE("a linear space ends exactly at its stop") {
+  const auto outputs =
+      run_op("LinSpace",
+             {Tensor::scalar(0.1f), Tensor::scalar(0.7f), Tensor::scalar(7)});
+  REQUIRE(outputs.ok());
+  CHECK((*outputs)[0].data<float>()[6] == 0.7f);
+  expect_close(run_op("LinSpace", {Tensor::scalar(0.5), Tensor::scalar(3.0),
+                                   Tensor::scalar(1)}),
+               Tensor::vector<double>({0.5}));
+}
+
+}  // namespace tagflow::devices

@@ -1,0 +1,101 @@
+#include <doctest/doctest.h>
+
+#include "tests/devices/kernel_fixture.h"
+
+namespace tagflow::devices {
+
+namespace {
+
+using Strings = std::initializer_list<std::string>;
+
+Tensor strings(Strings values) { return Tensor::vector<std::string>(values); }
+
+}  // namespace
+
+TEST_CASE("strings join element by element, scalars with each") {
+  expect_close(run_op("StringJoin", {strings({"a", "b"}), Tensor::scalar("-"),
+                                     strings({"c", "d"})}),
+               strings({"a-c", "b-d"}));
+  expect_close(run_op("StringJoin", {Tensor::scalar("x"), Tensor::scalar("y")},
+                      {{"separator", ", "}}),
+               Tensor::scalar("x, y"));
+  expect_error(run_op("StringJoin", {strings({"a"}), strings({"b", "c"})}),
+               Code::kInvalidArgument, "do not join");
+}
+
+TEST_CASE("axes are joined in the order given") {
+  const Tensor matrix = Tensor::of<std::string>({2, 2}, {"a", "b", "c", "d"});
+  auto join = [&](std::initializer_list<int32_t> axes, AttrMap attrs = {}) {
+    return run_op("ReduceJoin", {matrix, Tensor::vector<int32_t>(axes)},
+                  std::move(attrs));
+  };
+  expect_close(join({0}), strings({"ac", "bd"}));
+  expect_close(join({-1}, {{"separator", "."}}), strings({"a.b", "c.d"}));
+  expect_close(join({0, 1}), Tensor::scalar("abcd"));
+  expect_close(join({1, 0}), Tensor::scalar("acbd"));
+  expect_close(join({0}, {{"keep_dims", true}}),
+               Tensor::of<std::string>({1, 2}, {"ac", "bd"}));
+  expect_error(join({2}), Code::kInvalidArgument, "outside");
+  expect_error(join({0, -2}), Code::kInvalidArgument, "twice");
+}
+
+TEST_CASE("lengths count bytes or characters") {
+  const Tensor input = strings({"", "abc", "\xc3\xa4\xe2\x82\xac"});
+  expect_close(run_op("StringLength", {input}),
+               Tensor::vector<int32_t>({0, 3, 5}));
+  expect_close(run_op("StringLength", {input}, {{"unit", "UTF8_CHAR"}}),
+               Tensor::vector<int32_t>({0, 3, 2}));
+}
+
+TEST_CASE("substrings are cut at the end, and refused outside") {
+  const Tensor input = strings({"hello", "world"});
+  auto substr = [&](int32_t pos, int32_t len) {
+    return run_op("Substr", {input, Tensor::scalar(pos), Tensor::scalar(len)});
+  };
+  expect_close(substr(1, 3), strings({"ell", "orl"}));
+  expect_close(substr(-2, 9), strings({"lo", "ld"}));
+  expect_close(substr(5, 1), strings({"", ""}));
+  expect_error(substr(6, 1), Code::kInvalidArgument, "outside");
+  expect_error(substr(-6, 1), Code::kInvalidArgument, "outside");
+  expect_close(
+      run_op("Substr",
+             {strings({"\xc3\xa4x"}), Tensor::scalar(1), Tensor::scalar(1)},
+             {{"unit", "UTF8_CHAR"}}),
+      strings({"x"}));
+  // One string, several positions.
+  expect_close(
+      run_op("Substr", {Tensor::scalar("abc"), Tensor::vector<int64_t>({0, 1}),
+                        Tensor::vector<int64_t>({1, 2})}),
+      strings({"a", "bc"}));
+}
+
+TEST_CASE("case and white space") {
+  expect_close(run_op("StringUpper", {strings({"aZ\xc3\xa4"})}),
+               strings({"AZ\xc3\xa4"}));
+  expect_close(run_op("StringLower", {strings({"aZ"})}), strings({"az"}));
+  expect_close(run_op("StringStrip", {strings({" \ta b\n", "  "})}),
+               strings({"a b", ""}));
+  expect_error(
+      run_op("StringLower", {strings({"\xc3\xa4"})}, {{"encoding", "utf-8"}}),
+      Code::kUnimplemented, "ASCII");
+}
+
+TEST_CASE("strings split into a sparse matrix") {
+  const auto outputs = run_op(
+      "StringSplitV2", {strings({"a,b", "", "c,,d"}), Tensor::scalar(",")});
+  expect_close(outputs, Tensor::of<int64_t>(
+                            {6, 2}, {0, 0, 0, 1, 1, 0, 2, 0, 2, 1, 2, 2}));
+  expect_close((*outputs)[1], strings({"a", "b", "", "c", "", "d"}));
+  expect_close((*outputs)[2], Tensor::vector<int64_t>({3, 3}));
+  const auto words =
+      run_op("StringSplitV2", {strings({"  a  b c "}), Tensor::scalar("")},
+             {{"maxsplit", 1}});
+  REQUIRE(words.ok());
+  expect_close((*words)[1], strings({"a", "b c "}));
+  const auto any =
+      run_op("StringSplit", {strings({"a-b+", "c"}), Tensor::scalar("+-")});
+  REQUIRE(any.ok());
+  expect_close((*any)[1], strings({"a", "b", "c"}));
+}
+
+}  // namespace tagflow::devices

@@ -1,0 +1,57 @@
+#include <doctest/doctest.h>
+
+#include "tests/devices/kernel_fixture.h"
+
+namespace tagflow::devices {
+
+namespace {
+
+const Tensor kTwo = Tensor::vector<float>({1, 2});
+const Tensor kThree = Tensor::vector<float>({1, 2, 3});
+
+}  // namespace
+
+TEST_CASE("strings and bools are compared") {
+  expect_close(run_op("Equal", {Tensor::of<std::string>({2}, {"a", "b"}),
+                                Tensor::scalar("a")}),
+               Tensor::vector<bool>({true, false}));
+  expect_close(run_op("NotEqual", {Tensor::vector<bool>({true, false}),
+                                   Tensor::scalar(true)}),
+               Tensor::vector<bool>({false, true}));
+}
+
+TEST_CASE("shapes that do not fit are an error or unequal, as asked") {
+  expect_error(run_op("Equal", {kTwo, kThree}), Code::kInvalidArgument,
+               "[Equal] incompatible shapes: [2] and [3]");
+  const AttrMap lenient{{"incompatible_shape_error", false}};
+  expect_close(run_op("Equal", {kTwo, kThree}, lenient), Tensor::scalar(false));
+  expect_close(run_op("NotEqual", {kTwo, kThree}, lenient),
+               Tensor::scalar(true));
+  expect_close(run_op("Equal", {kTwo, kTwo}, lenient),
+               Tensor::vector<bool>({true, true}));
+  expect_close(run_op("Equal", {Tensor::scalar(1), Tensor::scalar(1)}, lenient),
+               Tensor::scalar(true));
+}
+
+TEST_CASE("approximate equality has a tolerance") {
+  const Tensor near = Tensor::vector<float>({1.05f, 2.2f});
+  expect_close(run_op("ApproximateEqual", {kTwo, near}, {{"tolerance", 0.1f}}),
+               Tensor::vector<bool>({true, false}));
+  expect_error(run_op("ApproximateEqual", {kTwo, kThree}),
+               Code::kInvalidArgument,
+               "the inputs must have one shape, not float[2] and float[3]");
+}
+
+TEST_CASE("shifts are clamped to the bits there are") {
+  expect_close(run_op("LeftShift", {Tensor::vector<int32_t>({1, 1, -1, 1}),
+                                    Tensor::vector<int32_t>({31, 32, 2, -1})}),
+               Tensor::vector<int32_t>({INT32_MIN, INT32_MIN, -4, 1}));
+  expect_close(run_op("RightShift", {Tensor::vector<int32_t>({-8, 8, -8, 8}),
+                                     Tensor::vector<int32_t>({1, 32, 40, -1})}),
+               Tensor::vector<int32_t>({-4, 0, -1, 8}));
+  expect_close(run_op("LeftShift", {Tensor::vector<uint8_t>({1, 3}),
+                                    Tensor::vector<uint8_t>({8, 100})}),
+               Tensor::vector<uint8_t>({128, 128}));
+}
+
+}  // namespace tagflow::devices

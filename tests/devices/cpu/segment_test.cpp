@@ -1,0 +1,188 @@
+// Sorted, unsorted and sparse segment ops.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tests/devices/kernel_fixture.h"
+
+namespace tagflow::devices {
+namespace {
+
+const Tensor kData = Tensor::of<float>({3, 2}, {1, 2, 3, 4, 5, 6});
+
+Tensor ints(std::initializer_list<int32_t> values) {
+  return Tensor::vector<int32_t>(values);
+}
+Tensor rows(int64_t count, std::initializer_list<float> values) {
+  return Tensor::of<float>({count, 2}, values);
+}
+
+TEST_CASE("sorted segments are reduced, gaps hold the value of nothing") {
+  const Tensor ids = ints({0, 0, 3});
+  const auto run = [&](const char* op) { return run_op(op, {kData, ids}); };
+  expect_close(run("SegmentSum"), rows(4, {4, 6, 0, 0, 0, 0, 5, 6}));
+  expect_close(run("SegmentMean"), rows(4, {2, 3, 0, 0, 0, 0, 5, 6}));
+  expect_close(run("SegmentProd"), rows(4, {3, 8, 1, 1, 1, 1, 5, 6}));
+  expect_close(run("SegmentMax"), rows(4, {3, 4, 0, 0, 0, 0, 5, 6}));
+  expect_close(run("SegmentMin"), rows(4, {1, 2, 0, 0, 0, 0, 5, 6}));
+}
+
+TEST_CASE("segments of integers and complex numbers keep their type") {
+  expect_close(run_op("SegmentMean", {Tensor::vector<int64_t>({-1, -2, 7}),
+                                      Tensor::vector<int64_t>({0, 0, 1})}),
+               Tensor::vector<int64_t>({-1, 7}));
+  expect_close(
+      run_op("SegmentSum",
+             {Tensor::vector<Complex64>({{1, 2}, {3, 4}}), ints({0, 0})}),
+      Tensor::vector<Complex64>({{4, 6}}));
+}
+
+TEST_CASE("wide rows are reduced in all their columns") {
+  Tensor data = Tensor::make(DataType::kDouble, {4, 600});
+  for (int64_t i = 0; i < data.num_elements(); ++i)
+    data.mutable_data<double>()[i] = double(i);
+  const auto sum = run_op("SegmentSum", {data, ints({0, 0, 1, 1})});
+  const auto same = run_op("UnsortedSegmentSum", {data, ints({0, 0, 1, 1}),
+                                                  Tensor::scalar<int32_t>(2)});
+  REQUIRE(sum.ok());
+  for (int64_t i = 0; i < 600; ++i)
+    REQUIRE((*sum)[0].data<double>()[600 + i] == double(2 * i + 5 * 600));
+  expect_close(same, (*sum)[0]);
+}
+
+TEST_CASE("no rows make no segments") {
+  expect_close(
+      run_op("SegmentSum", {Tensor::make(DataType::kFloat, {0, 2}), ints({})}),
+      Tensor::make(DataType::kFloat, {0, 2}));
+  expect_close(
+      run_op("UnsortedSegmentSum", {Tensor::make(DataType::kFloat, {0, 2}),
+                                    ints({}), Tensor::scalar<int32_t>(2)}),
+      rows(2, {0, 0, 0, 0}));
+}
+
+TEST_CASE("ids that are unsorted, negative or too few are refused") {
+  const auto refused = [](const Tensor& data, const Tensor& ids,
+                          const char* text) {
+    expect_error(run_op("SegmentSum", {data, ids}), Code::kInvalidArgument,
+                 text);
+  };
+  refused(kData, ints({0, 2, 1}), "below the 2 before");
+  refused(kData, ints({-1, 2, 3}), "negative");
+  refused(kData, ints({0, 2}), "2 segment_ids for 3 rows");
+  refused(kData, Tensor::of<int32_t>({1, 3}, {0, 1, 2}), "not a vector");
+  refused(Tensor::scalar(1.0f), ints({0}), "scalar");
+  refused(Tensor::vector<float>({1}),
+          Tensor::vector<int64_t>({std::numeric_limits<int64_t>::max()}),
+          "too large");
+}
+
+TEST_CASE("a segment id beyond memory is an error, not an abort") {
+  const auto result =
+      run_op("SegmentSum", {Tensor::vector<float>({1}),
+                            Tensor::vector<int64_t>({int64_t(1) << 60})});
+  REQUIRE(!result.ok());
+}
+
+TEST_CASE("unsorted segments drop negative ids and fill what is empty") {
+  const auto run = [&](const char* op) {
+    return run_op(op, {kData, ints({2, -1, 2}), Tensor::scalar<int64_t>(3)});
+  };
+  const float low = std::numeric_limits<float>::lowest();
+  const float high = std::numeric_limits<float>::max();
+  expect_close(run("UnsortedSegmentSum"), rows(3, {0, 0, 0, 0, 6, 8}));
+  expect_close(run("UnsortedSegmentProd"), rows(3, {1, 1, 1, 1, 5, 12}));
+  expect_close(run("UnsortedSegmentMax"), rows(3, {low, low, low, low, 5, 6}));
+  expect_close(run("UnsortedSegmentMin"),
+               rows(3, {high, high, high, high, 1, 2}));
+}
+
+TEST_CASE("ids may cover several dimensions or none") {
+  const Tensor two = Tensor::scalar<int32_t>(2);
+  expect_close(
+      run_op("UnsortedSegmentSum",
+             {kData, Tensor::of<int32_t>({3, 2}, {0, 1, 0, 1, 1, 1}), two}),
+      Tensor::vector<float>({4, 17}));
+  expect_close(run_op("UnsortedSegmentSum", {Tensor::vector<float>({1, 2}),
+                                             Tensor::scalar<int32_t>(1), two}),
+               rows(2, {0, 0, 1, 2}));
+}
+
+TEST_CASE("16-bit floats of a segment are summed in float") {
+  Tensor ones = Tensor::make(DataType::kBFloat16, {600});
+  for (BFloat16& value : ones.mutable_flat<BFloat16>()) value = BFloat16(1.f);
+  Tensor ids = Tensor::make(DataType::kInt32, {600});
+  std::fill_n(ids.mutable_data<int32_t>(), 600, 0);
+  const Tensor expected = Tensor::vector<BFloat16>({BFloat16(600.f)});
+  expect_close(
+      run_op("UnsortedSegmentSum", {ones, ids, Tensor::scalar<int32_t>(1)}),
+      expected);
+  expect_close(run_op("SegmentSum", {ones, ids}), expected);
+}
+
+TEST_CASE("unsorted segments out of range or of other shapes are refused") {
+  const auto refused = [](const Tensor& ids, const Tensor& count,
+                          const char* text) {
+    expect_error(run_op("UnsortedSegmentSum", {kData, ids, count}),
+                 Code::kInvalidArgument, text);
+  };
+  const Tensor two = Tensor::scalar<int32_t>(2);
+  refused(ints({0, 2, 1}), two, "segment_ids[1] = 2 is out of range [0, 2)");
+  refused(ints({0, 1}), two, "does not begin");
+  refused(Tensor::of<int32_t>({1, 1, 1}, {0}), two, "does not begin");
+  refused(ints({0, 0, 0}), Tensor::scalar<int32_t>(-1), "below 0");
+  refused(ints({0, 0, 0}), ints({2}), "not a scalar");
+}
+
+TEST_CASE("sparse segments pick rows by index") {
+  const std::vector<Tensor> in = {kData, ints({0, 2, 2}), ints({0, 0, 2})};
+  const float root = std::sqrt(2.0f);
+  expect_close(run_op("SparseSegmentSum", in), rows(3, {6, 8, 0, 0, 5, 6}));
+  expect_close(run_op("SparseSegmentMean", in), rows(3, {3, 4, 0, 0, 5, 6}));
+  expect_close(run_op("SparseSegmentSqrtN", in),
+               rows(3, {6 / root, 8 / root, 0, 0, 5, 6}));
+  std::vector<Tensor> sized = in;
+  sized.push_back(Tensor::scalar<int32_t>(4));
+  expect_close(run_op("SparseSegmentMeanWithNumSegments", sized),
+               rows(4, {3, 4, 0, 0, 5, 6, 0, 0}));
+  sized[3] = Tensor::scalar<int32_t>(2);
+  expect_error(run_op("SparseSegmentSumWithNumSegments", sized),
+               Code::kInvalidArgument, "not below num_segments 2");
+}
+
+TEST_CASE("sparse segments refuse indices out of range") {
+  const auto refused = [](const Tensor& indices, const Tensor& ids,
+                          const char* text) {
+    expect_error(run_op("SparseSegmentSum", {kData, indices, ids}),
+                 Code::kInvalidArgument, text);
+  };
+  refused(ints({0, 3, 2}), ints({0, 0, 2}), "indices[1] = 3");
+  refused(ints({0, -1}), ints({0, 2}), "indices[1] = -1");
+  refused(ints({0, 1, 2}), ints({0, 2, 1}), "below");
+}
+
+TEST_CASE("the gradient of a sparse segment goes back to its rows") {
+  const std::vector<Tensor> in = {kData, ints({0, 2, 2}), ints({0, 0, 2}),
+                                  Tensor::scalar<int32_t>(4)};
+  expect_close(run_op("SparseSegmentSumGrad", in),
+               rows(4, {1, 2, 0, 0, 6, 8, 0, 0}));
+  expect_close(run_op("SparseSegmentMeanGrad", in),
+               rows(4, {.5, 1, 0, 0, 5.5, 7, 0, 0}));
+  const float half = 1 / std::sqrt(2.0f);
+  expect_close(run_op("SparseSegmentSqrtNGrad", in),
+               rows(4, {half, 2 * half, 0, 0, 5 + half, 6 + 2 * half, 0, 0}));
+  std::vector<Tensor> wrong = in;
+  wrong[2] = ints({0, 0, 3});
+  expect_error(run_op("SparseSegmentSumGrad", wrong), Code::kInvalidArgument,
+               "segment_ids[2] = 3");
+  wrong = in;
+  wrong[3] = Tensor::scalar<int32_t>(2);
+  expect_error(run_op("SparseSegmentSumGrad", wrong), Code::kInvalidArgument,
+               "indices[1] = 2");
+  wrong[3] = Tensor::scalar<int32_t>(-4);
+  expect_error(run_op("SparseSegmentSumGrad", wrong), Code::kInvalidArgument,
+               "below 0");
+}
+
+}  // namespace
+}  // namespace tagflow::devices

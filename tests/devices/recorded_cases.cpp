@@ -1,0 +1,131 @@
+#include "tests/devices/recorded_cases.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "graph/dtype_visit.h"
+
+namespace tagflow::devices {
+
+namespace {
+
+template <class T>
+T parse_element(const std::string& text) {
+  if constexpr (std::is_same_v<T, std::string>) {
+    return text;
+  } else if constexpr (std::is_same_v<T, Complex64> ||
+                       std::is_same_v<T, Complex128>) {
+    const size_t comma = text.find(',');
+    using Part = typename T::value_type;
+    return T(Part(std::strtod(text.c_str(), nullptr)),
+             Part(std::strtod(text.c_str() + comma + 1, nullptr)));
+  } else if constexpr (std::is_same_v<T, uint64_t>) {
+    return std::strtoull(text.c_str(), nullptr, 10);
+  } else if constexpr (std::is_integral_v<T>) {
+    return T(std::strtoll(text.c_str(), nullptr, 10));
+  } else {
+    return T(std::strtod(text.c_str(), nullptr));
+  }
+}
+
+// "[2,3]"
+Shape parse_dims(const std::string& text) {
+  Shape shape;
+  std::istringstream list(text.substr(1));
+  int64_t dim = 0;
+  while (list >> dim) {
+    shape.add_dim(dim);
+    list.ignore(1);
+  }
+  return shape;
+}
+
+// "float [2,3] 1 2 3 4 5 6"
+Result<Tensor> parse_tensor(std::istringstream& words) {
+  std::string type, dims;
+  words >> type >> dims;
+  TAGFLOW_ASSIGN(const DataType dtype, dtype_from_name(type));
+  const Shape shape = parse_dims(dims);
+  Tensor tensor = Tensor::make(dtype, shape);
+  bool complete = true;
+  visit_dtype(dtype, [&]<class T>(TypeTag<T>) {
+    for (T& element : tensor.mutable_flat<T>()) {
+      std::string text;
+      complete = complete && bool(words >> text);
+      if (complete) element = parse_element<T>(text);
+    }
+  });
+  if (!complete) return invalid_argument("too few elements");
+  return tensor;
+}
+
+// "NAME TYPE VALUE"
+Status parse_attr(std::istringstream& words, AttrMap& attrs) {
+  std::string name, type, value;
+  words >> name >> type >> value;
+  if (type == "type") {
+    TAGFLOW_ASSIGN(attrs[name], dtype_from_name(value));
+  } else if (type == "bool") {
+    attrs[name] = value == "true";
+  } else if (type == "int") {
+    attrs[name] = int64_t(std::strtoll(value.c_str(), nullptr, 10));
+  } else if (type == "float") {
+    attrs[name] = std::strtof(value.c_str(), nullptr);
+  } else if (type == "string") {
+    attrs[name] = value;
+  } else if (type == "ints") {
+    std::vector<int64_t> list;
+    for (int64_t dim : parse_dims(value).dims()) list.push_back(dim);
+    attrs[name] = std::move(list);
+  } else {
+    return invalid_argument("attribute type \"{}\"", type);
+  }
+  return {};
+}
+
+Status parse_line(const std::string& line, int number,
+                  std::vector<RecordedCase>& cases) {
+  std::istringstream words(line);
+  std::string kind;
+  words >> kind;
+  if (kind == "op") {
+    cases.emplace_back().line = number;
+    words >> cases.back().op;
+    return {};
+  }
+  if (cases.empty()) return invalid_argument("no op before");
+  RecordedCase& current = cases.back();
+  if (kind == "attr") return parse_attr(words, current.attrs);
+  if (kind == "error") {
+    words >> current.error;
+    return {};
+  }
+  if (kind != "in" && kind != "out")
+    return invalid_argument("unknown word \"{}\"", kind);
+  TAGFLOW_ASSIGN(Tensor tensor, parse_tensor(words));
+  (kind == "in" ? current.inputs : current.outputs)
+      .push_back(std::move(tensor));
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<RecordedCase>> read_recorded_cases(
+    const std::string& file_name) {
+  const std::string path =
+      std::string(TAGFLOW_SOURCE_DIR) + "/tests/devices/data/" + file_name;
+  std::ifstream file(path);
+  if (!file) return error(Code::kNotFound, "cannot open {}", path);
+  std::vector<RecordedCase> cases;
+  std::string line;
+  for (int number = 1; std::getline(file, line); ++number) {
+    const Status status = parse_line(line, number, cases);
+    if (!status.ok())
+      return error(Code::kDataLoss, "{}:{}: {}", file_name, number,
+                   status.message());
+  }
+  return cases;
+}
+
+}  // namespace tagflow::devices

@@ -1,0 +1,86 @@
+#include "graph/allocator.h"
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <limits>
+#include <thread>
+#include <vector>
+
+#include "graph/handle.h"
+
+using namespace tagflow;
+
+namespace {
+
+// Gives back a buffer whose only reference the test holds.
+void release(Buffer* buffer) { buffer->allocator->deallocate(buffer); }
+
+}  // namespace
+
+TEST_CASE("a buffer is aligned, and says what it holds") {
+  for (int64_t count : {0, 1, 7, 1000, 3000000}) {
+    Buffer* buffer = host_allocator().allocate(DataType::kFloat, count);
+    REQUIRE(buffer != nullptr);
+    CAPTURE(count);
+    CHECK(uintptr_t(buffer->data) % 64 == 0);
+    CHECK(buffer->refs == 1);
+    CHECK(buffer->dtype == DataType::kFloat);
+    CHECK(buffer->count == count);
+    CHECK(buffer->bytes == size_t(count) * 4);
+    CHECK(buffer->allocator == &host_allocator());
+    std::memset(buffer->data, 0xab, buffer->bytes);
+    release(buffer);
+  }
+}
+
+TEST_CASE("buffers in use never overlap") {
+  std::vector<Buffer*> buffers;
+  for (int i = 0; i < 500; ++i) {
+    Buffer* buffer = host_allocator().allocate(DataType::kInt32, i % 90);
+    REQUIRE(buffer != nullptr);
+    auto* words = static_cast<int32_t*>(buffer->data);
+    for (int64_t w = 0; w < buffer->count; ++w) words[w] = i;
+    buffers.push_back(buffer);
+  }
+  for (int i = 0; i < 500; ++i) {
+    const Buffer* buffer = buffers[size_t(i)];
+    const auto* words = static_cast<const int32_t*>(buffer->data);
+    for (int64_t w = 0; w < buffer->count; ++w) REQUIRE(words[w] == i);
+  }
+  for (Buffer* buffer : buffers) release(buffer);
+}
+
+TEST_CASE("strings are constructed, and destroyed with their buffer") {
+  for (int round = 0; round < 3; ++round) {
+    Buffer* buffer = host_allocator().allocate(DataType::kString, 5);
+    REQUIRE(buffer != nullptr);
+    auto* strings = static_cast<std::string*>(buffer->data);
+    for (int i = 0; i < 5; ++i) {
+      CHECK(strings[i].empty());
+      strings[i] = std::string(100, 'x');
+    }
+    release(buffer);
+  }
+}
+
+TEST_CASE("more memory than there is gives no buffer") {
+  const int64_t most = std::numeric_limits<int64_t>::max();
+  CHECK(host_allocator().allocate(DataType::kInt8, most) == nullptr);
+  CHECK(host_allocator().allocate(DataType::kInt8, most - 100) == nullptr);
+  CHECK(host_allocator().host_visible());
+}
+
+TEST_CASE("a buffer may be freed by another thread than took it") {
+  for (int round = 0; round < 20; ++round) {
+    std::vector<Buffer*> buffers;
+    for (int i = 0; i < 100; ++i)
+      buffers.push_back(host_allocator().allocate(DataType::kInt64, 10));
+    std::thread([&] {
+      for (Buffer* buffer : buffers) release(buffer);
+    }).join();
+  }
+  Buffer* buffer = host_allocator().allocate(DataType::kInt64, 10);
+  REQUIRE(buffer != nullptr);
+  release(buffer);
+}

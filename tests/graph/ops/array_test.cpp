@@ -1,0 +1,233 @@
+// What shape inference says of array ops where little is known, and which
+// nodes it refuses. Over constants it is checked with every kernel.
+#include <doctest/doctest.h>
+
+#include <variant>
+
+#include "graph/graph.h"
+
+namespace tagflow::graph {
+
+namespace {
+
+constexpr int64_t kAny = PartialShape::kUnknown;
+
+// A placeholder of a shape, or a constant.
+struct Input {
+  Input(PartialShape shape, DataType dtype = DataType::kFloat)
+      : value(std::move(shape)), dtype(dtype) {}
+  Input(std::initializer_list<int64_t> dims) : Input(PartialShape(dims)) {}
+  Input(Tensor constant) : value(constant), dtype(constant.dtype()) {}
+
+  std::variant<PartialShape, Tensor> value;
+  DataType dtype;
+};
+
+const PartialShape kUnknownShape;
+
+Tensor ints(std::initializer_list<int32_t> values) {
+  return Tensor::vector<int32_t>(values);
+}
+
+// Integers of which only the shape is known.
+Input unknown_ints(PartialShape shape) {
+  return Input(std::move(shape), DataType::kInt32);
+}
+
+// The shapes of the outputs as text, or the error.
+std::string infer(std::string op, const std::vector<Input>& inputs,
+                  AttrMap attrs = {}) {
+  Graph graph;
+  std::vector<Endpoint> endpoints;
+  for (const Input& input : inputs) {
+    const auto* constant = std::get_if<Tensor>(&input.value);
+    AttrMap source{{"dtype", input.dtype}};
+    if (constant) {
+      source["value"] = *constant;
+    } else {
+      source["shape"] = std::get<PartialShape>(input.value);
+    }
+    const auto node =
+        graph.add(graph.unique_name("x"), constant ? "Const" : "Placeholder",
+                  {}, std::move(source));
+    REQUIRE(node.ok());
+    endpoints.push_back({*node, 0});
+  }
+  const auto node = graph.add("op", op, endpoints, std::move(attrs));
+  if (!node.ok()) return node.status().to_string();
+  std::string text;
+  for (int i = 0; i < (*node)->num_outputs(); ++i)
+    text += (*node)->output_shape(i).to_string();
+  return text;
+}
+
+void expect_refused(const std::string& text, std::string_view part) {
+  CHECK(text.starts_with("InvalidArgument"));
+  INFO(text);
+  CHECK(text.find(part) != std::string::npos);
+}
+
+}  // namespace
+
+TEST_CASE("a reshape finds the one dimension that is left") {
+  CHECK(infer("Reshape", {{2, 6}, ints({4, -1})}) == "[4,3]");
+  CHECK(infer("Reshape", {{kAny, 6}, ints({4, -1})}) == "[4,?]");
+  CHECK(infer("Reshape", {{2, 6}, unknown_ints({3})}) == "[?,?,?]");
+  CHECK(infer("Reshape", {{2, 6}, unknown_ints({kAny})}) == "<unknown>");
+  CHECK(infer("Reshape", {{0, 6}, ints({-1, 0})}) == "[?,0]");
+  expect_refused(infer("Reshape", {{2, 6}, ints({5, -1})}), "12 elements");
+  expect_refused(infer("Reshape", {{2, 6}, ints({7})}), "12 elements");
+}
+
+TEST_CASE("dimensions of one come and go") {
+  CHECK(infer("ExpandDims", {{2, 3}, Tensor::scalar(-1)}) == "[2,3,1]");
+  CHECK(infer("ExpandDims", {{2, 3}, unknown_ints({})}) == "[?,?,?]");
+  CHECK(infer("ExpandDims", {kUnknownShape, Tensor::scalar(0)}) == "<unknown>");
+  CHECK(infer("Squeeze", {{1, 2, 1}}) == "[2]");
+  CHECK(infer("Squeeze", {{1, kAny, 1}}) == "<unknown>");
+  CHECK(infer("Squeeze", {{kAny, kAny, 1}},
+              {{"squeeze_dims", std::vector<int64_t>{-1}}}) == "[?,?]");
+  expect_refused(infer("ExpandDims", {{2}, Tensor::scalar(3)}), "[-2, 2)");
+  expect_refused(
+      infer("Squeeze", {{2}}, {{"squeeze_dims", std::vector<int64_t>{0}}}),
+      "squeeze");
+}
+
+TEST_CASE("constant ranges and fills have known sizes") {
+  CHECK(infer("Range", {Tensor::scalar(0), Tensor::scalar(7),
+                        Tensor::scalar(2)}) == "[4]");
+  CHECK(infer("Range", {Tensor::scalar(0), unknown_ints({}),
+                        Tensor::scalar(2)}) == "[?]");
+  // The kernel says what is wrong with this one.
+  CHECK(infer("Range", {Tensor::scalar(0), Tensor::scalar(7),
+                        Tensor::scalar(0)}) == "[?]");
+  CHECK(infer("Fill", {ints({2, 3}), {PartialShape::scalar()}}) == "[2,3]");
+  CHECK(infer("Fill", {unknown_ints({2}), {PartialShape::scalar()}}) ==
+        "[?,?]");
+}
+
+TEST_CASE("joined dimensions add up as far as they are known") {
+  CHECK(infer("ConcatV2", {{2, 3}, {kAny, 3}, Tensor::scalar(1)}) == "[2,6]");
+  CHECK(infer("ConcatV2", {{2, 3}, {kAny, 3}, Tensor::scalar(0)}) == "[?,3]");
+  CHECK(infer("ConcatV2", {{2, 3}, kUnknownShape, Tensor::scalar(-1)}) ==
+        "[2,?]");
+  CHECK(infer("ConcatV2", {{2, 3}, {2, 3}, unknown_ints({})}) == "[?,?]");
+  expect_refused(infer("ConcatV2", {{2, 3}, {3, 3}, Tensor::scalar(1)}),
+                 "cannot join [3,3]");
+  expect_refused(infer("ConcatV2", {{2, 3}, {3}, Tensor::scalar(0)}), "rank");
+  CHECK(infer("Pack", {{kAny, 3}, {2, kAny}}, {{"axis", -1}}) == "[2,3,2]");
+  expect_refused(infer("Pack", {{2}, {3}}), "differ");
+  CHECK(infer("Unpack", {{kAny, 3}}, {{"num", 2}}) == "[3][3]");
+  expect_refused(infer("Unpack", {{3}}, {{"num", 2}}), "into 2");
+}
+
+TEST_CASE("splits divide") {
+  CHECK(infer("Split", {Tensor::scalar(1), {2, 6}}, {{"num_split", 3}}) ==
+        "[2,2][2,2][2,2]");
+  CHECK(infer("Split", {unknown_ints({}), {2, 6}}, {{"num_split", 2}}) ==
+        "[?,?][?,?]");
+  expect_refused(
+      infer("Split", {Tensor::scalar(0), {2, 6}}, {{"num_split", 4}}),
+      "into 4");
+  const AttrMap three{{"num_split", 3}};
+  CHECK(infer("SplitV", {{10, 2}, ints({2, -1, 3}), Tensor::scalar(0)},
+              three) == "[2,2][5,2][3,2]");
+  CHECK(infer("SplitV", {{kAny, 2}, ints({2, -1, 3}), Tensor::scalar(0)},
+              three) == "[2,2][?,2][3,2]");
+  CHECK(infer("Tile", {{2, kAny}, ints({3, 2})}) == "[6,?]");
+  CHECK(infer("Tile", {kUnknownShape, unknown_ints({2})}) == "[?,?]");
+}
+
+TEST_CASE("slices are as long as can be known") {
+  const Tensor one = ints({1});
+  auto slice = [&](PartialShape shape, Input begin, Input end, int64_t masks,
+                   Tensor strides) {
+    return infer("StridedSlice", {std::move(shape), begin, end, strides},
+                 {{"begin_mask", masks}, {"end_mask", masks}});
+  };
+  CHECK(slice({9, 4}, ints({1}), ints({8}), 0, ints({3})) == "[3,4]");
+  CHECK(slice({kAny, 4}, ints({1}), ints({8}), 0, one) == "[?,4]");
+  CHECK(slice({9, 4}, unknown_ints({1}), unknown_ints({1}), 0, one) == "[?,4]");
+  CHECK(slice({9, 4}, unknown_ints({1}), unknown_ints({1}), 1, ints({-2})) ==
+        "[5,4]");
+  CHECK(infer("StridedSlice",
+              {{kAny, 5}, unknown_ints({2}), unknown_ints({2}), ints({1, 1})},
+              {{"shrink_axis_mask", 1}, {"new_axis_mask", 2}}) == "[1,5]");
+  CHECK(infer("StridedSlice",
+              {{2, 3, 4, 5}, ints({0, 0, 1}), ints({1, 0, 3}), ints({1, 1, 1})},
+              {{"ellipsis_mask", 2}, {"shrink_axis_mask", 1}}) == "[3,4,2]");
+  expect_refused(infer("StridedSlice", {{2}, ints({2}), ints({3}), one},
+                       {{"shrink_axis_mask", 1}}),
+                 "slice index 2");
+  CHECK(infer("Slice", {{5, kAny}, ints({2, 1}), ints({-1, 3})}) == "[3,3]");
+  CHECK(infer("Slice", {{5, kAny}, unknown_ints({2}), ints({-1, 3})}) ==
+        "[?,3]");
+  CHECK(infer("Slice", {kUnknownShape, unknown_ints({2}), unknown_ints({2})}) ==
+        "[?,?]");
+}
+
+TEST_CASE("gathered shapes are put together from three parts") {
+  const Input indices = unknown_ints({5, kAny});
+  CHECK(infer("GatherV2", {{2, 3, 4}, indices, Tensor::scalar(1)}) ==
+        "[2,5,?,4]");
+  CHECK(infer("GatherV2", {{5, 3, 4}, indices, Tensor::scalar(2)},
+              {{"batch_dims", 1}}) == "[5,3,?]");
+  CHECK(infer("GatherV2", {{2, 3, 4}, indices, unknown_ints({})}) ==
+        "[?,?,?,?]");
+  expect_refused(infer("GatherV2", {{2, 3}, indices, Tensor::scalar(0)},
+                       {{"batch_dims", 1}}),
+                 "over the axis");
+  expect_refused(infer("GatherV2", {{4, 3}, indices, Tensor::scalar(1)},
+                       {{"batch_dims", 1}}),
+                 "differ");
+  CHECK(infer("GatherNd", {{2, 3, 4}, unknown_ints({6, 2})}) == "[6,4]");
+  CHECK(infer("GatherNd", {{2, 3, 4}, unknown_ints({6, kAny})}) == "<unknown>");
+  expect_refused(infer("GatherNd", {{2}, unknown_ints({6, 2})}), "too deep");
+  expect_refused(
+      infer("ScatterNd", {unknown_ints({6, 1}), {6, 4}, ints({9, 5})}),
+      "should be [6,5]");
+  CHECK(infer("ScatterNd", {unknown_ints({6, 1}), {6, 5}, ints({9, 5})}) ==
+        "[9,5]");
+}
+
+TEST_CASE("dimensions move with the layout") {
+  CHECK(infer("Transpose", {{2, kAny, 4}, ints({2, 0, 1})}) == "[4,2,?]");
+  CHECK(infer("Transpose", {kUnknownShape, unknown_ints({3})}) == "[?,?,?]");
+  CHECK(infer("Pad", {{2, kAny}, Tensor::of<int32_t>({2, 2}, {1, 2, 3, 4})}) ==
+        "[5,?]");
+  CHECK(infer("SpaceToBatchND", {{2, 4, kAny, 3},
+                                 ints({2, 2}),
+                                 Tensor::of<int32_t>({2, 2}, {0, 0, 1, 1})}) ==
+        "[8,2,?,3]");
+  CHECK(infer("BatchToSpaceND", {{8, 2, 3, 1},
+                                 ints({2, 2}),
+                                 Tensor::of<int32_t>({2, 2}, {0, 1, 1, 1})}) ==
+        "[2,3,4,1]");
+  CHECK(infer("SpaceToDepth", {{1, 4, kAny, 3}}, {{"block_size", 2}}) ==
+        "[1,2,?,12]");
+  CHECK(infer("DepthToSpace", {{1, 4, kAny, 12}}, {{"block_size", 2}}) ==
+        "[1,8,?,3]");
+}
+
+TEST_CASE("diagonals and what is searched for") {
+  CHECK(infer("MatrixDiag", {{2, kAny}}) == "[2,?,?]");
+  CHECK(infer("MatrixDiagPart", {{2, 5, 3}}) == "[2,3]");
+  CHECK(infer("MatrixDiagPartV3",
+              {{2, 5, 3}, ints({-1, 1}), {PartialShape::scalar()}}) ==
+        "[2,3,3]");
+  CHECK(infer("Diag", {{2, kAny}}) == "[2,?,2,?]");
+  CHECK(infer("DiagPart", {{2, kAny, kAny, 3}}) == "[2,3]");
+  CHECK(infer("OneHot",
+              {unknown_ints({4}),
+               Tensor::scalar(3),
+               {PartialShape::scalar()},
+               {PartialShape::scalar()}},
+              {{"axis", 0}}) == "[3,4]");
+  CHECK(infer("Where", {{2, 3, 4}}) == "[?,3]");
+  CHECK(infer("Unique", {{7}}) == "[?][7]");
+  CHECK(infer("TopKV2", {{2, 9}, Tensor::scalar(3)}) == "[2,3][2,3]");
+  CHECK(infer("TopKV2", {{2, 9}, unknown_ints({})}) == "[2,?][2,?]");
+  expect_refused(infer("TopKV2", {{2, 3}, Tensor::scalar(4)}), "fewer");
+}
+
+}  // namespace tagflow::graph

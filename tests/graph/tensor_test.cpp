@@ -1,0 +1,160 @@
+#include "graph/tensor.h"
+
+#include <doctest/doctest.h>
+
+#include <limits>
+#include <thread>
+#include <vector>
+
+#include "graph/handle.h"
+
+using namespace tagflow;
+
+namespace {
+
+struct Named : Resource {
+  std::string describe() const override { return "thing"; }
+};
+
+}  // namespace
+
+TEST_CASE("a tensor is 32 bytes, and empty until it is given a value") {
+  const Tensor tensor;
+  CHECK(sizeof(Tensor) == 32);
+  CHECK_FALSE(tensor.valid());
+  CHECK(tensor.dtype() == DataType::kInvalid);
+  CHECK(tensor.num_elements() == 0);
+  CHECK(tensor.describe() == "<no tensor>");
+}
+
+TEST_CASE("plain scalars and short vectors live inline") {
+  CHECK(Tensor::scalar(1.5F).buffer() == nullptr);
+  CHECK(Tensor::scalar(Complex128(1, 2)).buffer() == nullptr);
+  CHECK(Tensor::vector<int32_t>({1, 2, 3, 4, 5, 6}).buffer() == nullptr);
+  CHECK(Tensor::vector<int32_t>({1, 2, 3, 4, 5, 6, 7}).buffer() != nullptr);
+  CHECK(Tensor::of<float>({1, 1}, {1.0F}).buffer() != nullptr);
+  CHECK(Tensor::scalar("text").buffer() != nullptr);
+}
+
+TEST_CASE("a copy shares the elements, a clone does not") {
+  Tensor first = Tensor::of<float>({2, 2}, {1, 2, 3, 4});
+  CHECK(first.unique());
+  const Tensor copy = first;
+  CHECK_FALSE(first.unique());
+  CHECK(copy.raw() == first.raw());
+  Tensor clone = first.clone();
+  CHECK(clone.unique());
+  clone.mutable_data<float>()[0] = 9;
+  CHECK(first.data<float>()[0] == 1);
+  CHECK_FALSE(identical(clone, first));
+  CHECK(identical(copy, first));
+}
+
+TEST_CASE("a moved-from tensor is empty") {
+  Tensor first = Tensor::scalar("a string of more than a few characters");
+  const Tensor second = std::move(first);
+  CHECK_FALSE(first.valid());  // NOLINT(bugprone-use-after-move)
+  CHECK(second.unique());
+  Tensor& same = const_cast<Tensor&>(second);
+  same = static_cast<const Tensor&>(same);
+  CHECK(second.scalar_value<std::string>().starts_with("a string"));
+}
+
+TEST_CASE("dimensions of every rank are kept") {
+  Shape shape;
+  for (int rank = 0; rank <= 8; ++rank) {
+    const Tensor tensor = Tensor::make(DataType::kInt64, shape);
+    CAPTURE(rank);
+    CHECK(tensor.rank() == rank);
+    CHECK(tensor.shape() == shape);
+    CHECK(tensor.num_elements() == shape.num_elements());
+    const Tensor copy = tensor;
+    CHECK(copy.shape() == shape);
+    shape.add_dim(rank % 3 + 1);
+  }
+}
+
+TEST_CASE("an allocation that cannot be is refused, not tried") {
+  const int64_t most = std::numeric_limits<int64_t>::max();
+  CHECK(Tensor::allocate(DataType::kFloat, {most}).status().message() ==
+        "[tensor] the bytes of float[9223372036854775807] overflow");
+  CHECK(Tensor::allocate(DataType::kInt8, {most}).status().code() ==
+        Code::kResourceExhausted);
+  CHECK(Tensor::allocate(DataType::kInvalid, {}).status().message() ==
+        "[tensor] cannot allocate elements of type invalid(0)");
+  CHECK(Tensor::allocate(make_ref(DataType::kFloat), {}).status().message() ==
+        "[tensor] cannot allocate elements of type float_ref");
+}
+
+TEST_CASE("an empty tensor may have huge other dimensions") {
+  const int64_t huge = int64_t(1) << 40;
+  const Result<Tensor> tensor =
+      Tensor::allocate(DataType::kFloat, {huge, huge, 0});
+  REQUIRE(tensor.ok());
+  CHECK(tensor->num_elements() == 0);
+  CHECK(tensor->bytes() == 0);
+  CHECK(tensor->flat<float>().empty());
+  CHECK(tensor->to_string() == "float[1099511627776,1099511627776,0] {}");
+}
+
+TEST_CASE("reshaping keeps the elements and checks their number") {
+  const Tensor matrix = Tensor::of<int32_t>({2, 3}, {1, 2, 3, 4, 5, 6});
+  const Result<Tensor> cube = matrix.reshaped({1, 3, 2});
+  REQUIRE(cube.ok());
+  CHECK(cube->raw() == matrix.raw());
+  CHECK(cube->shape() == Shape({1, 3, 2}));
+  CHECK(matrix.reshaped({4}).status().message() ==
+        "[reshape] int32[2,3] has 6 elements, the shape [4] 4");
+  // Inline elements move to the heap where the rank needs it, and back.
+  const Result<Tensor> square = Tensor::scalar(7).reshaped({1, 1});
+  REQUIRE(square.ok());
+  CHECK(square->scalar_value<int32_t>() == 7);
+  CHECK(square->reshaped({})->scalar_value<int32_t>() == 7);
+}
+
+TEST_CASE("the same bytes can be seen as another type of that size") {
+  const Tensor bits = Tensor::scalar(1.0F).with_dtype(DataType::kInt32);
+  CHECK(bits.scalar_value<int32_t>() == 0x3f800000);
+}
+
+TEST_CASE("tensors of strings compare by value, of handles by identity") {
+  CHECK(identical(Tensor::scalar("a"), Tensor::scalar("a")));
+  CHECK_FALSE(identical(Tensor::scalar("a"), Tensor::scalar("b")));
+  CHECK_FALSE(identical(Tensor::scalar(1), Tensor::scalar(1.0F)));
+  CHECK_FALSE(identical(Tensor::scalar(1), Tensor::vector<int32_t>({1})));
+  CHECK(identical(Tensor(), Tensor()));
+  const Ref<Resource> thing(new Named);
+  Tensor first = Tensor::make(DataType::kResource, {});
+  *first.mutable_data<ResourceHandle>() = ResourceHandle(thing);
+  const Tensor second = first.clone();
+  Tensor third = Tensor::make(DataType::kResource, {});
+  CHECK(identical(first, second));
+  CHECK_FALSE(identical(first, third));
+  CHECK(first.to_string() == "resource[] thing");
+  CHECK(third.to_string() == "resource[] <empty>");
+}
+
+TEST_CASE("a tensor shows its first elements") {
+  CHECK(Tensor::scalar(2.5F).to_string() == "float[] 2.5");
+  CHECK(Tensor::vector<int64_t>({1, 2, 3}).to_string(2) ==
+        "int64[3] {1 2 ...}");
+  CHECK(Tensor::scalar(true).to_string() == "bool[] true");
+  CHECK(Tensor::scalar(Complex64(1, -1)).to_string() == "complex64[] (1,-1)");
+  CHECK(Tensor::scalar("a\n").to_string() == "string[] \"a\\n\"");
+}
+
+TEST_CASE("threads may share and drop copies of one tensor") {
+  const Tensor shared = Tensor::of<float>({1, 2, 3}, {1, 2, 3, 4, 5, 6});
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 1000; ++i) {
+        const Tensor copy = shared;
+        const Tensor again = copy;
+        CHECK(again.dim(2) == 3);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(shared.unique());
+}
