@@ -19,11 +19,18 @@ import time
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
-import numpy as np
-import tensorflow.compat.v1 as tf
 
-tf.disable_v2_behavior()
-tf.disable_control_flow_v2()
+# TensorFlow greets on stderr. Where it fails, Python says why after this.
+stderr = os.dup(2)
+os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+try:
+    import numpy as np
+    import tensorflow.compat.v1 as tf
+    tf.get_logger().setLevel("ERROR")
+    tf.disable_v2_behavior()
+    tf.disable_control_flow_v2()
+finally:
+    os.dup2(stderr, 2)
 
 
 def make_session(graph, threads):

@@ -51,7 +51,7 @@ bool is_single_cpu(std::string text) {
 }  // namespace
 
 void add_engine_options(CLI::App& app, EngineOptions& options) {
-  constexpr int kMaxWorkers = 4096;
+  constexpr int kMaxWorkers = 1024;
   const std::string group = "Engine";
   app.add_option("--workers", options.workers,
                  "worker threads; 0: one per core")

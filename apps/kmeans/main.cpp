@@ -4,10 +4,8 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
-#include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <limits>
 #include <string>
 
 #include "apps/common/command_line.h"

@@ -40,9 +40,10 @@ class LabelSizes {
       const bool broadcasts = labels[i] >= kEllipsis;
       if (is_new || it->second == size || (broadcasts && size == 1)) continue;
       if (!broadcasts || it->second != 1)
-        return context.fail("dimension {} of {} is not {} as another of its "
-                            "label",
-                            i, operand.describe(), it->second);
+        return context.fail(
+            "dimension {} of {} is not {} as another of its "
+            "label",
+            i, operand.describe(), it->second);
       it->second = size;
     }
     return Status();
@@ -106,8 +107,8 @@ Result<Tensor> gather(const KernelContext& context, const Tensor& operand,
                       const Labels& summed, const LabelSizes& sizes) {
   TAGFLOW_ASSIGN(const Shape shape, sizes.shape(wanted));
   if (wanted == labels && shape == operand.shape()) return operand;
-  TAGFLOW_ASSIGN(Tensor out, Tensor::allocate(operand.dtype(), shape,
-                                              context.allocator()));
+  TAGFLOW_ASSIGN(Tensor out,
+                 Tensor::allocate(operand.dtype(), shape, context.allocator()));
   if (out.num_elements() == 0) return out;
   const auto outer = walk_along(wanted, labels, operand, sizes);
   const auto inner = walk_along(summed, labels, operand, sizes);
@@ -146,12 +147,11 @@ class EinsumKernel : public Kernel {
     std::vector<int> ranks;
     for (const Tensor& input : context.inputs()) ranks.push_back(input.rank());
     Result<Equation> equation = graph::parse_equation(text_, ranks);
-    if (!equation.ok())
-      return context.fail("{}", equation.status().message());
+    if (!equation.ok()) return context.fail("{}", equation.status().message());
     LabelSizes sizes;
     for (int i = 0; i < context.num_inputs(); ++i)
-      TAGFLOW_RETURN_IF_ERROR(sizes.add(
-          context, equation->inputs[size_t(i)], context.input(i)));
+      TAGFLOW_RETURN_IF_ERROR(
+          sizes.add(context, equation->inputs[size_t(i)], context.input(i)));
     Labels distinct;
     for (Label label : equation->output)
       if (!contains(distinct, label)) distinct.push_back(label);
@@ -160,14 +160,12 @@ class EinsumKernel : public Kernel {
     Tensor result;
     if (context.num_inputs() == 1) {
       const Labels& labels = equation->inputs[0];
-      TAGFLOW_ASSIGN(result,
-                     gather(context, context.input(0), labels, distinct,
-                            without(labels, distinct), sizes));
+      TAGFLOW_ASSIGN(result, gather(context, context.input(0), labels, distinct,
+                                    without(labels, distinct), sizes));
     } else {
       TAGFLOW_ASSIGN(result, contract(context, *equation, sizes, order));
     }
-    TAGFLOW_ASSIGN(result,
-                   gather(context, result, order, distinct, {}, sizes));
+    TAGFLOW_ASSIGN(result, gather(context, result, order, distinct, {}, sizes));
     return write(context, *equation, distinct, result, sizes);
   }
 
@@ -226,8 +224,7 @@ class EinsumKernel : public Kernel {
     order.insert(order.end(), free_a.begin(), free_a.end());
     order.insert(order.end(), free_b.begin(), free_b.end());
     TAGFLOW_ASSIGN(const Shape shape, sizes.shape(order));
-    TAGFLOW_ASSIGN(Tensor result,
-                   context.allocate_temp(left.dtype(), shape));
+    TAGFLOW_ASSIGN(Tensor result, context.allocate_temp(left.dtype(), shape));
     if (result.num_elements() == 0) return result;
     const auto size_of = [&](const Labels& labels) {
       int64_t size = 1;
@@ -272,13 +269,12 @@ class EinsumKernel : public Kernel {
 
 void register_einsum_kernels(KernelRegistry& registry) {
   registry.add<EinsumKernel>(
-      "Einsum",
-      {{"T",
-        {DataType::kFloat, DataType::kDouble, DataType::kHalf,
-         DataType::kBFloat16, DataType::kInt16, DataType::kInt32,
-         DataType::kInt64, DataType::kUInt8, DataType::kUInt16,
-         DataType::kUInt32, DataType::kUInt64, DataType::kComplex64,
-         DataType::kComplex128}}});
+      "Einsum", {{"T",
+                  {DataType::kFloat, DataType::kDouble, DataType::kHalf,
+                   DataType::kBFloat16, DataType::kInt16, DataType::kInt32,
+                   DataType::kInt64, DataType::kUInt8, DataType::kUInt16,
+                   DataType::kUInt32, DataType::kUInt64, DataType::kComplex64,
+                   DataType::kComplex128}}});
 }
 
 }  // namespace tagflow::devices

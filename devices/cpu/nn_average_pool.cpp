@@ -131,8 +131,7 @@ class AveragePoolGradKernel : public AveragePoolBase {
     W* out = last.mutable_data<W>();
     const int64_t image = g.in_positions() * g.channels;
     const int64_t positions = g.channels == 0 ? 0 : g.out_positions();
-    const double cost =
-        double(g.taps()) * double(positions * g.channels) * 0.5;
+    const double cost = double(g.taps()) * double(positions * g.channels) * 0.5;
     context.parallel_for(g.batch, cost, [&](int64_t begin, int64_t end) {
       std::fill(out + begin * image, out + end * image, W(0));
       for (int64_t n = begin; n < end; ++n)

@@ -86,13 +86,13 @@ Result<Tensor> prepared(const KernelContext& context, const NormAttrs& attrs,
 template <class Body>
 void map_rows(const KernelContext& context, const Rows& rows, const float* in,
               float* out, Body&& body) {
-  context.parallel_for(
-      rows.count, double(rows.channels), [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin * rows.channels; i < end * rows.channels;
-             i += rows.channels)
-          for (int64_t c = 0; c < rows.channels; ++c)
-            out[i + c] = body(in[i + c], i, c);
-      });
+  context.parallel_for(rows.count, double(rows.channels),
+                       [&](int64_t begin, int64_t end) {
+                         for (int64_t i = begin * rows.channels;
+                              i < end * rows.channels; i += rows.channels)
+                           for (int64_t c = 0; c < rows.channels; ++c)
+                             out[i + c] = body(in[i + c], i, c);
+                       });
 }
 
 class BatchNormKernel : public Kernel {
@@ -115,8 +115,7 @@ class BatchNormKernel : public Kernel {
       TAGFLOW_RETURN_IF_ERROR(
           context.allocate_output(i, Shape{rows.channels}).status());
     if (context.num_outputs() == 6)
-      TAGFLOW_RETURN_IF_ERROR(
-          context.allocate_output(5, Shape{0}).status());
+      TAGFLOW_RETURN_IF_ERROR(context.allocate_output(5, Shape{0}).status());
     TAGFLOW_ASSIGN(const Tensor in, prepared(context, attrs_, x));
     if (attrs_.training)
       measure(context, rows, in.data<float>());
@@ -139,17 +138,15 @@ class BatchNormKernel : public Kernel {
                const float* in) const {
     const int64_t n = rows.count, channels = rows.channels;
     const double count = double(n);
-    auto mean = sum_rows(
-        context, rows, channels,
-        [&](int64_t begin, int64_t end, double* sums) {
-          for (int64_t i = begin; i < end; ++i)
-            for (int64_t c = 0; c < channels; ++c)
-              sums[c] += in[i * channels + c];
-        });
+    auto mean = sum_rows(context, rows, channels,
+                         [&](int64_t begin, int64_t end, double* sums) {
+                           for (int64_t i = begin; i < end; ++i)
+                             for (int64_t c = 0; c < channels; ++c)
+                               sums[c] += in[i * channels + c];
+                         });
     for (double& sum : mean) sum = n == 0 ? 0 : sum / count;
     auto variance = sum_rows(
-        context, rows, channels,
-        [&](int64_t begin, int64_t end, double* sums) {
+        context, rows, channels, [&](int64_t begin, int64_t end, double* sums) {
           for (int64_t i = begin; i < end; ++i)
             for (int64_t c = 0; c < channels; ++c) {
               const double d = in[i * channels + c] - mean[size_t(c)];
@@ -159,7 +156,8 @@ class BatchNormKernel : public Kernel {
     const double none = std::numeric_limits<double>::quiet_NaN();
     for (int64_t c = 0; c < channels; ++c) {
       const double biased = n == 0 ? 0 : variance[size_t(c)] / count;
-      const double unbiased = n == 0 ? none : biased * count / std::max(1.0, count - 1);
+      const double unbiased =
+          n == 0 ? none : biased * count / std::max(1.0, count - 1);
       const double center = n == 0 ? none : mean[size_t(c)];
       at(context, 3, c) = float(mean[size_t(c)]);
       at(context, 4, c) = float(biased);
@@ -179,10 +177,8 @@ class BatchNormKernel : public Kernel {
 
   static void copy_given(KernelContext& context, const Rows& rows) {
     for (int64_t c = 0; c < rows.channels; ++c) {
-      at(context, 1, c) = at(context, 3, c) =
-          context.input(3).data<float>()[c];
-      at(context, 2, c) = at(context, 4, c) =
-          context.input(4).data<float>()[c];
+      at(context, 1, c) = at(context, 3, c) = context.input(3).data<float>()[c];
+      at(context, 2, c) = at(context, 4, c) = context.input(4).data<float>()[c];
     }
   }
 
@@ -245,8 +241,8 @@ class BatchNormGradKernel : public Kernel {
   }
 
  private:
-  void differentiate(KernelContext& context, const Rows& rows,
-                     const float* in, const float* grad, float* out) const {
+  void differentiate(KernelContext& context, const Rows& rows, const float* in,
+                     const float* grad, float* out) const {
     const int64_t channels = rows.channels;
     const float* scale = context.input(2).data<float>();
     const float* mean = context.input(3).data<float>();
@@ -255,8 +251,7 @@ class BatchNormGradKernel : public Kernel {
     const auto sums = sum_rows(
         context, rows, 2 * channels,
         [&](int64_t begin, int64_t end, double* sum) {
-          for (int64_t i = begin * channels; i < end * channels;
-               i += channels)
+          for (int64_t i = begin * channels; i < end * channels; i += channels)
             for (int64_t c = 0; c < channels; ++c) {
               sum[c] += grad[i + c];
               sum[channels + c] +=
@@ -274,8 +269,8 @@ class BatchNormGradKernel : public Kernel {
       factor[i] = float(scale[c] * root);
       if (attrs_.training && rows.count > 0) {
         shift[i] = float(sums[i] / double(rows.count));
-        slope[i] = float(sums[i + size_t(channels)] / double(rows.count) /
-                         spread);
+        slope[i] =
+            float(sums[i + size_t(channels)] / double(rows.count) / spread);
       }
       context.output(1).mutable_data<float>()[c] =
           float(sums[i + size_t(channels)] * root);
@@ -283,8 +278,7 @@ class BatchNormGradKernel : public Kernel {
     }
     map_rows(context, rows, in, out, [&](float x, int64_t row, int64_t c) {
       const auto i = size_t(c);
-      return factor[i] *
-             (grad[row + c] - shift[i] - slope[i] * (x - mean[c]));
+      return factor[i] * (grad[row + c] - shift[i] - slope[i] * (x - mean[c]));
     });
   }
 

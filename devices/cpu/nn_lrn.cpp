@@ -20,8 +20,7 @@ class LrnKernel : public Kernel {
     TAGFLOW_ASSIGN(kernel->beta_, info.attr<float>("beta"));
     if (kernel->radius_ < 0)
       return invalid_argument("[{}] node \"{}\": depth_radius {} is negative",
-                              info.node().op(), info.name(),
-                              kernel->radius_);
+                              info.node().op(), info.name(), kernel->radius_);
     return std::unique_ptr<Kernel>(std::move(kernel));
   }
 
@@ -32,12 +31,11 @@ class LrnKernel : public Kernel {
     for (int i = 0; i < context.num_inputs(); ++i) {
       const Tensor& tensor = context.input(i);
       if (tensor.rank() != 4 || !(tensor.shape() == shape))
-        return context.fail("input {} is {}, not of 4 dimensions as input 0",
-                            i, tensor.describe());
+        return context.fail("input {} is {}, not of 4 dimensions as input 0", i,
+                            tensor.describe());
       TAGFLOW_ASSIGN(in[i], convert(context, tensor, DataType::kFloat));
     }
-    TAGFLOW_ASSIGN(Tensor out,
-                   context.allocate_temp(DataType::kFloat, shape));
+    TAGFLOW_ASSIGN(Tensor out, context.allocate_temp(DataType::kFloat, shape));
     const int64_t channels = shape.dim(3);
     if (out.num_elements() > 0) {
       float* to = out.mutable_data<float>();
@@ -61,8 +59,7 @@ class LrnKernel : public Kernel {
           });
     }
     TAGFLOW_ASSIGN(Tensor typed,
-                   convert(context, out,
-                           context.node().output_dtypes()[0]));
+                   convert(context, out, context.node().output_dtypes()[0]));
     context.set_output(0, std::move(typed));
     return Status();
   }
@@ -82,8 +79,7 @@ class LrnKernel : public Kernel {
   void find_norms(const float* x, int64_t channels, float* norms) const {
     for (int64_t c = 0; c < channels; ++c) {
       float sum = 0;
-      for (int64_t j = first(c); j < last(c, channels); ++j)
-        sum += x[j] * x[j];
+      for (int64_t j = first(c); j < last(c, channels); ++j) sum += x[j] * x[j];
       norms[c] = bias_ + alpha_ * sum;
     }
   }
@@ -95,8 +91,8 @@ class LrnKernel : public Kernel {
       float sum = 0;
       for (int64_t k = first(j); k < last(j, channels); ++k)
         sum += dy[k] * y[k] / norms[k];
-      dx[j] = dy[j] * std::pow(norms[j], -beta_) -
-              2 * alpha_ * beta_ * x[j] * sum;
+      dx[j] =
+          dy[j] * std::pow(norms[j], -beta_) - 2 * alpha_ * beta_ * x[j] * sum;
     }
   }
 
@@ -108,9 +104,8 @@ class LrnKernel : public Kernel {
 
 void register_lrn_kernels(KernelRegistry& registry) {
   for (const char* op : {"LRN", "LRNGrad"})
-    registry.add<LrnKernel>(op, {{"T",
-                                  {DataType::kFloat, DataType::kHalf,
-                                   DataType::kBFloat16}}});
+    registry.add<LrnKernel>(
+        op, {{"T", {DataType::kFloat, DataType::kHalf, DataType::kBFloat16}}});
 }
 
 }  // namespace tagflow::devices

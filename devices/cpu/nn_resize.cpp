@@ -43,9 +43,8 @@ Result<Table<P>> make_table(const KernelContext& context, int64_t size,
   static_assert(sizeof(P) % sizeof(int64_t) == 0);
   const int64_t dims[] = {size, int64_t(sizeof(P) / sizeof(int64_t))};
   Table<P> table;
-  TAGFLOW_ASSIGN(table.holder,
-                 Tensor::allocate(DataType::kInt64, Shape(dims),
-                                  context.allocator()));
+  TAGFLOW_ASSIGN(table.holder, Tensor::allocate(DataType::kInt64, Shape(dims),
+                                                context.allocator()));
   P* to = static_cast<P*>(table.holder.mutable_raw());
   for (int64_t i = 0; i < size; ++i) new (to + i) P(fill(i));
   table.positions = {to, size_t(size)};
@@ -69,14 +68,13 @@ Result<Table<Between>> interpolate(const KernelContext& context,
   });
 }
 
-Result<Table<int64_t>> nearest(const KernelContext& context,
-                               const Scale& scale, int64_t in, int64_t out) {
+Result<Table<int64_t>> nearest(const KernelContext& context, const Scale& scale,
+                               int64_t in, int64_t out) {
   const float factor = scale.factor(in, out);
   return make_table<int64_t>(context, out, [&](int64_t i) {
     const float center = scale.half_pixel_centers ? 0.5f : 0.0f;
     const float at = (float(i) + center) * factor;
-    const float rounded =
-        scale.align_corners ? std::round(at) : std::floor(at);
+    const float rounded = scale.align_corners ? std::round(at) : std::floor(at);
     return std::clamp<int64_t>(int64_t(rounded), 0, in - 1);
   });
 }
@@ -119,15 +117,13 @@ class ResizeBase : public Kernel {
   static Result<Shape> sized(const KernelContext& context) {
     const Tensor& size = context.input(1);
     if (size.rank() != 1 || size.dim(0) != 2)
-      return context.fail("the size is {}, not a vector of 2",
-                          size.describe());
+      return context.fail("the size is {}, not a vector of 2", size.describe());
     const int32_t* sides = size.data<int32_t>();
     if (sides[0] <= 0 || sides[1] <= 0)
       return context.fail("the size {} x {} is not positive", sides[0],
                           sides[1]);
     const Tensor& images = context.input(0);
-    const int64_t dims[] = {images.dim(0), sides[0], sides[1],
-                            images.dim(3)};
+    const int64_t dims[] = {images.dim(0), sides[0], sides[1], images.dim(3)};
     Result<Shape> shape = Shape::make(dims);
     if (!shape.ok()) return context.fail("{}", shape.status().message());
     return shape;
@@ -155,10 +151,10 @@ class ResizeBilinearKernel : public ResizeBase {
     const Tensor& images = context.input(0);
     const int64_t height = images.dim(1), width = images.dim(2);
     const int64_t channels = images.dim(3);
-    TAGFLOW_ASSIGN(const auto ys, interpolate(context, scale(), height,
-                                              shape.dim(1)));
-    TAGFLOW_ASSIGN(const auto xs, interpolate(context, scale(), width,
-                                              shape.dim(2)));
+    TAGFLOW_ASSIGN(const auto ys,
+                   interpolate(context, scale(), height, shape.dim(1)));
+    TAGFLOW_ASSIGN(const auto xs,
+                   interpolate(context, scale(), width, shape.dim(2)));
     const T* in = images.data<T>();
     float* to = out->mutable_data<float>();
     const int64_t row_size = shape.dim(2) * channels;
@@ -204,15 +200,15 @@ class ResizeBilinearGradKernel : public ResizeBase {
     if (grads.dim(0) != image.dim(0) || grads.dim(3) != image.dim(3))
       return context.fail("the gradient {} is not one of images {}",
                           grads.describe(), image.describe());
-    TAGFLOW_ASSIGN(Tensor sums, context.allocate_temp(DataType::kDouble,
-                                                      image.shape()));
+    TAGFLOW_ASSIGN(Tensor sums,
+                   context.allocate_temp(DataType::kDouble, image.shape()));
     double* to = sums.mutable_data<double>();
     std::fill_n(to, sums.num_elements(), 0.0);
     if (image.num_elements() == 0) return finish(context, sums);
-    TAGFLOW_ASSIGN(const auto ys, interpolate(context, scale(), image.dim(1),
-                                              grads.dim(1)));
-    TAGFLOW_ASSIGN(const auto xs, interpolate(context, scale(), image.dim(2),
-                                              grads.dim(2)));
+    TAGFLOW_ASSIGN(const auto ys,
+                   interpolate(context, scale(), image.dim(1), grads.dim(1)));
+    TAGFLOW_ASSIGN(const auto xs,
+                   interpolate(context, scale(), image.dim(2), grads.dim(2)));
     const int64_t channels = image.dim(3);
     const float* from = grads.data<float>();
     for (int64_t n = 0; n < image.dim(0); ++n)
@@ -220,8 +216,8 @@ class ResizeBilinearGradKernel : public ResizeBase {
         for (const Between& x : xs.positions) {
           const auto add = [&](int64_t row, int64_t column, double weight) {
             double* pixel =
-                to + ((n * image.dim(1) + row) * image.dim(2) + column) *
-                         channels;
+                to +
+                ((n * image.dim(1) + row) * image.dim(2) + column) * channels;
             for (int64_t c = 0; c < channels; ++c) pixel[c] += weight * from[c];
           };
           add(y.low, x.low, (1.0 - y.weight) * (1.0 - x.weight));
@@ -258,12 +254,12 @@ class ResizeNearestKernel : public ResizeBase {
     if (out->num_elements() == 0) return Status();
     const bool is_grad = context.node().op() == "ResizeNearestNeighborGrad";
     const Shape images = context.input(0).shape();
-    const Shape& small = is_grad ? shape : images;   // the original
-    const Shape& large = is_grad ? images : shape;   // the resized
-    TAGFLOW_ASSIGN(const auto ys, nearest(context, scale(), small.dim(1),
-                                          large.dim(1)));
-    TAGFLOW_ASSIGN(const auto xs, nearest(context, scale(), small.dim(2),
-                                          large.dim(2)));
+    const Shape& small = is_grad ? shape : images;  // the original
+    const Shape& large = is_grad ? images : shape;  // the resized
+    TAGFLOW_ASSIGN(const auto ys,
+                   nearest(context, scale(), small.dim(1), large.dim(1)));
+    TAGFLOW_ASSIGN(const auto xs,
+                   nearest(context, scale(), small.dim(2), large.dim(2)));
     const int64_t channels = images.dim(3);
     const T* from = context.input(0).data<T>();
     T* to = out->mutable_data<T>();

@@ -39,7 +39,8 @@ expect 0 'NAME:PORT=VALUE' - tagflow run --help
 
 # --- Usage errors -------------------------------------------------------------
 expect 2 - 'A subcommand is required' tagflow
-expect 2 - 'A subcommand is required' tagflow rnu
+expect 2 - 'no subcommand "conforn"; did you mean "conform"' \
+  tagflow conforn
 expect 2 - 'GRAPH|graph' tagflow run
 expect 2 - 'nothing to run' tagflow run "$loop"
 expect 2 - '--colour' tagflow run "$loop" --fetch Exit:0 --colour
@@ -80,10 +81,14 @@ expect 1 - 'Add' tagflow run "$loop" --feed n:0=1 --fetch Add:0
 expect 1 - 'assertion failed' \
   tagflow run "$sums" --feed 'x:0=[1,2]' --feed p:0=false --target check
 # A dead fetch names the Switch that killed it.
-expect 1 - 's' tagflow run "$sums" --feed 'x:0=[1,2]' --feed p:0=false \
+expect 1 - 'Switch "s" .* predicate "p:0" was false' tagflow run "$sums" --feed 'x:0=[1,2]' --feed p:0=false \
   --fetch never:0
 expect 1 - 'DeadlineExceeded' \
   tagflow run "$loop" --feed n:0=2000000000 --fetch Exit:0 --timeout 0.1
+
+# --- A step that can make no progress -----------------------------------------
+expect 5 - 'Deadlock: .*"y".* waits for' \
+  tagflow run "$here/graphs/lonely_recv.pbtxt" --fetch y:0
 
 # --- Malformed graphs ---------------------------------------------------------
 # refuse REGEX TEXT: the text as a .pbtxt file.
