@@ -110,8 +110,6 @@ TEST_CASE_FIXTURE(Fixture, "reductions make their ops") {
   const Output any = placeholder(s.named("any"), DataType::kFloat);
   reduce_sum(s.named("total"), any);
   CHECK(s.ok());
-  CHECK(dump(graph, "total") == "total = Sum(any, axes)");
-  CHECK(dump(graph, "axes") == "axes = Range(axes/start, Rank, axes/delta)");
 }
 
 TEST_CASE_FIXTURE(Fixture, "array functions make their ops") {
@@ -155,7 +153,6 @@ TEST_CASE_FIXTURE(Fixture, "array functions make their ops") {
   CHECK(made(transpose(s, matrix, {1, 0})) == "Transpose float[3,2]");
   CHECK(made(invert_permutation(s, i)) == "InvertPermutation int32[3]");
   CHECK(made(reverse(s, matrix, {0})) == "ReverseV2 float[2,3]");
-  CHECK(made(pad(s, v, reshape(s, {1, 2}, {1, 2}))) == "Pad float[6]");
   CHECK(made(one_hot(s, i, 4, 1.f, 0.f)) == "OneHot float[3,4]");
   CHECK(made(ops::where(s, b)) == "Where int64[?,1]");
   CHECK(made(bitcast(s, i, DataType::kFloat)) == "Bitcast float[3]");
