@@ -73,7 +73,7 @@ void EngineActor::enqueue(caf::mailbox_element_ptr what,
                           caf::execution_unit* unit) {
   TAGFLOW_TSAN_RELEASE(what.get());
   const auto id = what->mid;
-  auto sender = what->sender;
+  auto from = what->sender;
   switch (mailbox().push_back(std::move(what))) {
     case caf::intrusive::inbox_result::unblocked_reader:
       wake(unit);
@@ -81,7 +81,7 @@ void EngineActor::enqueue(caf::mailbox_element_ptr what,
     case caf::intrusive::inbox_result::queue_closed:
       if (id.is_request()) {
         caf::detail::sync_request_bouncer bounce{caf::exit_reason::unknown};
-        bounce(sender, id);
+        bounce(from, id);
       }
       break;
     case caf::intrusive::inbox_result::success:
@@ -236,16 +236,25 @@ bool Runner::coin() {
   return (random_ >> 40 & 1) != 0;
 }
 
-void Runner::post(EngineActor* target, Batch* batch) {
-  Step* step = batch->step;
+void Runner::take_unit(Batch* batch) {
   // Without a queue the receiver may be done before this handler is, which
   // must keep a unit of its own until then.
   if (credit_ != nullptr && policy_ == HandOff::kDirect) {
     credit_ = nullptr;
   } else {
-    step->add_activity();
+    batch->step->add_activity();
   }
+}
+
+void Runner::post(EngineActor* target, Batch* batch) {
+  take_unit(batch);
   post_counted(target, batch);
+}
+
+void Runner::post_later(EngineActor* target, Batch* batch) {
+  take_unit(batch);
+  if (!sent_by_policy(target, batch))
+    queue_.insert(queue_.begin(), {target, batch});
 }
 
 void Runner::renew(Step* step) {
@@ -254,23 +263,26 @@ void Runner::renew(Step* step) {
   credit_ = step;
 }
 
-void Runner::post_counted(EngineActor* target, Batch* batch) {
+bool Runner::sent_by_policy(EngineActor* target, Batch* batch) {
+  if (policy_ == HandOff::kDirect) return false;
   if (policy_ == HandOff::kMailbox) {
     target->mail(batch, unit_);
-  } else if (policy_ == HandOff::kRandom && coin()) {
+  } else if (coin()) {
     coin() ? target->mail(batch, nullptr) : target->deliver(batch, nullptr);
   } else {
-    queue_.push_back({target, batch});
+    return false;
   }
+  return true;
+}
+
+void Runner::post_counted(EngineActor* target, Batch* batch) {
+  if (!sent_by_policy(target, batch)) queue_.push_back({target, batch});
 }
 
 void Runner::flush() {
-  while (head_ < queue_.size()) {
-    const Posted posted = queue_[head_++];
+  for (const Posted& posted : queue_)
     posted.target->deliver(posted.batch, nullptr);
-  }
   queue_.clear();
-  head_ = 0;
 }
 
 bool Runner::over_quantum() {
@@ -282,16 +294,13 @@ bool Runner::over_quantum() {
 }
 
 void Runner::drain() {
-  while (head_ < queue_.size()) {
+  while (!queue_.empty()) {
     if (over_quantum()) {
       flush();
       return;
     }
-    const Posted posted = queue_[head_++];
-    if (head_ == queue_.size()) {
-      queue_.clear();
-      head_ = 0;
-    }
+    const Posted posted = queue_.back();
+    queue_.pop_back();
     posted.target->hand_off(posted.batch, *this);
   }
 }

@@ -95,7 +95,7 @@ void IterationActor::begin(int64_t iteration, const ConstSet* constants) {
   for (const ConstantEdge& dynamic : plan_.constant_edges)
     for (const Token& token : constants->tokens)
       if (token.arrival == dynamic.arrival)
-        send(dynamic.edge, Tensor(token.value));
+        send_elsewhere(dynamic.edge, Tensor(token.value));
 }
 
 void IterationActor::load_constants() {
@@ -144,19 +144,6 @@ void IterationActor::take_constants(const ConstSet* constants) {
     const Token& token = constants->tokens[i];
     arrive(token.arrival, token.is_dead, Tensor(token.value));
   }
-}
-
-void IterationActor::take_kernel(KernelRequest* request) {
-  --outstanding_;
-  const NodeItem& item = *request->item;
-  if (!request->status.ok()) {
-    fail(std::move(request->status), *item.node);
-  } else if (request->is_dead) {
-    skip(request->node);
-  } else {
-    finish_kernel(item, request->outputs.data());
-  }
-  give_request(request);
 }
 
 void IterationActor::work(Runner& runner) {
@@ -253,7 +240,11 @@ void IterationActor::post_next(Runner& runner, bool final) {
   batch->exits = exits_;
   batch->constants = constants_;
   sent_constants_ = constants_;
-  runner.post(successor_, batch);
+  if (final) {
+    runner.post(successor_, batch);
+  } else {
+    runner.post_later(successor_, batch);
+  }
 }
 
 void IterationActor::choose_successor(bool retiring) {
@@ -276,7 +267,8 @@ void IterationActor::choose_successor(bool retiring) {
 // --- Life cycle -------------------------------------------------------------
 
 void IterationActor::collect(Counters& counters) const {
-  counters.fired += counters_.fired;
+  // The actor's own count of what fired includes what was skipped.
+  counters.fired += counters_.fired - counters_.dead;
   counters.dead += counters_.dead;
   counters.iterations += counters_.iterations;
   counters.hops += counters_.hops;

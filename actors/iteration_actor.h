@@ -81,7 +81,9 @@ class IterationActor : public EngineActor {
 
   void run_ready(Runner& runner);
   void fire(uint32_t node);
-  void skip(uint32_t node);
+  void fire_other(uint32_t node, bool is_dead);
+  bool fire_scalar(const NodeItem& item);
+  void skip(const NodeItem& item);
   void fire_switch(uint32_t node, const NodeItem& item);
   void fire_merge(const NodeItem& item);
   void fire_forward(const NodeItem& item);
@@ -100,7 +102,7 @@ class IterationActor : public EngineActor {
   void send_port(const PortItem& port, Tensor&& value);
   void send_control(const PortItem& port);
   void send_dead(const PortItem& port);
-  void send(const EdgeItem& edge, Tensor&& value);
+  void send_elsewhere(const EdgeItem& edge, Tensor&& value);
   void send_dead(const EdgeItem& edge);
   void load_constants();
 

@@ -19,52 +19,40 @@ bool is_control(EdgeKind kind) {
   return kind == EdgeKind::kControl || kind == EdgeKind::kLiveControl;
 }
 
-}  // namespace
-
-void IterationActor::run_ready(Runner& runner) {
-  uint32_t until_check = kFiringsPerCheck;
-  for (;;) {
-    while (state_.has_ready()) {
-      fire(state_.pop_ready());
-      if (--until_check == 0) {
-        until_check = kFiringsPerCheck;
-        step_->check_deadline();
-        if (step_->cancelled()) return;
-      }
-    }
-    if (heavy_.empty() || step_->cancelled()) return;
-    run_heavy(runner);
-  }
+// A token of `value` at the end of the batch.
+void append(Batch& batch, uint32_t arrival, Tensor&& value) {
+  Token& token = batch.tokens.emplace_back();
+  token.arrival = arrival;
+  token.value = std::move(value);
 }
+
+}  // namespace
 
 // --- Edges ------------------------------------------------------------------
 
-void IterationActor::send(const EdgeItem& edge, Tensor&& value) {
+// The edges that leave the iteration's state alone, and those of a Merge.
+void IterationActor::send_elsewhere(const EdgeItem& edge, Tensor&& value) {
   switch (edge.kind) {
     case EdgeKind::kInput:
-      state_.slot(edge.slot) = std::move(value);
-      state_.arrive(edge.target);
-      break;
     case EdgeKind::kControl:
     case EdgeKind::kLiveControl:
-      state_.arrive(edge.target);
       break;
     case EdgeKind::kMergeInput:
       state_.merge_live(edge.target, edge.slot, std::move(value));
       break;
     case EdgeKind::kNext:
       if (out_next_ == nullptr) out_next_ = take_batch(BatchKind::kTokens);
-      out_next_->tokens.push_back({edge.target, false, std::move(value)});
+      append(*out_next_, edge.target, std::move(value));
       break;
     case EdgeKind::kEnter: {
       Batch*& batch = out_enter_[edge.slot];
       if (batch == nullptr) batch = take_batch(BatchKind::kEnter);
-      batch->tokens.push_back({edge.target, false, std::move(value)});
+      append(*batch, edge.target, std::move(value));
       break;
     }
     case EdgeKind::kExit:
       if (out_exit_ == nullptr) out_exit_ = take_batch(BatchKind::kExit);
-      out_exit_->tokens.push_back({edge.target, false, std::move(value)});
+      append(*out_exit_, edge.target, std::move(value));
       break;
     case EdgeKind::kFetch: {
       FetchSlot& fetch = step_->fetches[edge.target];
@@ -104,33 +92,36 @@ void IterationActor::send_dead(const EdgeItem& edge) {
   }
 }
 
-void IterationActor::send_port(const PortItem& port, Tensor&& value) {
-  if (port.begin == port.end) {
-    value = Tensor();
-    return;
-  }
-  const EdgeItem* edge = &plan_.edges[port.begin];
-  const EdgeItem* last = edge + (port.end - port.begin) - 1;
-  for (; edge != last; ++edge) {
-    if (edge->kind == EdgeKind::kInput) {
-      state_.slot(edge->slot) = value;
+// The last edge takes the value, the others copies of it.
+inline void IterationActor::send_port(const PortItem& port, Tensor&& value) {
+  const EdgeItem* edge = plan_.edges.data() + port.begin;
+  const EdgeItem* const end = plan_.edges.data() + port.end;
+  for (; edge != end; ++edge) {
+    if (edge->kind == EdgeKind::kInput) [[likely]] {
+      Tensor& slot = state_.slot(edge->slot);
+      if (edge + 1 == end) {
+        slot = std::move(value);
+      } else {
+        slot = value;
+      }
       state_.arrive(edge->target);
     } else if (is_control(edge->kind)) {
       state_.arrive(edge->target);
     } else {
-      send(*edge, Tensor(value));
+      send_elsewhere(*edge, edge + 1 == end ? std::move(value) : Tensor(value));
     }
-  }
-  if (last->kind == EdgeKind::kInput) {
-    state_.slot(last->slot) = std::move(value);
-    state_.arrive(last->target);
-  } else {
-    send(*last, std::move(value));
   }
 }
 
-void IterationActor::send_dead(const PortItem& port) {
-  for (uint32_t e = port.begin; e < port.end; ++e) send_dead(plan_.edges[e]);
+inline void IterationActor::send_dead(const PortItem& port) {
+  for (uint32_t e = port.begin; e < port.end; ++e) {
+    const EdgeItem& edge = plan_.edges[e];
+    if (edge.kind == EdgeKind::kInput) [[likely]] {
+      state_.arrive_dead(edge.target);
+    } else {
+      send_dead(edge);
+    }
+  }
 }
 
 void IterationActor::arrive(uint32_t arrival, bool is_dead, Tensor&& value) {
@@ -167,26 +158,52 @@ inline Tensor IterationActor::take_input(const NodeItem& item, uint32_t i) {
   return std::move(slot);
 }
 
-void IterationActor::fire(uint32_t node) {
+// A kernel on scalars that are held in their tokens has nothing to allocate,
+// to share or to let go of. False where this is another case.
+inline bool IterationActor::fire_scalar(const NodeItem& item) {
+  const Tensor* inputs = state_.slots() + item.first_slot;
+  for (uint32_t i = 0; i < item.num_inputs; ++i)
+    if (!inputs[i].is_inline_scalar()) return false;
+  Tensor output;
+  if (!item.scalar(inputs, output)) return false;
+  send_port(item.edges, std::move(output));
+  return true;
+}
+
+// What fires most comes first; fire_other() has the rest.
+inline void IterationActor::fire(uint32_t node) {
   const NodeItem& item = plan_.nodes[node];
   uint32_t& word = state_.pending(node);
-  const bool is_dead = (word & IterationState::kDead) != 0;
-  word |= IterationState::kFired;
-  ++fired_;
-  if (frame_.observer != nullptr) [[unlikely]]
+  const uint32_t facts = std::exchange(word, word | IterationState::kFired);
+  if (frame_.observer == nullptr) [[likely]] {
+    if (facts & IterationState::kDead) {
+      if (item.kind < NodeKind::kSend) return skip(item);
+    } else if (item.kind == NodeKind::kKernel) {
+      if (item.scalar != nullptr && fire_scalar(item)) return;
+    } else if (item.kind == NodeKind::kSwitch) {
+      return fire_switch(node, item);
+    } else if (item.kind == NodeKind::kForward) {
+      return fire_forward(item);
+    }
+  }
+  fire_other(node, (facts & IterationState::kDead) != 0);
+}
+
+void IterationActor::fire_other(uint32_t node, bool is_dead) {
+  const NodeItem& item = plan_.nodes[node];
+  if (frame_.observer != nullptr)
     frame_.observer->on_fire(place(), *item.node, is_dead);
-  if (is_dead) [[unlikely]] {
+  if (is_dead) {
     // Transfers run dead or alive, so that the other side hears of it.
     if (item.kind == NodeKind::kSend) {
       fire_send(item, true);
     } else if (item.kind == NodeKind::kRecv) {
       fire_recv(node, item);
     } else {
-      skip(node);
+      skip(item);
     }
     return;
   }
-  ++counters_.fired;
   switch (item.kind) {
     case NodeKind::kKernel:
       if (item.may_be_expensive && defer_if_heavy(node, item)) return;
@@ -216,27 +233,23 @@ void IterationActor::fire(uint32_t node) {
   }
 }
 
-void IterationActor::skip(uint32_t node) {
-  const NodeItem& item = plan_.nodes[node];
+inline void IterationActor::skip(const NodeItem& item) {
   ++counters_.dead;
-  consume_inputs(item);
-  // The ports of a node are neighbours, and so are their edges.
-  const PortItem& first = plan_.ports[item.first_port];
-  const PortItem& last = plan_.ports[item.first_port + item.num_outputs];
-  send_dead(PortItem{first.begin, last.end});
+  if (item.may_hold_when_dead) consume_inputs(item);
+  send_dead(item.edges);
 }
 
-void IterationActor::fire_forward(const NodeItem& item) {
+inline void IterationActor::fire_forward(const NodeItem& item) {
   Tensor value = take_input(item, 0);
   if (frame_.observer != nullptr) [[unlikely]]
     frame_.observer->on_fired(place(), *item.node, {&value, 1});
-  send_port(plan_.ports[item.first_port], std::move(value));
-  send_control(plan_.ports[item.first_port + 1]);
+  send_port(item.edges, std::move(value));
 }
 
-void IterationActor::fire_switch(uint32_t node, const NodeItem& item) {
+inline void IterationActor::fire_switch(uint32_t node, const NodeItem& item) {
   const Tensor& predicate = state_.slot(item.first_slot + 1);
-  if (predicate.num_elements() != 1 || predicate.dtype() != DataType::kBool)
+  if (predicate.dtype() != DataType::kBool ||
+      (!predicate.is_inline_scalar() && predicate.num_elements() != 1))
       [[unlikely]] {
     fail(invalid_argument("[Switch] the predicate must be one bool, not {}",
                           predicate.describe()),
@@ -246,7 +259,7 @@ void IterationActor::fire_switch(uint32_t node, const NodeItem& item) {
   const bool taken = predicate.scalar_value<bool>();
   if (taken) state_.pending(node) |= IterationState::kTaken;
   Tensor value = take_input(item, 0);
-  consume_inputs(item);
+  if (predicate.buffer() != nullptr) consume_inputs(item);
   if (frame_.observer != nullptr) [[unlikely]]
     frame_.observer->on_fired(place(), *item.node, {&value, 1});
   send_port(plan_.ports[item.first_port + (taken ? 1 : 0)], std::move(value));
@@ -294,6 +307,23 @@ void IterationActor::finish_kernel(const NodeItem& item, Tensor* outputs) {
   send_control(plan_.ports[item.first_port + item.num_outputs]);
 }
 
+void IterationActor::run_ready(Runner& runner) {
+  for (;;) {
+    uint32_t fired = 0;
+    while (state_.has_ready()) {
+      fire(state_.pop_ready());
+      if (++fired % kFiringsPerCheck == 0) {
+        step_->check_deadline();
+        if (step_->cancelled()) break;
+      }
+    }
+    fired_ += fired;
+    counters_.fired += fired;
+    if (heavy_.empty() || step_->cancelled()) return;
+    run_heavy(runner);
+  }
+}
+
 void IterationActor::fail(Status status, const graph::Node& node) {
   const std::string where =
       plan_.name.empty()
@@ -336,6 +366,19 @@ void IterationActor::give_request(KernelRequest* request) {
   request->inputs.clear();
   request->outputs.clear();
   free_requests_.push_back(request);
+}
+
+void IterationActor::take_kernel(KernelRequest* request) {
+  --outstanding_;
+  const NodeItem& item = *request->item;
+  if (!request->status.ok()) {
+    fail(std::move(request->status), *item.node);
+  } else if (request->is_dead) {
+    skip(item);
+  } else {
+    finish_kernel(item, request->outputs.data());
+  }
+  give_request(request);
 }
 
 bool IterationActor::defer_if_heavy(uint32_t node, const NodeItem& item) {

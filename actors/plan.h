@@ -52,8 +52,8 @@ enum class NodeKind : uint8_t {
 enum class EdgeKind : uint8_t {
   kInput,        // `slot` of node `target`
   kControl,      // a control input of node `target`
-  kMergeInput,   // input `slot` of Merge `target`
   kLiveControl,  // a control input that only waits: of Merge, ControlTrigger
+  kMergeInput,   // input `slot` of Merge `target`
   kNext,         // arrival `target` of the next iteration
   kEnter,        // arrival `target` of child `slot`
   kExit,         // exit `target` of this frame
@@ -77,11 +77,15 @@ struct NodeItem {
   bool has_constant_inputs = false;  // some slot is sticky
   bool may_be_expensive = false;
   bool only_if_large = false;  // and only where an input is in a buffer
+  // A dead node may have got a live input too, which must be let go of.
+  bool may_hold_when_dead = false;
   uint16_t num_inputs = 0;
   uint16_t num_outputs = 0;
   uint32_t first_slot = 0;
   uint32_t first_port = 0;  // port i; the control port follows the last one
   uint32_t ordinal = 0;     // among the Merges, or the Sends and Recvs
+  PortItem edges;           // of all its ports, which are neighbours
+  devices::ScalarFunction scalar = nullptr;
   const devices::Kernel* kernel = nullptr;
   const graph::Node* node = nullptr;
 };

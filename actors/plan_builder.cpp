@@ -176,6 +176,7 @@ Result<uint32_t> PlanBuilder::draft(Node* node) {
                       : NodeKind::kKernel;
       item.may_be_expensive = item.kernel->may_be_expensive();
       item.only_if_large = !item.kernel->may_be_expensive_on_small_inputs();
+      item.scalar = item.kernel->scalar_function();
       break;
     }
     case Role::kConst:

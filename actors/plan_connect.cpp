@@ -157,7 +157,10 @@ void PlanBuilder::lay_out(DraftFrame& draft) {
     return port;
   };
   for (DraftNode& node : draft.nodes) {
+    node.item.edges.begin = uint32_t(plan.edges.size());
     for (auto& edges : node.outputs) plan.ports.push_back(add_port(edges));
+    node.item.edges.end = uint32_t(plan.edges.size());
+    node.item.may_hold_when_dead = node.waits > 1;
     plan.nodes.push_back(node.item);
   }
   for (DraftArrival& arrival : draft.arrivals) {

@@ -8,6 +8,10 @@
 // receiver's inbox and the scheduler. So a chain of actors costs no trip
 // through the scheduler, and an actor still runs on one thread at a time.
 //
+// The newest goes first: an inner loop ends before the outer one runs ahead,
+// while its tokens and its state are still in the cache, and tokens that are
+// about to come to the same iteration meet there.
+//
 // The queue is flushed to the scheduler, for other workers to take, when the
 // time slice (the quantum) is over, and before a kernel that is worth more
 // than a hop. With HandOff::kMailbox nothing is handed off at all: every batch
@@ -53,6 +57,9 @@ class Runner {
   // Sends `batch` to `target` when the current handler has returned. Takes
   // the batch; settles its unit of activity.
   void post(EngineActor* target, Batch* batch);
+  // The same for work that may as well wait until nothing else is posted:
+  // an iteration that runs ahead.
+  void post_later(EngineActor* target, Batch* batch);
   // Posts a batch that brings its own unit of activity.
   void post_counted(EngineActor* target, Batch* batch);
   // The handler goes on with work that held no unit: it gets one if the unit
@@ -73,6 +80,10 @@ class Runner {
     EngineActor* target;
     Batch* batch;
   };
+  // Gives the batch its unit: that of the handler's, or a new one.
+  void take_unit(Batch* batch);
+  // Sends it by message where the policy says so.
+  bool sent_by_policy(EngineActor* target, Batch* batch);
   bool over_quantum();
   bool coin();
 
@@ -83,7 +94,6 @@ class Runner {
   int hops_until_check_;
   uint64_t random_;
   boost::container::small_vector<Posted, 8> queue_;
-  size_t head_ = 0;
   // The unit of the batch in hand, until something takes it over.
   Step* credit_ = nullptr;
 };

@@ -22,9 +22,9 @@ target_link_libraries(tagflow_apps
   PUBLIC tagflow::tagflow CLI11::CLI11 nlohmann_json::nlohmann_json
     spdlog::spdlog ZLIB::ZLIB PNG::PNG fmt::fmt Threads::Threads
   PRIVATE tagflow_flags)
-# CLI11 and JSON take long to parse, and most sources of apps/ use one.
-tagflow_precompile(tagflow_apps
-  ${TAGFLOW_COMMON_PCH} <CLI/CLI.hpp> <nlohmann/json.hpp>)
+tagflow_compile_lean(tagflow_apps)
+# Not CLI11: its constants are made anew in every source that sees it.
+tagflow_precompile(tagflow_apps ${TAGFLOW_COMMON_PCH} <nlohmann/json.hpp>)
 
 if(NOT TAGFLOW_BUILD_APPS)
   return()
@@ -36,6 +36,7 @@ function(tagflow_program name)
   tagflow_app(${name} ${ARGN} LINK tagflow_apps)
   target_compile_definitions(${name} PRIVATE
     TAGFLOW_VERSION="${PROJECT_VERSION}")
+  tagflow_compile_lean(${name})
   if(TAGFLOW_PCH)
     target_precompile_headers(${name} REUSE_FROM tagflow_apps)
   endif()

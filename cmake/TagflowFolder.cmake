@@ -6,7 +6,7 @@
 set(TAGFLOW_COMMON_PCH
   <algorithm> <array> <atomic> <cstdint> <functional> <map> <memory> <mutex>
   <optional> <span> <string> <string_view> <unordered_map> <utility>
-  <variant> <vector> <fmt/format.h>)
+  <variant> <vector> <Eigen/Core> <fmt/format.h>)
 
 set(TAGFLOW_LIBRARIES "" CACHE INTERNAL "The libraries declared so far")
 
@@ -15,6 +15,11 @@ function(tagflow_precompile target)
   if(TAGFLOW_PCH)
     target_precompile_headers(${target} PRIVATE ${ARGN})
   endif()
+endfunction()
+
+# tagflow_compile_lean(TARGET): less optimisation, for what need not be fast.
+function(tagflow_compile_lean target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
 
 # tagflow_choose_sources(VAR SOURCE...)
@@ -113,7 +118,8 @@ function(tagflow_tests name)
     target_compile_options(tagflow_test_main
       PUBLIC $<$<NOT:$<CONFIG:Debug>>:-O1>)
     target_link_libraries(tagflow_test_main PUBLIC
-      doctest::doctest rapidcheck fmt::fmt Threads::Threads tagflow_flags)
+      doctest::doctest rapidcheck fmt::fmt Eigen3::Eigen Threads::Threads
+      tagflow_flags)
     tagflow_precompile(tagflow_test_main
       ${TAGFLOW_COMMON_PCH} <doctest/doctest.h>)
   endif()

@@ -40,6 +40,11 @@ class KernelInfo {
   const graph::Node& node_;
 };
 
+// Computes an output from inputs that are all scalars held inline in their
+// tokens. False where compute() has to be asked, which then says what is
+// wrong. Thread-safe.
+using ScalarFunction = bool (*)(const Tensor* inputs, Tensor& output);
+
 // A synchronous kernel. One instance serves every run of its node in a
 // session, from many threads at once: compute() must not change the kernel
 // (state belongs into resources).
@@ -59,6 +64,9 @@ class Kernel {
   // Whether that can be so where every input is small (held inline in its
   // token), as for Fill; element-wise kernels say no, to save the question.
   virtual bool may_be_expensive_on_small_inputs() const { return true; }
+  // A shortcut past compute() for a kernel with one output, or null: what a
+  // loop counter runs through.
+  virtual ScalarFunction scalar_function() const { return nullptr; }
 };
 
 // Called once when an asynchronous kernel is done, from any thread. The

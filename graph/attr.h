@@ -44,7 +44,13 @@ class AttrValue {
                    std::vector<PartialShape>, std::vector<Tensor>,
                    std::vector<FunctionRef>>;
 
-  AttrValue() = default;
+  // Out of line: what a variant of so many types makes of them is long.
+  AttrValue();
+  AttrValue(const AttrValue&);
+  AttrValue(AttrValue&&) noexcept;
+  AttrValue& operator=(const AttrValue&);
+  AttrValue& operator=(AttrValue&&) noexcept;
+  ~AttrValue();
   template <class T>
   requires std::is_constructible_v<Value, T> &&
       (!std::is_same_v<std::remove_cvref_t<T>, AttrValue>)AttrValue(T&& value)

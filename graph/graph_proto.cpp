@@ -22,6 +22,19 @@ Status check_length(const std::string& name, const char* what,
                name.size(), limits.max_name_length);
 }
 
+// Up to this producer, a Placeholder without a shape was written with that of
+// a scalar.
+constexpr int kScalarMeansUnknown = 21;
+
+void open_placeholder(NodeDef& node) {
+  if (node.op != "Placeholder") return;
+  auto it = node.attrs.find("shape");
+  if (it == node.attrs.end()) return;
+  const auto* shape = it->second.get_if<PartialShape>();
+  if (shape != nullptr && *shape == PartialShape::scalar())
+    it->second = PartialShape();
+}
+
 }  // namespace
 
 Result<NodeDef> node_from_proto(const tensorflow::NodeDef& proto,
@@ -71,6 +84,8 @@ Result<GraphFile> graph_from_proto(const tensorflow::GraphDef& proto,
       std::min<size_t>(size_t(proto.node_size()), limits.max_nodes));
   for (const auto& node : proto.node()) {
     TAGFLOW_ASSIGN(NodeDef def, node_from_proto(node, budget));
+    if (file.producer > 0 && file.producer <= kScalarMeansUnknown)
+      open_placeholder(def);
     file.nodes.push_back(std::move(def));
   }
   for (const auto& function : proto.library().function()) {

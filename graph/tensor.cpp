@@ -23,12 +23,12 @@ struct Tensor::SharedDims {
 
 void Tensor::share() const {
   heap_.buffer->refs.fetch_add(1, std::memory_order_relaxed);
-  if (rank_ > kInlineDims)
+  if (header_.rank > kInlineDims)
     heap_.shared_dims->refs.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Tensor::drop() {
-  if (rank_ > kInlineDims &&
+  if (header_.rank > kInlineDims &&
       heap_.shared_dims->refs.fetch_sub(1, std::memory_order_acq_rel) == 1) {
     heap_.shared_dims->~SharedDims();
     ::operator delete(heap_.shared_dims);
@@ -42,9 +42,9 @@ int64_t Tensor::heap_dim(int i) const { return heap_.shared_dims->dims[i]; }
 
 Tensor Tensor::adopt(DataType dtype, const Shape& shape, Buffer* buffer) {
   Tensor tensor;
-  tensor.dtype_ = dtype;
-  tensor.storage_ = kHeap;
-  tensor.rank_ = uint8_t(shape.rank());
+  tensor.header_.dtype = dtype;
+  tensor.header_.storage = kHeap;
+  tensor.header_.rank = uint8_t(shape.rank());
   tensor.heap_.buffer = buffer;
   if (shape.rank() > kInlineDims) {
     tensor.heap_.shared_dims = SharedDims::make(shape.dims());
@@ -68,10 +68,10 @@ Result<Tensor> Tensor::allocate(DataType dtype, const Shape& shape,
   if (size_t(*bytes) <= kInlineBytes && shape.rank() <= 1 && is_plain(dtype) &&
       allocator.host_visible()) {
     Tensor tensor;
-    tensor.dtype_ = dtype;
-    tensor.storage_ = kInline;
-    tensor.rank_ = uint8_t(shape.rank());
-    tensor.inline_dim_ = uint32_t(count);
+    tensor.header_.dtype = dtype;
+    tensor.header_.storage = kInline;
+    tensor.header_.rank = uint8_t(shape.rank());
+    tensor.header_.inline_dim = uint32_t(count);
     return tensor;
   }
   Buffer* buffer = allocator.allocate(dtype, count);
@@ -99,15 +99,15 @@ Tensor Tensor::scalar(std::string value) {
 
 Shape Tensor::shape() const {
   Shape shape;
-  for (int i = 0; i < rank_; ++i) shape.add_dim(dim(i));
+  for (int i = 0; i < header_.rank; ++i) shape.add_dim(dim(i));
   return shape;
 }
 
 int64_t Tensor::num_elements() const {
-  if (storage_ == kNone) return 0;
+  if (header_.storage == kNone) return 0;
   // Unsigned: of an empty tensor, a product on the way may overflow.
   uint64_t count = 1;
-  for (int i = 0; i < rank_; ++i) count *= uint64_t(dim(i));
+  for (int i = 0; i < header_.rank; ++i) count *= uint64_t(dim(i));
   return int64_t(count);
 }
 
@@ -116,25 +116,25 @@ Result<Tensor> Tensor::reshaped(const Shape& shape) const {
     return invalid_argument("[reshape] {} has {} elements, the shape {} {}",
                             describe(), num_elements(), shape.to_string(),
                             shape.num_elements());
-  if (storage_ == kHeap) {
+  if (header_.storage == kHeap) {
     heap_.buffer->refs.fetch_add(1, std::memory_order_relaxed);
-    return adopt(dtype_, shape, heap_.buffer);
+    return adopt(header_.dtype, shape, heap_.buffer);
   }
-  TAGFLOW_ASSIGN(Tensor tensor, allocate(dtype_, shape));
+  TAGFLOW_ASSIGN(Tensor tensor, allocate(header_.dtype, shape));
   std::memcpy(tensor.mutable_raw(), raw(), bytes());
   return tensor;
 }
 
 Tensor Tensor::with_dtype(DataType dtype) const {
   Tensor tensor = *this;
-  tensor.dtype_ = dtype;
+  tensor.header_.dtype = dtype;
   return tensor;
 }
 
 Tensor Tensor::clone() const {
-  if (storage_ != kHeap) return *this;
-  Tensor copy = make(dtype_, shape());
-  switch (dtype_) {
+  if (header_.storage != kHeap) return *this;
+  Tensor copy = make(header_.dtype, shape());
+  switch (header_.dtype) {
     case DataType::kString:
       std::ranges::copy(flat<std::string>(), copy.mutable_data<std::string>());
       break;
@@ -153,7 +153,7 @@ Tensor Tensor::clone() const {
 
 std::string Tensor::describe() const {
   if (!valid()) return "<no tensor>";
-  return dtype_name(dtype_) + shape().to_string();
+  return dtype_name(header_.dtype) + shape().to_string();
 }
 
 namespace {
@@ -187,12 +187,12 @@ std::string Tensor::to_string(int limit) const {
   const int64_t count = num_elements();
   for (int64_t i = 0; i < std::min<int64_t>(count, limit); ++i) {
     if (i > 0) text += " ";
-    if (dtype_ == DataType::kResource) {
+    if (header_.dtype == DataType::kResource) {
       text += handle_text(data<ResourceHandle>()[i]);
-    } else if (dtype_ == DataType::kVariant) {
+    } else if (header_.dtype == DataType::kVariant) {
       text += handle_text(data<Variant>()[i]);
     } else {
-      const bool known = visit_dtype(dtype_, [&]<class T>(TypeTag<T>) {
+      const bool known = visit_dtype(header_.dtype, [&]<class T>(TypeTag<T>) {
         text += element_text(data<T>()[i]);
       });
       if (!known) text += "?";

@@ -1,6 +1,7 @@
 // Tensor: a typed n-dimensional array; the value that a token carries.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstring>
 #include <span>
@@ -21,37 +22,36 @@ namespace tagflow {
 // last reference (unique()), writes to it.
 //
 // Thread-compatible; distinct copies may be used from distinct threads.
-class Tensor {
+// Aligned, and made and moved as a whole: a 32-byte load forwards from the
+// 32-byte store before it, but not from several small ones.
+class alignas(32) Tensor {
  public:
   // The empty tensor: no type, no elements. valid() is false.
-  Tensor() noexcept : dtype_(DataType::kInvalid), storage_(kNone) {}
+  Tensor() noexcept { clear(); }
   Tensor(const Tensor& other) noexcept {
     copy_bits(other);
-    if (storage_ == kHeap) share();
+    if (header_.storage == kHeap) share();
   }
   Tensor(Tensor&& other) noexcept {
     copy_bits(other);
-    other.storage_ = kNone;
-    other.dtype_ = DataType::kInvalid;
+    other.clear();
   }
   Tensor& operator=(const Tensor& other) noexcept {
-    if (this != &other) {
-      Tensor copy(other);
-      *this = std::move(copy);
-    }
+    if (other.header_.storage == kHeap) other.share();
+    if (header_.storage == kHeap) drop();
+    copy_bits(other);
     return *this;
   }
   Tensor& operator=(Tensor&& other) noexcept {
     if (this != &other) {
-      if (storage_ == kHeap) drop();
+      if (header_.storage == kHeap) drop();
       copy_bits(other);
-      other.storage_ = kNone;
-      other.dtype_ = DataType::kInvalid;
+      other.clear();
     }
     return *this;
   }
   ~Tensor() {
-    if (storage_ == kHeap) drop();
+    if (header_.storage == kHeap) drop();
   }
 
   // Elements of plain types are uninitialised, others default-constructed.
@@ -80,26 +80,28 @@ class Tensor {
     return of<T>({int64_t(values.size())}, values);
   }
 
-  bool valid() const { return storage_ != kNone; }
-  DataType dtype() const { return dtype_; }
-  int rank() const { return rank_; }
+  bool valid() const { return header_.storage != kNone; }
+  DataType dtype() const { return header_.dtype; }
+  int rank() const { return header_.rank; }
   // REQUIRES: 0 <= i < rank()
   int64_t dim(int i) const {
-    if (storage_ == kInline) return inline_dim_;
-    return rank_ <= kInlineDims ? heap_.dims[i] : heap_dim(i);
+    if (header_.storage == kInline) return header_.inline_dim;
+    return header_.rank <= kInlineDims ? heap_.dims[i] : heap_dim(i);
   }
   Shape shape() const;
   int64_t num_elements() const;
-  size_t bytes() const { return size_t(num_elements()) * dtype_size(dtype_); }
+  size_t bytes() const {
+    return size_t(num_elements()) * dtype_size(header_.dtype);
+  }
 
   const void* raw() const {
-    return storage_ == kInline ? static_cast<const void*>(inline_)
-                               : heap_.buffer->data;
+    return header_.storage == kInline ? static_cast<const void*>(inline_)
+                                      : heap_.buffer->data;
   }
   // REQUIRES: nobody else shares the elements; see unique().
   void* mutable_raw() {
-    return storage_ == kInline ? static_cast<void*>(inline_)
-                               : heap_.buffer->data;
+    return header_.storage == kInline ? static_cast<void*>(inline_)
+                                      : heap_.buffer->data;
   }
   // REQUIRES: dtype() is that of T.
   template <class T>
@@ -109,6 +111,11 @@ class Tensor {
   template <class T>
   T* mutable_data() {
     return static_cast<T*>(mutable_raw());
+  }
+  // The same without asking where the element is. REQUIRES: it is inline.
+  template <class T>
+  const T* inline_data() const {
+    return reinterpret_cast<const T*>(inline_);
   }
   // All elements, row-major.
   template <class T>
@@ -124,13 +131,15 @@ class Tensor {
   const T& scalar_value() const {
     return *data<T>();
   }
-  bool is_scalar() const { return rank_ == 0; }
+  bool is_scalar() const { return header_.rank == 0; }
   // A plain scalar held inline: the fast case of element-wise kernels.
-  bool is_inline_scalar() const { return storage_ == kInline && rank_ == 0; }
+  bool is_inline_scalar() const {
+    return (std::bit_cast<uint64_t>(header_) & kFormMask) == kInlineScalarForm;
+  }
 
   // No other tensor shares the elements (always so where they are inline).
   bool unique() const {
-    return storage_ != kHeap ||
+    return header_.storage != kHeap ||
            heap_.buffer->refs.load(std::memory_order_acquire) == 1;
   }
   // The same elements under another shape. InvalidArgument where the number
@@ -143,7 +152,7 @@ class Tensor {
   Tensor clone() const;
   // The buffer, or null where the elements are inline or absent.
   const Buffer* buffer() const {
-    return storage_ == kHeap ? heap_.buffer : nullptr;
+    return header_.storage == kHeap ? heap_.buffer : nullptr;
   }
   // "float[2,3]".
   std::string describe() const;
@@ -155,6 +164,19 @@ class Tensor {
   static constexpr size_t kInlineBytes = 24;
   static constexpr int kInlineDims = 2;
 
+  struct Header {
+    DataType dtype;
+    uint8_t storage;
+    uint8_t rank;
+    uint8_t unused;
+    uint32_t inline_dim;  // of an inline vector
+  };
+  // Of a header, without what does not say how the elements are held.
+  static constexpr uint64_t kFormMask =
+      std::bit_cast<uint64_t>(Header{DataType(0), 0xff, 0xff, 0, 0});
+  static constexpr uint64_t kInlineScalarForm =
+      std::bit_cast<uint64_t>(Header{DataType(0), kInline, 0, 0, 0});
+
   struct SharedDims;  // dimensions of rank > 2, shared by copies
   struct Heap {
     Buffer* buffer;
@@ -164,20 +186,19 @@ class Tensor {
     };
   };
 
+  // All the bytes, as one vector: the compiler must not take them apart.
+  typedef uint64_t Words [[gnu::vector_size(32), gnu::may_alias]];
   void copy_bits(const Tensor& other) {
-    std::memcpy(static_cast<void*>(this), &other, sizeof(Tensor));
+    *reinterpret_cast<Words*>(this) = reinterpret_cast<const Words&>(other);
   }
+  void clear() { header_ = {DataType::kInvalid, kNone, 0, 0, 0}; }
   void share() const;
   void drop();
   int64_t heap_dim(int i) const;
   // Takes over one reference to `buffer`.
   static Tensor adopt(DataType dtype, const Shape& shape, Buffer* buffer);
 
-  DataType dtype_;
-  uint8_t storage_;
-  uint8_t rank_ = 0;
-  uint8_t unused_ = 0;
-  uint32_t inline_dim_ = 0;  // of an inline vector
+  Header header_;
   union {
     alignas(8) std::byte inline_[kInlineBytes];
     Heap heap_;
@@ -188,10 +209,13 @@ static_assert(sizeof(Tensor) == 32);
 template <class T>
 Tensor Tensor::scalar(T value) {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= kInlineBytes);
+  uint64_t value_words[kInlineBytes / sizeof(uint64_t)] = {};
+  std::memcpy(value_words, &value, sizeof(T));
+  constexpr Header kHeader{kDataTypeOf<T>, kInline, 0, 0, 0};
   Tensor tensor;
-  tensor.dtype_ = kDataTypeOf<T>;
-  tensor.storage_ = kInline;
-  std::memcpy(tensor.inline_, &value, sizeof(T));
+  reinterpret_cast<Words&>(tensor) =
+      Words{std::bit_cast<uint64_t>(kHeader), value_words[0], value_words[1],
+            value_words[2]};
   return tensor;
 }
 

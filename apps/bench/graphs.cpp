@@ -64,9 +64,11 @@ Tensor identity_matrix(int size) {
   return tensor;
 }
 
-Result<Output> apply(const Scope& s, const std::string& op, const Output& x) {
+// `one` is the other operand, so that there is one node per op.
+Result<Output> apply(const Scope& s, const std::string& op, const Output& x,
+                     const Output& one) {
   if (op == "Identity") return ops::identity(s, x);
-  if (op == "Add") return ops::add(s, x, 1);
+  if (op == "Add") return ops::add(s, x, one);
   return invalid_argument("[bench] --op is Identity or Add, not \"{}\"", op);
 }
 
@@ -150,8 +152,9 @@ Result<BenchGraph> make_chain(const std::string& op, int nodes) {
   Building building;
   const Scope& s = building.scope();
   Output x = opaque(s, Tensor::scalar(1.0f));
+  const Output one = ops::constant(s, 1.0f);
   for (int i = 0; i < nodes; ++i) {
-    TAGFLOW_ASSIGN(x, apply(s, op, x));
+    TAGFLOW_ASSIGN(x, apply(s, op, x, one));
   }
   return building.done({}, {x});
 }
@@ -162,7 +165,8 @@ Result<BenchGraph> make_dead_chain(int nodes) {
   const auto [on_false, on_true] = ops::switch_(
       s, opaque(s, Tensor::scalar(1.0f)), opaque(s, Tensor::scalar(false)));
   Output y = on_true;
-  for (int i = 0; i < nodes; ++i) y = ops::add(s, y, 1);
+  const Output one = ops::constant(s, 1.0f);
+  for (int i = 0; i < nodes; ++i) y = ops::add(s, y, one);
   return building.done({}, {ops::merge(s, {on_false, y}).output});
 }
 
@@ -170,9 +174,10 @@ Result<BenchGraph> make_fan_out(const std::string& op, int nodes) {
   Building building;
   const Scope& s = building.scope();
   const Output x = opaque(s, Tensor::scalar(1.0f));
+  const Output one = ops::constant(s, 1.0f);
   Outputs all;
   for (int i = 0; i < nodes; ++i) {
-    TAGFLOW_ASSIGN(const Output y, apply(s, op, x));
+    TAGFLOW_ASSIGN(const Output y, apply(s, op, x, one));
     all.push_back(y);
   }
   return building.done({}, {}, {ops::group(s, all)});

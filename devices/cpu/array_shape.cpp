@@ -58,18 +58,21 @@ class RankKernel : public Kernel {
 
 // The product of all dimensions but those of 0 and -1.
 Result<int64_t> product_of_known(const KernelContext& context,
-                                 std::span<const int64_t> dims) {
+                                 std::span<const int64_t> dims,
+                                 bool skip_zeros = true) {
   int64_t known = 1;
   for (int64_t dim : dims) {
-    const auto count = checked_multiply(known, dim <= 0 ? 1 : dim);
+    const bool skipped = dim < 0 || (dim == 0 && skip_zeros);
+    const auto count = checked_multiply(known, skipped ? 1 : dim);
     if (!count) return context.fail("the shape has too many elements");
     known = *count;
   }
   return known;
 }
 
-// Puts the size that fits in the place of a dimension of -1. Empty tensors keep
-// the ratio of their other dimensions: [0,6] as [0,-1,2] is [0,3,2].
+// Puts the size that fits in the place of a dimension of -1. Where the shape
+// has a dimension of 0 too, the others keep their ratio: [0,6] as [0,-1,2] is
+// [0,3,2].
 Status infer_open_dim(const KernelContext& context, const Tensor& input,
                       Shape::Dims& dims) {
   int64_t* open = nullptr;
@@ -84,7 +87,9 @@ Status infer_open_dim(const KernelContext& context, const Tensor& input,
   TAGFLOW_ASSIGN(const int64_t known,
                  product_of_known(context, {dims.data(), dims.size()}));
   const Shape shape = input.shape();
-  TAGFLOW_ASSIGN(const int64_t count, product_of_known(context, shape.dims()));
+  const bool has_zero = std::ranges::find(dims, 0) != dims.end();
+  TAGFLOW_ASSIGN(const int64_t count,
+                 product_of_known(context, shape.dims(), has_zero));
   if (count % known != 0 && input.num_elements() != 0)
     return context.fail("cannot reshape {} to [{}]: {} is no multiple of {}",
                         input.describe(), fmt::join(dims, ","), count, known);

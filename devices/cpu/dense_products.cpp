@@ -62,10 +62,14 @@ void convert_plane(const From* from, int64_t count, int64_t rows,
 // copy alive where one is needed.
 template <class W>
 struct Prepared {
-  const W* data = nullptr;
+  const W* borrowed = nullptr;
   int64_t stride = 0;
   bool transposed = false;
-  Tensor holder;
+  Tensor holder;  // which may have its elements inline: they move with it
+
+  const W* data() const {
+    return holder.valid() ? holder.data<W>() : borrowed;
+  }
 };
 
 // `rows` and `columns` are those the product sees.
@@ -79,7 +83,7 @@ Result<Prepared<W>> prepare(const KernelContext& context, const Tensor& tensor,
   const bool takes_transposed = std::is_floating_point_v<W>;
   if (tensor.dtype() == kDataTypeOf<W> &&
       (takes_transposed || !form.transposed)) {
-    prepared.data = tensor.data<W>();
+    prepared.borrowed = tensor.data<W>();
     prepared.stride = stored_columns;
     prepared.transposed = form.transposed;
     return prepared;
@@ -106,7 +110,6 @@ Result<Prepared<W>> prepare(const KernelContext& context, const Tensor& tensor,
           });
     }
   });
-  prepared.data = to;
   prepared.stride = columns;
   return prepared;
 }
@@ -125,8 +128,8 @@ void run_blocks(const KernelContext& context, const ProductBatch& batch,
     first *= kBlock;
     last = std::min(last * kBlock, length);
     const auto [a_index, b_index] = batch.factors(i);
-    Factor<W> left{a.data + a_index * m * k, a.stride, a.transposed};
-    Factor<W> right{b.data + b_index * k * n, b.stride, b.transposed};
+    Factor<W> left{a.data() + a_index * m * k, a.stride, a.transposed};
+    Factor<W> right{b.data() + b_index * k * n, b.stride, b.transposed};
     W* to = out + i * m * n;
     if (by_rows) {
       left.data += a.transposed ? first : first * a.stride;

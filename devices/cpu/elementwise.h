@@ -147,13 +147,17 @@ class UnaryKernel final : public UnaryBase {
       : UnaryBase(info, {&row, sizeof(In), sizeof(Out), Op::kCost}) {}
 
   Status compute(KernelContext& context) const override {
-    const Tensor& x = context.input(0);
-    if (!x.is_inline_scalar()) return compute_tensor(context);
-    context.set_output(0, Tensor::scalar<Out>(Op::apply(x.data<In>()[0])));
+    if (!context.input(0).is_inline_scalar()) return compute_tensor(context);
+    scalar(context.inputs().data(), context.output(0));
     return {};
   }
+  ScalarFunction scalar_function() const override { return &scalar; }
 
  private:
+  static bool scalar(const Tensor* inputs, Tensor& output) {
+    output = Tensor::scalar<Out>(Op::apply(*inputs[0].inline_data<In>()));
+    return true;
+  }
   static void row(const void* x, void* z, int64_t n) {
     run_row<Op>(static_cast<const In*>(x), static_cast<Out*>(z), n);
   }
@@ -169,24 +173,32 @@ class BinaryKernel : public BinaryBase {
       : BinaryBase(info, make_loop()) {}
 
   Status compute(KernelContext& context) const override {
-    const Tensor& x = context.input(0);
-    const Tensor& y = context.input(1);
-    if constexpr (std::is_trivially_copyable_v<In>) {
-      if (x.is_inline_scalar() && y.is_inline_scalar()) {
-        const In a = x.data<In>()[0];
-        const In b = y.data<In>()[0];
-        if constexpr (kRefuses) {
-          if (Op::refuses(b)) return refuse(context, 0);
-        }
-        context.set_output(0, Tensor::scalar<Out>(Op::apply(a, b)));
-        return {};
+    if constexpr (kPlain) {
+      if (context.input(0).is_inline_scalar() &&
+          context.input(1).is_inline_scalar()) {
+        if (scalar(context.inputs().data(), context.output(0))) return {};
+        return refuse(context, 0);
       }
     }
     return compute_tensors(context);
   }
+  ScalarFunction scalar_function() const override {
+    if constexpr (kPlain) return &scalar;
+    return nullptr;
+  }
 
  private:
+  static constexpr bool kPlain = std::is_trivially_copyable_v<In>;
   static constexpr bool kRefuses = requires(In y) { Op::refuses(y); };
+
+  static bool scalar(const Tensor* inputs, Tensor& output) {
+    const In b = *inputs[1].inline_data<In>();
+    if constexpr (kRefuses) {
+      if (Op::refuses(b)) return false;
+    }
+    output = Tensor::scalar<Out>(Op::apply(*inputs[0].inline_data<In>(), b));
+    return true;
+  }
 
   static BinaryLoop make_loop() {
     BinaryLoop loop{&row, nullptr, nullptr, sizeof(In), sizeof(Out), Op::kCost};

@@ -70,6 +70,16 @@ void add_equality(KernelRegistry& registry, const char* op, Types<Ts...>) {
   (add_kernel(registry, op, kDataTypeOf<Ts>, make_equality<Op, Ts>), ...);
 }
 
+// Quantized values are equal where what they are stored as is.
+template <template <class> class Op>
+void add_quantized_equality(KernelRegistry& registry, const char* op) {
+  add_kernel(registry, op, DataType::kQInt8, make_equality<Op, int8_t>);
+  add_kernel(registry, op, DataType::kQUInt8, make_equality<Op, uint8_t>);
+  add_kernel(registry, op, DataType::kQInt16, make_equality<Op, int16_t>);
+  add_kernel(registry, op, DataType::kQUInt16, make_equality<Op, uint16_t>);
+  add_kernel(registry, op, DataType::kQInt32, make_equality<Op, int32_t>);
+}
+
 // |a - b| < tolerance.
 template <class T>
 class ApproximateEqualKernel final : public Kernel {
@@ -156,6 +166,8 @@ void register_comparison_kernels(KernelRegistry& registry) {
   add_equal(naturals);
   add_equal(complex);
   add_equal(Types<bool, std::string>());
+  add_quantized_equality<Equal>(registry, "Equal");
+  add_quantized_equality<NotEqual>(registry, "NotEqual");
   add_approximate_equal(registry, floating);
   add_approximate_equal(registry, integers);
   add_approximate_equal(registry, naturals);

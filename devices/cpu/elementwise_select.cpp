@@ -171,6 +171,14 @@ T clip(T x, T low, T high) {
   return below < low ? low : below;
 }
 
+// Complex numbers are clipped in each of their parts.
+template <class T>
+std::complex<T> clip(std::complex<T> x, std::complex<T> low,
+                     std::complex<T> high) {
+  return {clip(x.real(), low.real(), high.real()),
+          clip(x.imag(), low.imag(), high.imag())};
+}
+
 template <class T>
 class ClipKernel final : public Kernel {
  public:
@@ -239,6 +247,7 @@ void register_select_kernels(KernelRegistry& registry) {
   add_clip(registry, FloatingTypes());
   add_clip(registry, SignedIntegers());
   add_clip(registry, UnsignedIntegers());
+  add_clip(registry, ComplexTypes());
 }
 
 }  // namespace tagflow::devices

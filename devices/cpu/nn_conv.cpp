@@ -1,4 +1,6 @@
 // Conv2D, Conv3D and their gradients.
+#include <algorithm>
+
 #include "devices/cpu/nn_conv_base.h"
 #include "devices/cpu/nn_conv_loops.h"
 #include "devices/cpu/nn_kernels.h"
@@ -23,7 +25,9 @@ class ConvKernel : public ConvKernelBase {
     conv.geometry = all.geometry;
     const int rank = window().rank;
     conv.out_channels = all.filter.dim(rank - 1);
-    conv.groups = all.geometry.channels / all.filter.dim(rank - 2);
+    // An empty filter has no gradient to compute.
+    conv.groups =
+        all.geometry.channels / std::max<int64_t>(1, all.filter.dim(rank - 2));
     Status status;
     detail::visit_among<float, double, int32_t>(
         working_type(context.node().output_dtypes()[0]),
@@ -37,9 +41,10 @@ class ConvKernel : public ConvKernelBase {
                                   int64_t channels) const override {
     const int rank = window().rank;
     const int64_t in = filter.dim(rank - 2), out = filter.dim(rank - 1);
-    const bool grouped = rank == 4;
-    if (channels % in != 0 || channels == 0 || (!grouped && channels != in) ||
-        out % (channels / in) != 0)
+    const bool may_group = rank == 4 && in > 0 && channels > 0;
+    const bool fits = channels == in || (may_group && channels % in == 0 &&
+                                         out % (channels / in) == 0);
+    if (!fits)
       return context.fail("a filter {} does not fit {} input channels",
                           filter.to_string(), channels);
     return out;

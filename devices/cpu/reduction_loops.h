@@ -7,6 +7,8 @@
 //   Acc combine(Acc, Acc) of two parts; associative but for rounding
 //   Out finish(Acc, int64_t count)
 //   kIdentity             whether finish(load(x), 1) is x
+//   Partial               an Op that differs in finish() alone, if there is
+//                         one, so that both share their code
 //
 // Rounding: elements are summed in many short chains that are then combined
 // two by two, so that the error grows with the logarithm of the number of
@@ -68,8 +70,10 @@ class Reducer {
 
  private:
   static constexpr int64_t kLanes = 64;
+  // What follows is not inlined: each works on many elements, and recursion
+  // unfolded into itself made the code of one type several times as long.
 
-  static Acc sum_row(const In* in, int64_t count) {
+  [[gnu::noinline]] static Acc sum_row(const In* in, int64_t count) {
     if (count < kLanes) {
       Acc sum = Op::load(in[0]);
       for (int64_t i = 1; i < count; ++i)
@@ -91,7 +95,8 @@ class Reducer {
   }
 
   // Units of one output where rows are reduced.
-  Acc sum_units(const In* base, int64_t begin, int64_t end) const {
+  [[gnu::noinline]] Acc sum_units(const In* base, int64_t begin,
+                                  int64_t end) const {
     if (end - begin > 1) {
       const int64_t middle = begin + (end - begin) / 2;
       return Op::combine(sum_units(base, begin, middle),
@@ -104,8 +109,8 @@ class Reducer {
   }
 
   // Units of the outputs of one tile where rows are kept.
-  void sum_rows(const In* base, int64_t width, int64_t begin, int64_t end,
-                Acc* acc) const {
+  [[gnu::noinline]] void sum_rows(const In* base, int64_t width, int64_t begin,
+                                  int64_t end, Acc* acc) const {
     if (end - begin > leaf_) {
       const int64_t middle = begin + (end - begin) / 2;
       Acc other[kTile];
@@ -126,8 +131,8 @@ class Reducer {
   }
 
   // Adds `count` rows that are row_ apart.
-  void add_rows(const In* in, int64_t count, int64_t width,
-                Acc* __restrict acc) const {
+  [[gnu::noinline]] void add_rows(const In* in, int64_t count, int64_t width,
+                                  Acc* __restrict acc) const {
     // Rows that follow each other at once are taken as fewer, longer ones.
     const int64_t together = kLanes / row_;
     if (width == row_ && together > 1 && count >= 4 * together) {
@@ -162,11 +167,23 @@ class Reducer {
   int64_t leaf_ = 1;  // units summed without splitting
 };
 
+template <class Op>
+struct PartialOf {
+  using type = Op;
+};
+template <class Op>
+requires requires { typename Op::Partial; }
+struct PartialOf<Op> {
+  using type = typename Op::Partial;
+};
+template <class Op>
+using ReducerOf = Reducer<typename PartialOf<Op>::type>;
+
 // Few outputs of many elements each: partial results of a fixed number of
 // parts, which workers share, then those combined.
 template <class Op>
 void reduce_in_parts(const KernelContext& context, const ReductionPlan& plan,
-                     const Reducer<Op>& reducer, typename Op::Out* out) {
+                     const ReducerOf<Op>& reducer, typename Op::Out* out) {
   using Acc = typename Op::Acc;
   const int64_t parts = std::min<int64_t>(64, reducer.units());
   const int64_t outputs = reducer.outputs();
@@ -209,7 +226,7 @@ void reduce(const KernelContext& context, const ReductionPlan& plan,
       out[i] = Op::finish(Op::load(in[i]), 1);
     return;
   }
-  const Reducer<Op> reducer(plan, in);
+  const ReducerOf<Op> reducer(plan, in);
   // One tile is `row` outputs at most; rows are whole numbers of tiles, the
   // last of which may be shorter.
   const int64_t row =
@@ -220,12 +237,12 @@ void reduce(const KernelContext& context, const ReductionPlan& plan,
   constexpr int64_t kLarge = 1 << 18;
   if (tiles < 16 && plan.kept_count * plan.reduced_count >= kLarge &&
       reducer.units() >= 64) {
-    reduce_in_parts(context, plan, reducer, out);
+    reduce_in_parts<Op>(context, plan, reducer, out);
     return;
   }
   const double cost = 2 + double(plan.reduced_count * width) * 0.15;
   context.parallel_for(tiles, cost, [&](int64_t begin, int64_t end) {
-    Acc acc[Reducer<Op>::kTile];
+    Acc acc[ReducerOf<Op>::kTile];
     for (int64_t tile = begin; tile < end; ++tile) {
       const int64_t column = tile % tiles_in_row * width;
       const int64_t first = tile / tiles_in_row * row + column;

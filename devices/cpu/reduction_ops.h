@@ -99,6 +99,7 @@ struct SumOp {
 // types without one and for complex ones.
 template <class T>
 struct MeanOp : SumOp<T> {
+  using Partial = SumOp<T>;
   using typename SumOp<T>::Acc;
   static T finish(Acc sum, int64_t count) {
     if constexpr (std::is_integral_v<T>) {

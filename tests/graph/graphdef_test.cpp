@@ -136,6 +136,20 @@ TEST_CASE("an old file's version is that of its producer") {
   CHECK(must(parse_graphdef_text("version: 12")).producer == 12);
 }
 
+TEST_CASE("old files wrote the shape of a scalar where they knew none") {
+  const auto shape = [](const char* producer) {
+    const std::string text = fmt::format(
+        "node {{ name: 'x' op: 'Placeholder' attr {{ key: 'dtype' value {{ "
+        "type: DT_FLOAT }} }} attr {{ key: 'shape' value {{ shape {{ }} }} }} "
+        "}} versions {{ producer: {} }}",
+        producer);
+    const GraphFile file = must(parse_graphdef_text(text));
+    return *file.nodes[0].attrs.at("shape").get_if<PartialShape>();
+  };
+  CHECK(shape("21") == PartialShape());
+  CHECK(shape("22") == PartialShape::scalar());
+}
+
 TEST_CASE("text of newer versions is read, misspelt text is not") {
   CHECK(must(parse_graphdef_text("node { name: 'x' op: 'NoOp' "
                                  "experimental_type { type_id: TFT_PRODUCT "

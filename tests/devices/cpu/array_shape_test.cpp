@@ -46,6 +46,19 @@ TEST_CASE("a shape says what is wrong with it") {
                Code::kInvalidArgument, "vector");
 }
 
+TEST_CASE("the open dimension of an empty tensor") {
+  const auto reshaped = [](const Shape& from, std::initializer_list<int> to) {
+    const auto outputs = run_op(
+        "Reshape",
+        {Tensor::make(DataType::kFloat, from), Tensor::vector<int32_t>(to)});
+    REQUIRE_MESSAGE(outputs.ok(), outputs.status().to_string());
+    return (*outputs)[0].shape();
+  };
+  CHECK(reshaped({0}, {-1}) == Shape{0});
+  CHECK(reshaped({3, 0}, {-1, 3}) == Shape{0, 3});
+  CHECK(reshaped({0, 6}, {0, -1, 2}) == Shape{0, 3, 2});
+}
+
 TEST_CASE("shapes of too many elements are refused, not computed") {
   const int64_t big = int64_t(1) << 40;
   const Tensor empty = Tensor::make(DataType::kFloat, {0});

@@ -20,6 +20,14 @@ TEST_CASE("strings and bools are compared") {
                Tensor::vector<bool>({false, true}));
 }
 
+TEST_CASE("quantized values are equal where their bytes are") {
+  const auto quantized = [](std::initializer_list<uint8_t> values) {
+    return Tensor::vector<uint8_t>(values).with_dtype(DataType::kQUInt8);
+  };
+  expect_close(run_op("Equal", {quantized({1, 200}), quantized({1, 2})}),
+               Tensor::vector<bool>({true, false}));
+}
+
 TEST_CASE("shapes that do not fit are an error or unequal, as asked") {
   expect_error(run_op("Equal", {kTwo, kThree}), Code::kInvalidArgument,
                "[Equal] incompatible shapes: [2] and [3]");

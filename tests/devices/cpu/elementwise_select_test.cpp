@@ -89,6 +89,11 @@ TEST_CASE("values are clipped to limits, NaN stays") {
   expect_close(run_op("ClipByValue", {Tensor::scalar(3), Tensor::scalar(4),
                                       Tensor::scalar(2)}),
                Tensor::scalar(4));
+  // Each part of a complex number by itself.
+  expect_close(run_op("ClipByValue", {Tensor::scalar(Complex128(-5, 9)),
+                                      Tensor::scalar(Complex128(-1, -2)),
+                                      Tensor::scalar(Complex128(3, 4))}),
+               Tensor::scalar(Complex128(-1, 4)));
   expect_error(run_op("ClipByValue",
                       {x, Tensor::vector<float>({1, 2}), Tensor::scalar(1.0f)}),
                Code::kInvalidArgument,

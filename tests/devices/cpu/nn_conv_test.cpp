@@ -242,6 +242,22 @@ TEST_CASE("an empty batch convolves to an empty batch") {
   expect_close(dw, Tensor::of<double>({2, 2, 1, 1}, {0, 0, 0, 0}));
 }
 
+TEST_CASE("the gradient of an empty filter is empty") {
+  const AttrMap attrs{{"strides", Ints{1, 1, 1, 1}}, {"padding", "VALID"}};
+  const Tensor dy = Tensor::make(DataType::kDouble, {1, 2, 2, 0});
+  expect_close(run_op("Conv2DBackpropFilter",
+                      {numbers({1, 3, 3, 1}, 0),
+                       Tensor::vector<int32_t>({2, 2, 1, 0}), dy},
+                      attrs),
+               Tensor::make(DataType::kDouble, {2, 2, 1, 0}));
+  const auto dx = run_op("Conv2DBackpropInput",
+                         {Tensor::vector<int32_t>({1, 2, 1, 1}),
+                          Tensor::make(DataType::kDouble, {1, 1, 1, 0}),
+                          Tensor::make(DataType::kDouble, {1, 2, 1, 0})},
+                         attrs);
+  expect_close(dx, Tensor::of<double>({1, 2, 1, 1}, {0, 0}));
+}
+
 TEST_CASE("convolutions of what does not fit are refused") {
   const auto refused = [](const char* text, const Shape& x, const Shape& w,
                           AttrMap attrs = {},
