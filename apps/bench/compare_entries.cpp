@@ -102,6 +102,7 @@ Plan elements(std::string name, std::string what,
 std::vector<Plan> all_plans() {
   const auto identities = [](int n) { return make_chain("Identity", n); };
   const auto additions = [](int n) { return make_chain("Add", n); };
+  const auto dead = [](int n) { return make_dead_chain("Identity", n); };
   const auto fan_out = [](int n) { return make_fan_out("Identity", n); };
   std::vector<Plan> plans;
   plans.push_back(loop(1, 1, 20'000));
@@ -113,7 +114,7 @@ std::vector<Plan> all_plans() {
   plans.push_back(loop_cond(10'000));
   plans.push_back(nodes("chain", "`Identity` in a chain", 10'000, identities));
   plans.push_back(nodes("chain", "`Add` in a chain", 10'000, additions));
-  plans.push_back(nodes("dead", "dead `Add`", 10'000, make_dead_chain));
+  plans.push_back(nodes("dead", "dead `Identity`", 10'000, dead));
   plans.push_back(nodes("wide", "independent `Identity`", 10'000, fan_out));
   plans.push_back(empty_step());
   plans.push_back(matmul(256));

@@ -159,14 +159,16 @@ Result<BenchGraph> make_chain(const std::string& op, int nodes) {
   return building.done({}, {x});
 }
 
-Result<BenchGraph> make_dead_chain(int nodes) {
+Result<BenchGraph> make_dead_chain(const std::string& op, int nodes) {
   Building building;
   const Scope& s = building.scope();
   const auto [on_false, on_true] = ops::switch_(
       s, opaque(s, Tensor::scalar(1.0f)), opaque(s, Tensor::scalar(false)));
   Output y = on_true;
   const Output one = ops::constant(s, 1.0f);
-  for (int i = 0; i < nodes; ++i) y = ops::add(s, y, one);
+  for (int i = 0; i < nodes; ++i) {
+    TAGFLOW_ASSIGN(y, apply(s, op, y, one));
+  }
   return building.done({}, {ops::merge(s, {on_false, y}).output});
 }
 

@@ -34,8 +34,8 @@ Result<BenchGraph> make_loop_of_products(int size);
 // x, op(x), op(op(x)), ... : `nodes` times Identity, or Add of a constant.
 // Feeds nothing, as all below. InvalidArgument for another op.
 Result<BenchGraph> make_chain(const std::string& op, int nodes);
-// The same with Add behind the side of a Switch that is not taken.
-Result<BenchGraph> make_dead_chain(int nodes);
+// The same behind the side of a Switch that is not taken.
+Result<BenchGraph> make_dead_chain(const std::string& op, int nodes);
 // Of one x, `nodes` times op(x), and a NoOp that waits for all.
 Result<BenchGraph> make_fan_out(const std::string& op, int nodes);
 // One NoOp.

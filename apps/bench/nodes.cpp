@@ -53,7 +53,11 @@ Result<Measurement> measure_chain(const BenchOptions& options) {
 
 Result<Measurement> measure_dead(const BenchOptions& options) {
   const int nodes = nodes_or(options, 10'000);
-  return measure_nodes("dead", options, nodes, make_dead_chain(nodes));
+  TAGFLOW_ASSIGN(Measurement result,
+                 measure_nodes("dead", options, nodes,
+                               make_dead_chain(options.op, nodes)));
+  result.config["op"] = options.op;
+  return result;
 }
 
 Result<Measurement> measure_wide(const BenchOptions& options) {

@@ -120,7 +120,7 @@ void add_bench_command(CLI::App& app, ExitCode& exit_code) {
   sub->add_option("--trips", bench.trips, "trips; 0: the workload's own")
       ->check(
           CLI::Range(int64_t{0}, int64_t{std::numeric_limits<int32_t>::max()}));
-  sub->add_option("--op", bench.op, "the op of chain and wide")
+  sub->add_option("--op", bench.op, "the op of chain, dead and wide")
       ->check(CLI::IsMember({"Identity", "Add"}));
   sub->add_option("--nodes", bench.nodes, "nodes; 0: the workload's own")
       ->check(CLI::Range(0, 1'000'000));

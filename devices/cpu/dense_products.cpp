@@ -67,9 +67,7 @@ struct Prepared {
   bool transposed = false;
   Tensor holder;  // which may have its elements inline: they move with it
 
-  const W* data() const {
-    return holder.valid() ? holder.data<W>() : borrowed;
-  }
+  const W* data() const { return holder.valid() ? holder.data<W>() : borrowed; }
 };
 
 // `rows` and `columns` are those the product sees.
