@@ -101,6 +101,11 @@ caf::invoke_message_result EngineActor::consume(caf::mailbox_element& what) {
   return result;
 }
 
+void EngineActor::initialize() {
+  caf::event_based_actor::initialize();
+  TAGFLOW_TSAN_RELEASE(this);
+}
+
 void EngineActor::on_destroy() {
   TAGFLOW_TSAN_ACQUIRE(this);
   caf::event_based_actor::on_destroy();

@@ -54,6 +54,7 @@ class EngineActor : public caf::event_based_actor {
   void launch(caf::execution_unit* unit, bool lazy, bool hide) override;
   caf::resumable::resume_result resume(caf::execution_unit* unit,
                                        size_t max_throughput) override;
+  void initialize() override;
   void on_destroy() override;
   caf::invoke_message_result consume(caf::mailbox_element& what) override;
 

@@ -2,7 +2,7 @@
 // the static plan and the actors. Flat arrays addressed by plan indices.
 #pragma once
 
-#include <cstring>
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -44,14 +44,11 @@ class IterationState {
   }
 
   void start(const StartState& from) {
-    std::memcpy(pending_.data(), from.pending.data(),
-                pending_.size() * sizeof(uint32_t));
+    std::ranges::copy(from.pending, pending_.begin());
     for (size_t i = 0; i < merges_.size(); ++i)
       merges_[i] = {from.merge_inputs[i], -1};
     ready_count_ = from.ready.size();
-    if (ready_count_ > 0)
-      std::memcpy(ready_.data(), from.ready.data(),
-                  ready_count_ * sizeof(uint32_t));
+    std::ranges::copy(from.ready, ready_.begin());
   }
 
   bool has_ready() const { return ready_count_ > 0; }
