@@ -7,7 +7,6 @@
 #include <atomic>
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
-#include <caf/event_based_actor.hpp>
 #include <caf/scheduler/abstract_coordinator.hpp>
 #include <caf/send.hpp>
 #include <caf/thread_hook.hpp>
@@ -16,6 +15,7 @@
 #include <mutex>
 #include <thread>
 
+#include "actors/annotated_actor.h"
 #include "actors/device_actor.h"
 #include "actors/parallel.h"
 #include "actors/step.h"
@@ -69,10 +69,9 @@ struct Adopt {
 
 // Supervises the partitions and the device: stops them with the session, and
 // says so where one ends by itself, which it never should.
-class SessionActor : public caf::event_based_actor {
+class SessionActor : public AnnotatedActor {
  public:
-  explicit SessionActor(caf::actor_config& config)
-      : caf::event_based_actor(config) {}
+  using AnnotatedActor::AnnotatedActor;
 
   caf::behavior make_behavior() override {
     set_down_handler([](caf::down_msg& down) {

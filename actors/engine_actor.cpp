@@ -8,18 +8,6 @@
 
 #include "actors/step.h"
 
-// libcaf_core is not instrumented: tell the thread sanitizer of the hand-over
-// of messages and of the actor itself.
-#if defined(__SANITIZE_THREAD__)
-extern "C" void __tsan_acquire(void*);
-extern "C" void __tsan_release(void*);
-#define TAGFLOW_TSAN_ACQUIRE(p) __tsan_acquire(p)
-#define TAGFLOW_TSAN_RELEASE(p) __tsan_release(p)
-#else
-#define TAGFLOW_TSAN_ACQUIRE(p) (void)(p)
-#define TAGFLOW_TSAN_RELEASE(p) (void)(p)
-#endif
-
 namespace tagflow::actors {
 namespace {
 
@@ -29,7 +17,7 @@ constexpr std::chrono::microseconds kWorkerQuantum{500};
 }  // namespace
 
 EngineActor::EngineActor(caf::actor_config& config, HandOff policy)
-    : caf::event_based_actor(config), policy_(policy) {
+    : AnnotatedActor(config), policy_(policy) {
   // An engine actor gets only what it expects; the rest must not print, and
   // must not end it.
   set_default_handler(caf::drop);
@@ -71,7 +59,7 @@ void EngineActor::mail(Batch* batch, caf::execution_unit* unit) {
 
 void EngineActor::enqueue(caf::mailbox_element_ptr what,
                           caf::execution_unit* unit) {
-  TAGFLOW_TSAN_RELEASE(what.get());
+  tsan_release(what.get());
   const auto id = what->mid;
   auto from = what->sender;
   switch (mailbox().push_back(std::move(what))) {
@@ -91,24 +79,7 @@ void EngineActor::enqueue(caf::mailbox_element_ptr what,
 
 void EngineActor::launch(caf::execution_unit* unit, bool lazy, bool hide) {
   state_.store(lazy ? kIdle : kNotified, std::memory_order_relaxed);
-  caf::event_based_actor::launch(unit, lazy, hide);
-}
-
-caf::invoke_message_result EngineActor::consume(caf::mailbox_element& what) {
-  TAGFLOW_TSAN_ACQUIRE(&what);
-  auto result = caf::event_based_actor::consume(what);
-  TAGFLOW_TSAN_RELEASE(this);
-  return result;
-}
-
-void EngineActor::initialize() {
-  caf::event_based_actor::initialize();
-  TAGFLOW_TSAN_RELEASE(this);
-}
-
-void EngineActor::on_destroy() {
-  TAGFLOW_TSAN_ACQUIRE(this);
-  caf::event_based_actor::on_destroy();
+  AnnotatedActor::launch(unit, lazy, hide);
 }
 
 caf::behavior EngineActor::make_behavior() {
@@ -167,14 +138,14 @@ caf::resumable::resume_result EngineActor::resume(caf::execution_unit* unit,
   // CAF keeps a per-thread record of the running actor behind a global lock,
   // even with logging compiled out, unless told that there is no logger.
   caf::logger::set_current_actor_system(nullptr);
-  TAGFLOW_TSAN_ACQUIRE(this);
+  tsan_acquire(this);
   state_.exchange(kRunning, std::memory_order_acq_rel);
   context(unit);
   Runner runner(unit, policy_, kWorkerQuantum, id());
   for (;;) {
     if (!getf(is_initialized_flag) || !mailbox().blocked()) {
       runner_ = &runner;
-      const auto result = caf::event_based_actor::resume(unit, max_throughput);
+      const auto result = AnnotatedActor::resume(unit, max_throughput);
       runner_ = nullptr;
       if (result != caf::resumable::awaiting_message) {
         // Ended, or more messages are waiting: nobody else may run it.
@@ -213,7 +184,7 @@ void EngineActor::hand_off(Batch* batch, Runner& runner) {
       !state_.compare_exchange_strong(running, kIdle,
                                       std::memory_order_acq_rel)) {
     // Something was delivered meanwhile: let the scheduler run the actor.
-    state_.store(kNotified, std::memory_order_relaxed);
+    state_.store(kNotified, std::memory_order_release);
     caf::intrusive_ptr_add_ref(ctrl());
     home_system().scheduler().enqueue(this);
   }

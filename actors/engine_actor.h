@@ -3,8 +3,8 @@
 #pragma once
 
 #include <atomic>
-#include <caf/event_based_actor.hpp>
 
+#include "actors/annotated_actor.h"
 #include "actors/batch.h"
 #include "actors/runner.h"
 
@@ -34,7 +34,7 @@ struct Stop {};
 //
 // Life cycle: spawned lazily by its parent (initialised by CAF with its first
 // message); idle; running; idle ...; stopped by Stop, which it passes on.
-class EngineActor : public caf::event_based_actor {
+class EngineActor : public AnnotatedActor {
  public:
   EngineActor(caf::actor_config& config, HandOff policy);
   ~EngineActor() override;
@@ -54,9 +54,6 @@ class EngineActor : public caf::event_based_actor {
   void launch(caf::execution_unit* unit, bool lazy, bool hide) override;
   caf::resumable::resume_result resume(caf::execution_unit* unit,
                                        size_t max_throughput) override;
-  void initialize() override;
-  void on_destroy() override;
-  caf::invoke_message_result consume(caf::mailbox_element& what) override;
 
  protected:
   // One batch. Takes it. Called by one thread at a time.

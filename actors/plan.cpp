@@ -36,7 +36,9 @@ Result<std::unique_ptr<Plan>> compile_plan(
   TAGFLOW_RETURN_IF_ERROR(builder.add_fetches(fetches));
   for (graph::Node* target : targets)
     TAGFLOW_RETURN_IF_ERROR(builder.add_target(target));
-  return builder.finish();
+  TAGFLOW_ASSIGN(auto plan, builder.finish());
+  plan->warnings = frames.warnings();
+  return plan;
 }
 
 }  // namespace tagflow::actors

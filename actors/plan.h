@@ -170,6 +170,8 @@ struct Plan {
   std::string device;
   // Of each Send and Recv, by ordinal: the static part of its TransferKey.
   std::vector<std::string> transfers;
+  // What is odd about the graph, but no error.
+  std::vector<std::string> warnings;
 };
 
 struct PlanOptions {

@@ -148,10 +148,11 @@ void PlanBuilder::lay_out(DraftFrame& draft) {
     PortItem port;
     port.begin = uint32_t(plan.edges.size());
     // Control edges first: the last edge can then take the value itself.
-    std::ranges::stable_partition(edges, [](const EdgeItem& edge) {
+    const auto is_control = [](const EdgeItem& edge) {
       return edge.kind == EdgeKind::kControl ||
              edge.kind == EdgeKind::kLiveControl;
-    });
+    };
+    std::stable_partition(edges.begin(), edges.end(), is_control);
     plan.edges.insert(plan.edges.end(), edges.begin(), edges.end());
     port.end = uint32_t(plan.edges.size());
     return port;

@@ -46,6 +46,9 @@ struct SessionOptions {
   uint64_t seed = 0;
   // Default time-out of a run; none where zero.
   std::chrono::nanoseconds timeout{0};
+  // Told what is odd about a graph, but no error; each once. Empty: it is
+  // printed to stderr. Must not call the session.
+  std::function<void(const std::string&)> on_warning;
 };
 
 // Asks a run to stop. Copies refer to the same request. Thread-safe.

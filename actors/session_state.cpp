@@ -109,12 +109,24 @@ Result<std::shared_ptr<const Prepared>> SessionState::compile(
       auto plan,
       compile_plan(graph_, prepared->feeds, fetches, targets, plan_options,
                    [this](const graph::Node& node) { return kernel(node); }));
+  warn(plan->warnings);
   plan->device = "/device:CPU:0";
   std::vector<std::unique_ptr<Plan>> plans;
   plans.push_back(std::move(plan));
   prepared->executable =
       std::make_shared<Executable>(*engine_, std::move(plans), fetches.size());
   return std::shared_ptr<const Prepared>(std::move(prepared));
+}
+
+void SessionState::warn(const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings) {
+    if (!warned_.insert(warning).second) continue;
+    if (options_.on_warning) {
+      options_.on_warning(warning);
+    } else {
+      fmt::print(stderr, "warning: {}\n", warning);
+    }
+  }
 }
 
 Status SessionState::check_feeds(const Prepared& prepared,

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <shared_mutex>
 #include <string>
 #include <unordered_map>
@@ -59,6 +60,7 @@ class SessionState {
  private:
   Result<std::shared_ptr<const Prepared>> compile(const Signature& signature);
   Result<const devices::Kernel*> kernel(const graph::Node& node);
+  void warn(const std::vector<std::string>& warnings);
   Status check_feeds(const Prepared& prepared, std::span<const Tensor> feeds);
   std::shared_ptr<Step> make_step(const Prepared& prepared,
                                   const RunOptions& options);
@@ -67,6 +69,7 @@ class SessionState {
   std::shared_mutex graph_mutex_;
   graph::Graph graph_;
   std::map<std::string, std::shared_ptr<const Prepared>, std::less<>> cache_;
+  std::set<std::string> warned_;
   std::mutex kernel_mutex_;
   std::unordered_map<const graph::Node*, std::unique_ptr<devices::Kernel>>
       kernels_;

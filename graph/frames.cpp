@@ -143,7 +143,11 @@ class FrameMap::Builder {
     const int64_t window = parallel.ok() ? *parallel : 1;
     if (added) return add_frame(node, name, parent, window);
     StaticFrame& frame = map_.frames_[size_t(it->second)];
-    frame.parallel_iterations = std::min(frame.parallel_iterations, window);
+    if (window != frame.parallel_iterations)
+      map_.warnings_.push_back(fmt::format(
+          "{}it asks for parallel_iterations = {} of frame \"{}\", whose first "
+          "Enter asks for {}, and that holds",
+          prefix(node), window, name, frame.parallel_iterations));
     if (frame.parent != parent)
       return invalid_argument(
           "{}it enters frame \"{}\" from {}, another Enter of that frame from "

@@ -26,7 +26,7 @@ struct StaticFrame {
   std::string name;                 // the Enters' frame_name; "" of the root
   FrameId parent = FrameId::kRoot;  // the root's is itself
   int depth = 0;                    // 0 of the root
-  int64_t parallel_iterations = 1;  // the smallest that an Enter asks for
+  int64_t parallel_iterations = 1;  // what the first Enter asks for
   // In order of insertion into the graph. Enters lead into this frame; all
   // others run in it.
   std::vector<Node*> enters;
@@ -53,6 +53,9 @@ class FrameMap {
   FrameId of(const Node& node) const { return of_[node.id()]; }
   // Where its outputs arrive: differs for Enter and Exit.
   FrameId output_of(const Node& node) const { return output_of_[node.id()]; }
+  // What is odd, but no error: Enters of one frame that disagree on
+  // parallel_iterations.
+  const std::vector<std::string>& warnings() const { return warnings_; }
   // `inner` is `outer` or inside it.
   bool is_within(FrameId inner, FrameId outer) const;
 
@@ -63,6 +66,7 @@ class FrameMap {
   // By node id; kRoot where there is no such node.
   std::vector<FrameId> of_;
   std::vector<FrameId> output_of_;
+  std::vector<std::string> warnings_;
 };
 
 }  // namespace tagflow::graph

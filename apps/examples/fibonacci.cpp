@@ -53,7 +53,8 @@ class Log : public actors::Observer {
                 std::span<const Tensor> outputs) override {
     std::string values;
     for (const Tensor& value : outputs) {
-      values += value.valid() ? " " + value.to_string() : " dead";
+      values += ' ';
+      values += value.valid() ? value.to_string() : "dead";
     }
     line(place, fmt::format("{} fires:{}", node.name(), values));
   }

@@ -164,6 +164,9 @@ class GatherNdKernel : public BytesKernel {
     for (int i = 0; i < prefix; ++i) shape.add_dim(indices.dim(i));
     for (int i = depth; i < whole.rank(); ++i) shape.add_dim(whole.dim(i));
     TAGFLOW_ASSIGN(shape, Shape::make(shape.dims()));
+    if (params.num_elements() == 0 && numbers.num_elements() > 0)
+      return context.fail("{} slices are wanted of params {}, which are empty",
+                          numbers.num_elements(), params.describe());
     TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, shape));
     if (output->num_elements() == 0) return {};
     SliceGather gather;
@@ -199,11 +202,6 @@ class ScatterNdKernel : public BytesKernel {
     Shape::Dims dims;
     TAGFLOW_RETURN_IF_ERROR(index_vector(context, 2, "shape", dims));
     TAGFLOW_ASSIGN(const Shape shape, Shape::make({dims.data(), dims.size()}));
-    if (shape.num_elements() == 0 &&
-        (indices.num_elements() > 0 || updates.num_elements() > 0))
-      return context.fail("indices {} and updates {} for an empty shape {}",
-                          indices.describe(), updates.describe(),
-                          shape.to_string());
     TAGFLOW_RETURN_IF_ERROR(check_updates(context, indices, updates, shape));
     TAGFLOW_ASSIGN(const Tensor numbers,
                    slice_numbers(context, indices, shape, policy_));
@@ -242,11 +240,6 @@ class TensorScatterKernel : public BytesKernel {
     if (shape.rank() < 1)
       return context.fail("the tensor must be at least a vector, got {}",
                           input.describe());
-    if (shape.num_elements() == 0 &&
-        (indices.num_elements() > 0 || updates.num_elements() > 0))
-      return context.fail("indices {} and updates {} for an empty shape {}",
-                          indices.describe(), updates.describe(),
-                          shape.to_string());
     TAGFLOW_RETURN_IF_ERROR(check_updates(context, indices, updates, shape));
     TAGFLOW_ASSIGN(const Tensor numbers,
                    slice_numbers(context, indices, shape, policy_));

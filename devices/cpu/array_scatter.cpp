@@ -150,8 +150,18 @@ Status check_updates(const KernelContext& context, const Tensor& indices,
   if (indices.rank() < 1)
     return context.fail("indices must be at least a vector, got {}",
                         indices.describe());
+  const bool no_indices = indices.num_elements() == 0;
+  const bool no_updates = updates.num_elements() == 0;
+  const bool no_elements = shape.num_elements() == 0;
+  if (no_indices != no_updates || (no_elements && !no_indices))
+    return context.fail(
+        "indices {}, updates {} and the shape {}: some are empty, others not",
+        indices.describe(), updates.describe(), shape.to_string());
   const int prefix = indices.rank() - 1;
   const int64_t depth = indices.dim(prefix);
+  if (prefix > 0 && depth == 0)
+    return context.fail("indices {} have no dimension to index",
+                        indices.describe());
   bool fits = depth <= shape.rank() &&
               updates.rank() == prefix + shape.rank() - int(depth);
   for (int d = 0; fits && d < prefix; ++d)

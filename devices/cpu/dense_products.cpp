@@ -118,7 +118,7 @@ template <class W>
 void run_blocks(const KernelContext& context, const ProductBatch& batch,
                 const Prepared<W>& a, const Prepared<W>& b, W* out,
                 bool accumulate) {
-  const auto [m, n, k] = std::tuple(batch.m, batch.n, batch.k);
+  const int64_t m = batch.m, n = batch.n, k = batch.k;
   const bool by_rows = m >= n;
   const int64_t length = by_rows ? m : n;
   const int64_t blocks = (length + kBlock - 1) / kBlock;

@@ -75,6 +75,34 @@ TEST_CASE("smoke: a constant comes back as it is") {
   }
 }
 
+TEST_CASE("what is odd about a graph is told once, and it runs") {
+  Graph graph;
+  Scope s(graph);
+  s.constant(Tensor::scalar(2), "value");
+  std::vector<NodeDef> nodes;
+  for (const auto& [name, window] : {std::pair("a", 4), std::pair("b", 2)}) {
+    const std::string enter = name;
+    nodes.push_back({enter,
+                     "Enter",
+                     {"value"},
+                     "",
+                     {{"T", DataType::kInt32},
+                      {"frame_name", "loop"},
+                      {"parallel_iterations", window}}});
+    nodes.push_back(
+        {"out_" + enter, "Exit", {enter}, "", {{"T", DataType::kInt32}}});
+  }
+  REQUIRE(graph.extend(nodes).ok());
+  std::vector<std::string> told;
+  SessionOptions options;
+  options.on_warning = [&](const std::string& text) { told.push_back(text); };
+  auto session = make_session(options, graph);
+  CHECK(must_run(*session, {}, {"out_a"})[0].scalar_value<int32_t>() == 2);
+  CHECK(must_run(*session, {}, {"out_b"})[0].scalar_value<int32_t>() == 2);
+  REQUIRE(told.size() == 1);
+  CHECK(told[0].find("\"b\"") != std::string::npos);
+}
+
 TEST_CASE("smoke: a chain of ops is computed") {
   Graph graph;
   Scope s(graph);

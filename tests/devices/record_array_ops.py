@@ -257,7 +257,8 @@ def moving():
     axes = [axis - rank * rare(0.5) for axis in range(rank) if rare(0.5)]
     axes += [rnd.randint(-rank - 1, rank)] * rare()
     yield "ReverseV2", [x, vector(axes)], {}
-    yield "Reverse", [x, tensor([rank + rare()], "bool")], {}
+    if x.shape[0] > 0:  # TensorFlow refuses them for no reason
+        yield "Reverse", [x, tensor([rank + rare()], "bool")], {}
     if rank >= 2:
         batch, seq = rnd.sample(range(rank), 2)
         yield "ReverseSequence", [
@@ -372,7 +373,6 @@ def searching():
     x = tensor(shape(rnd.randint(1, 3), 6), dtype, -3, 3)
     yield "TopKV2", [x, vector(rnd.randint(-rare(), x.shape[-1] + rare()),
                                "int32")], {}
-    yield "TopK", [x], {"k": rnd.randint(0, 2)}
     dtype = rnd.choice(NUMBER)
     x = tensor(shape(rnd.randint(1, 3)), dtype, -2, 2)
     rank = len(x.shape)
@@ -456,7 +456,7 @@ def all_cases(rounds):
 
 def element_text(value):
     if isinstance(value, bytes):
-        return value.decode()
+        return f'"{value.decode()}"'
     if isinstance(value, complex):
         return f"{value.real},{value.imag}"
     return str(int(value) if isinstance(value, bool) else value)

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <iomanip>
 #include <sstream>
 
 #include "graph/dtype_visit.h"
@@ -13,7 +14,7 @@ namespace {
 template <class T>
 T parse_element(const std::string& text) {
   if constexpr (std::is_same_v<T, std::string>) {
-    return text;
+    return text;  // without its quotes, see parse_tensor()
   } else if constexpr (std::is_same_v<T, Complex64> ||
                        std::is_same_v<T, Complex128>) {
     const size_t comma = text.find(',');
@@ -41,7 +42,7 @@ Shape parse_dims(const std::string& text) {
   return shape;
 }
 
-// "float [2,3] 1 2 3 4 5 6"
+// "float [2,3] 1 2 3 4 5 6"; strings stand in double quotes.
 Result<Tensor> parse_tensor(std::istringstream& words) {
   std::string type, dims;
   words >> type >> dims;
@@ -52,7 +53,9 @@ Result<Tensor> parse_tensor(std::istringstream& words) {
   visit_dtype(dtype, [&]<class T>(TypeTag<T>) {
     for (T& element : tensor.mutable_flat<T>()) {
       std::string text;
-      complete = complete && bool(words >> text);
+      complete = complete && bool(std::is_same_v<T, std::string>
+                                      ? words >> std::quoted(text)
+                                      : words >> text);
       if (complete) element = parse_element<T>(text);
     }
   });

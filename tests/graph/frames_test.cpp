@@ -87,12 +87,17 @@ TEST_CASE("loops nest, parents before children") {
   CHECK_FALSE(frames.is_within(outer.id, inner.id));
 }
 
-TEST_CASE("the smallest parallel_iterations of a loop's Enters holds") {
+TEST_CASE("the first Enter's parallel_iterations holds, others are warned of") {
   Ground g;
   g.enter("a", g.zero, "loop", 4);
   g.enter("b", g.zero, "loop", 2);
-  g.enter("c", g.zero, "loop", 3);
-  CHECK(must(FrameMap::build(g.graph)).frames()[1].parallel_iterations == 2);
+  g.enter("c", g.zero, "loop", 4);
+  const FrameMap frames = must(FrameMap::build(g.graph));
+  CHECK(frames.frames()[1].parallel_iterations == 4);
+  REQUIRE(frames.warnings().size() == 1);
+  CHECK(frames.warnings()[0] ==
+        "[Enter] node \"b\": it asks for parallel_iterations = 2 of frame "
+        "\"loop\", whose first Enter asks for 4, and that holds");
 }
 
 TEST_CASE("inputs from a loop and from outside are refused with advice") {

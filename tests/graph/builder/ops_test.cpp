@@ -110,6 +110,9 @@ TEST_CASE_FIXTURE(Fixture, "reductions make their ops") {
   const Output any = placeholder(s.named("any"), DataType::kFloat);
   reduce_sum(s.named("total"), any);
   CHECK(s.ok());
+  CHECK(dump(graph, "total") == "total = Sum(any, axes_3)");
+  CHECK(dump(graph, "axes_3") ==
+        "axes_3 = Range(axes_3/start, axes_3/Rank, axes_3/delta)");
 }
 
 TEST_CASE_FIXTURE(Fixture, "array functions make their ops") {
@@ -153,6 +156,9 @@ TEST_CASE_FIXTURE(Fixture, "array functions make their ops") {
   CHECK(made(transpose(s, matrix, {1, 0})) == "Transpose float[3,2]");
   CHECK(made(invert_permutation(s, i)) == "InvertPermutation int32[3]");
   CHECK(made(reverse(s, matrix, {0})) == "ReverseV2 float[2,3]");
+  CHECK(made(pad(s, matrix,
+                 s.constant(Tensor::of<int32_t>({2, 2}, {1, 0, 0, 2})))) ==
+        "Pad float[3,5]");
   CHECK(made(one_hot(s, i, 4, 1.f, 0.f)) == "OneHot float[3,4]");
   CHECK(made(ops::where(s, b)) == "Where int64[?,1]");
   CHECK(made(bitcast(s, i, DataType::kFloat)) == "Bitcast float[3]");

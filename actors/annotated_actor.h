@@ -1,0 +1,71 @@
+// AnnotatedActor: a CAF actor that the thread sanitizer can follow.
+//
+// libcaf_core is not instrumented, so the sanitizer sees neither its locks nor
+// its atomics, and takes every hand-over of a message or of an actor for a
+// race. The overrides below tell it of them; without it they do nothing.
+#pragma once
+
+#include <caf/event_based_actor.hpp>
+#include <utility>
+
+#if defined(__SANITIZE_THREAD__)
+extern "C" void __tsan_acquire(void*);
+extern "C" void __tsan_release(void*);
+#endif
+
+namespace tagflow::actors {
+
+// What the thread did up to now happens before what another does after its
+// tsan_acquire of the same address.
+inline void tsan_release([[maybe_unused]] void* address) {
+#if defined(__SANITIZE_THREAD__)
+  __tsan_release(address);
+#endif
+}
+inline void tsan_acquire([[maybe_unused]] void* address) {
+#if defined(__SANITIZE_THREAD__)
+  __tsan_acquire(address);
+#endif
+}
+
+class AnnotatedActor : public caf::event_based_actor {
+ public:
+  using caf::event_based_actor::event_based_actor;
+
+  // The actor itself: from who spawned it to the worker that runs it first,
+  // from worker to worker, and to who drops the last reference.
+  void launch(caf::execution_unit* unit, bool lazy, bool hide) override {
+    tsan_release(this);
+    caf::event_based_actor::launch(unit, lazy, hide);
+  }
+  caf::resumable::resume_result resume(caf::execution_unit* unit,
+                                       size_t max_throughput) override {
+    tsan_acquire(this);
+    const auto result = caf::event_based_actor::resume(unit, max_throughput);
+    tsan_release(this);  // its end too, which consume() has not seen
+    return result;
+  }
+  void initialize() override {
+    caf::event_based_actor::initialize();
+    tsan_release(this);
+  }
+  void on_destroy() override {
+    tsan_acquire(this);
+    caf::event_based_actor::on_destroy();
+  }
+
+  // Messages: from the sender to the receiver.
+  void enqueue(caf::mailbox_element_ptr what,
+               caf::execution_unit* unit) override {
+    tsan_release(what.get());
+    caf::event_based_actor::enqueue(std::move(what), unit);
+  }
+  caf::invoke_message_result consume(caf::mailbox_element& what) override {
+    tsan_acquire(&what);
+    const auto result = caf::event_based_actor::consume(what);
+    tsan_release(this);
+    return result;
+  }
+};
+
+}  // namespace tagflow::actors
