@@ -23,6 +23,7 @@ target_link_libraries(tagflow_apps
     spdlog::spdlog ZLIB::ZLIB PNG::PNG fmt::fmt Threads::Threads
   PRIVATE tagflow_flags)
 tagflow_compile_lean(tagflow_apps)
+tagflow_unite(tagflow_apps)
 # Not CLI11: its constants are made anew in every source that sees it.
 tagflow_precompile(tagflow_apps ${TAGFLOW_COMMON_PCH} <nlohmann/json.hpp>)
 
@@ -37,6 +38,7 @@ function(tagflow_program name)
   target_compile_definitions(${name} PRIVATE
     TAGFLOW_VERSION="${PROJECT_VERSION}")
   tagflow_compile_lean(${name})
+  tagflow_unite(${name})
   if(TAGFLOW_PCH)
     target_precompile_headers(${name} REUSE_FROM tagflow_apps)
   endif()

@@ -17,6 +17,14 @@ function(tagflow_precompile target)
   endif()
 endfunction()
 
+# tagflow_unite(TARGET): several sources to a translation unit, where
+# TAGFLOW_UNITY is on. Names in anonymous namespaces must then differ between
+# the files of a folder.
+function(tagflow_unite target)
+  set_target_properties(${target} PROPERTIES
+    UNITY_BUILD ${TAGFLOW_UNITY} UNITY_BUILD_BATCH_SIZE 4)
+endfunction()
+
 # tagflow_compile_lean(TARGET): less optimisation, for what need not be fast.
 function(tagflow_compile_lean target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
@@ -100,6 +108,13 @@ function(tagflow_tests name)
   if(NOT sources)
     return()
   endif()
+  if(TAGFLOW_TEST_FILTER)
+    set(tests ${sources})
+    list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
+    list(REMOVE_ITEM sources ${tests})
+    list(FILTER tests INCLUDE REGEX "${TAGFLOW_TEST_FILTER}")
+    list(APPEND sources ${tests})
+  endif()
   find_package(doctest REQUIRED)
   find_package(rapidcheck REQUIRED)
 
@@ -116,7 +131,7 @@ function(tagflow_tests name)
     # Tests are compiled far more often than they run: what they measure is
     # in the libraries, which keep their optimisation.
     target_compile_options(tagflow_test_main
-      PUBLIC $<$<NOT:$<CONFIG:Debug>>:-O1>)
+      PUBLIC $<$<CONFIG:Release>:-O0>)
     target_link_libraries(tagflow_test_main PUBLIC
       doctest::doctest rapidcheck fmt::fmt Eigen3::Eigen Threads::Threads
       tagflow_flags)
@@ -133,6 +148,7 @@ function(tagflow_tests name)
     target_link_libraries(${arg_SUPPORT}
       PUBLIC ${arg_LINK} PRIVATE tagflow_flags)
     target_include_directories(${arg_SUPPORT} PUBLIC "${PROJECT_SOURCE_DIR}")
+    tagflow_compile_lean(${arg_SUPPORT})
     tagflow_precompile(${arg_SUPPORT} ${TAGFLOW_COMMON_PCH})
     list(APPEND arg_LINK ${arg_SUPPORT})
   endif()
@@ -198,6 +214,7 @@ function(tagflow_proto folder)
     add_library(tagflow_proto INTERFACE)
   else()
     set(generated "${PROJECT_BINARY_DIR}/generated")
+    file(MAKE_DIRECTORY "${generated}")
     set(outputs "")
     foreach(proto IN LISTS protos)
       cmake_path(GET proto STEM stem)
@@ -222,6 +239,7 @@ function(tagflow_proto folder)
     target_link_libraries(tagflow_proto
       PUBLIC protobuf::libprotobuf
       PRIVATE "$<BUILD_INTERFACE:tagflow_build>")
+    tagflow_compile_lean(tagflow_proto)
     install(DIRECTORY "${generated}/${folder}"
       DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tagflow/graph"
       FILES_MATCHING PATTERN "*.pb.h")

@@ -43,6 +43,7 @@ foreach(source IN LISTS sources)
   endif()
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_compile_features(${target} PRIVATE cxx_std_20)
+  tagflow_compile_lean(${target})
   set_target_properties(${target} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/fuzz")
   add_dependencies(fuzz_targets ${target})
@@ -76,12 +77,9 @@ tagflow_check(consumer 600 bash consumer.sh
   "${CMAKE_COMMAND}" "${PROJECT_BINARY_DIR}" "${CMAKE_CXX_COMPILER}")
 # The short sanitizer passes. Each builds what it runs in a folder of its own
 # below this build's, with all processors: nothing else may run meanwhile.
-set(sanitizers)
-if(TAGFLOW_SANITIZER_CHECKS)
-  set(sanitizers asan tsan)
-endif()
-foreach(sanitizer IN LISTS sanitizers)
+foreach(sanitizer IN LISTS TAGFLOW_SANITIZER_CHECKS)
   tagflow_check(${sanitizer} 1800 bash ${sanitizer}.sh
-    "${CMAKE_COMMAND}" "${PROJECT_BINARY_DIR}/checks/${sanitizer}")
+    "${CMAKE_COMMAND}" "${PROJECT_BINARY_DIR}/checks/${sanitizer}"
+    "$<TARGET_FILE:tagflow_devices>" ${TAGFLOW_NATIVE})
   set_tests_properties(check.${sanitizer} PROPERTIES RUN_SERIAL ON)
 endforeach()

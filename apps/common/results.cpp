@@ -14,10 +14,6 @@ namespace {
 // Larger results are shortened in text for people.
 constexpr int64_t kMaxElementsInText = 1000;
 
-std::string quoted(const std::string& text) {
-  return io::format_json_literal(Tensor::scalar(text));
-}
-
 }  // namespace
 
 std::string file_stem(const std::string& port) {
@@ -68,7 +64,7 @@ std::string format_results_json(std::span<const std::string> ports,
     const Shape shape = results[i].shape();
     fetches.push_back(fmt::format(
         R"({}: {{"dtype": "{}", "shape": [{}], "value": {}}})",
-        quoted(ports[i]), dtype_name(results[i].dtype()),
+        io::json_string(ports[i]), dtype_name(results[i].dtype()),
         fmt::join(shape.dims(), ", "), io::format_json_literal(results[i])));
   }
   return fmt::format(

@@ -38,23 +38,19 @@ Firing key_of(const actors::Place& place, const graph::Node& node) {
           place.tag.iteration};
 }
 
-std::string quoted(const std::string& text) {
-  return io::format_json_literal(Tensor::scalar(text));
-}
-
 std::string to_json(const Event& event) {
   std::string text = fmt::format(
       R"({{"name": {}, "cat": {}, "ph": "{}", "pid": 1, "tid": {}, )"
       R"("ts": {:.3f}, )",
-      quoted(event.name), quoted(event.category), char(event.phase),
-      event.thread, event.start_us);
+      io::json_string(event.name), io::json_string(event.category),
+      char(event.phase), event.thread, event.start_us);
   if (event.phase == Phase::kSlice) {
     text += fmt::format(R"("dur": {:.3f}, )", event.duration_us);
   } else {
     text += R"("s": "t", )";
   }
   text += fmt::format(R"("args": {{"op": {}, "iteration": {}}}}})",
-                      quoted(event.op), event.iteration);
+                      io::json_string(event.op), event.iteration);
   return text;
 }
 

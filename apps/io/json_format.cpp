@@ -115,4 +115,8 @@ std::string format_json_literal(const Tensor& tensor) {
   return out;
 }
 
+std::string json_string(const std::string& text) {
+  return format_json_literal(Tensor::scalar(text));
+}
+
 }  // namespace tagflow::io

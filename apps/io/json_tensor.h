@@ -26,6 +26,9 @@ Result<Tensor> parse_json_literal(std::string_view text, DataType dtype);
 // them. REQUIRES: tensor.valid(). Thread-safe.
 std::string format_json_literal(const Tensor& tensor);
 
+// A text as a JSON string, in its quotes. Thread-safe.
+std::string json_string(const std::string& text);
+
 // {"dtype": "string", "shape": [2], "base64": ["YQ==", "Yg=="]}, the file
 // format of string tensors. InvalidArgument for anything else.
 Result<Tensor> parse_string_tensor(std::string_view text);

@@ -79,13 +79,14 @@ Result<int64_t> range_length(const KernelContext& context, T start, T limit,
   if (delta == T(0)) return context.fail("delta is zero");
   if constexpr (std::is_integral_v<T>) {
     // A 128-bit difference cannot overflow.
-    const __int128 from = start, to = limit, step = delta;
+    __extension__ using Wide = __int128;
+    const Wide from = start, to = limit, step = delta;
     if ((to > from && step < 0) || (to < from && step > 0))
       return context.fail("delta {} leads from {} away from {}", delta, start,
                           limit);
-    const __int128 size = step < 0 ? -step : step;
-    const __int128 distance = to < from ? from - to : to - from;
-    const __int128 length = distance / size + (distance % size != 0 ? 1 : 0);
+    const Wide size = step < 0 ? -step : step;
+    const Wide distance = to < from ? from - to : to - from;
+    const Wide length = distance / size + (distance % size != 0 ? 1 : 0);
     if (length > std::numeric_limits<int64_t>::max())
       return context.fail("the range has too many values");
     return int64_t(length);

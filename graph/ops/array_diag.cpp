@@ -7,8 +7,6 @@ namespace tagflow::graph {
 
 namespace {
 
-constexpr int64_t kUnknown = PartialShape::kUnknown;
-
 Status diag_shape(ShapeContext& c) {
   TAGFLOW_RETURN_IF_ERROR(c.with_rank_at_least(0, 1).status());
   c.set_output(0, concatenate(c.input(0), c.input(0)));
@@ -48,7 +46,8 @@ Status matrix_diag_part_shape(ShapeContext& c) {
   if (!c.input(0).has_rank()) return unknown_shape(c);
   const int64_t rows = input.dim(input.rank() - 2);
   const int64_t cols = input.dim(input.rank() - 1);
-  const int64_t size = rows < 0 || cols < 0 ? kUnknown : std::min(rows, cols);
+  const int64_t size =
+      rows < 0 || cols < 0 ? PartialShape::kUnknown : std::min(rows, cols);
   c.set_output(0, concatenate(sub_shape(input, 0, input.rank() - 2), {size}));
   return {};
 }
@@ -83,8 +82,8 @@ Status matrix_diag_v2_shape(ShapeContext& c) {
   const int64_t length = diagonal.dim(rank - 1);
   const auto num_rows = constant_index(c, 2);
   const auto num_cols = constant_index(c, 3);
-  int64_t rows = num_rows.value_or(kUnknown);
-  int64_t cols = num_cols.value_or(kUnknown);
+  int64_t rows = num_rows.value_or(PartialShape::kUnknown);
+  int64_t cols = num_cols.value_or(PartialShape::kUnknown);
   if (length >= 0 && num_rows && num_cols) {
     const int64_t min_rows = length - std::min<int64_t>(band->upper, 0);
     const int64_t min_cols = length + std::max<int64_t>(band->lower, 0);
@@ -95,8 +94,8 @@ Status matrix_diag_v2_shape(ShapeContext& c) {
       if (cols == -1) cols = min_cols;
     }
   }
-  c.set_output(0, concatenate(batch, {std::max(rows, kUnknown),
-                                      std::max(cols, kUnknown)}));
+  c.set_output(0, concatenate(batch, {std::max(rows, PartialShape::kUnknown),
+                                      std::max(cols, PartialShape::kUnknown)}));
   return {};
 }
 
@@ -110,7 +109,8 @@ Status matrix_diag_part_v2_shape(ShapeContext& c) {
   if (band->lower != band->upper) output.add_dim(band->upper - band->lower + 1);
   const int64_t length = std::min(rows + std::min<int64_t>(band->upper, 0),
                                   cols - std::max<int64_t>(band->lower, 0));
-  output.add_dim(rows < 0 || cols < 0 || length < 0 ? kUnknown : length);
+  output.add_dim(rows < 0 || cols < 0 || length < 0 ? PartialShape::kUnknown
+                                                    : length);
   c.set_output(0, std::move(output));
   return {};
 }

@@ -8,8 +8,6 @@ namespace tagflow::graph {
 
 namespace {
 
-constexpr int64_t kUnknown = PartialShape::kUnknown;
-
 Status invert_permutation_shape(ShapeContext& c) {
   TAGFLOW_ASSIGN(PartialShape vector, c.with_rank(0, 1));
   c.set_output(0, std::move(vector));
@@ -63,15 +61,16 @@ Status padded_shape(ShapeContext& c, int sign) {
   if (paddings && paddings->size() != size_t(input.rank()) * 2)
     return c.fail("paddings must have two columns");
   for (int i = 0; i < input.rank(); ++i) {
-    int64_t dim = kUnknown;
+    int64_t dim = PartialShape::kUnknown;
     if (paddings && input.dim_known(i)) {
       const int64_t before = (*paddings)[size_t(i) * 2];
       const int64_t after = (*paddings)[size_t(i) * 2 + 1];
       if (before < 0 || after < 0) return c.fail("a padding is negative");
       const int64_t sum = add_dims(before, after);
-      if (sum != kUnknown)
+      if (sum != PartialShape::kUnknown)
         dim = sign > 0 ? add_dims(input.dim(i), sum)
-                       : std::max<int64_t>(kUnknown, input.dim(i) - sum);
+                       : std::max<int64_t>(PartialShape::kUnknown,
+                                           input.dim(i) - sum);
     }
     input.set_dim(i, dim);
   }
@@ -115,7 +114,8 @@ Status reverse_sequence_shape(ShapeContext& c) {
 // A block op moves `block` values of a spatial dimension into the batch (or
 // the depth), or back. What does not divide fails in the kernel.
 int64_t divide(int64_t dim, int64_t by) {
-  return dim < 0 || by <= 0 || dim % by != 0 ? kUnknown : dim / by;
+  return dim < 0 || by <= 0 || dim % by != 0 ? PartialShape::kUnknown
+                                             : dim / by;
 }
 
 // The common part of both directions. `blocks` and `margins`, pairs of
@@ -130,19 +130,24 @@ Status block_shape(ShapeContext& c, bool to_batch, int num_blocks,
     return c.fail("the block shape does not fit its paddings or crops");
   int64_t batch = shape.dim(0);
   for (int i = 0; i < num_blocks; ++i) {
-    const int64_t block = blocks ? (*blocks)[size_t(i)] : kUnknown;
+    const int64_t block =
+        blocks ? (*blocks)[size_t(i)] : PartialShape::kUnknown;
     if (blocks && block < 1) return c.fail("a block size is not positive");
-    int64_t margin = kUnknown;
+    int64_t margin = PartialShape::kUnknown;
     if (margins)
       margin =
           add_dims((*margins)[size_t(i) * 2], (*margins)[size_t(i) * 2 + 1]);
     int64_t dim = shape.dim(i + 1);
     if (to_batch) {
       dim = divide(add_dims(dim, margin), block);
-      batch = batch < 0 || block < 0 ? kUnknown : multiply_dims(batch, block);
+      batch = batch < 0 || block < 0 ? PartialShape::kUnknown
+                                     : multiply_dims(batch, block);
     } else {
-      dim = dim < 0 || block < 0 ? kUnknown : multiply_dims(dim, block);
-      dim = dim < 0 || margin < 0 ? kUnknown : std::max(kUnknown, dim - margin);
+      dim = dim < 0 || block < 0 ? PartialShape::kUnknown
+                                 : multiply_dims(dim, block);
+      dim = dim < 0 || margin < 0
+                ? PartialShape::kUnknown
+                : std::max(PartialShape::kUnknown, dim - margin);
       batch = divide(batch, block);
     }
     shape.set_dim(i + 1, dim);
@@ -186,9 +191,10 @@ Status depth_space_shape(ShapeContext& c, bool to_depth) {
   const int depth = format == "NHWC" ? 3 : 1;
   const int height = format == "NHWC" ? 1 : 2;
   auto grow = [](int64_t dim, int64_t by) {
-    return dim < 0 || by < 0 ? kUnknown : multiply_dims(dim, by);
+    return dim < 0 || by < 0 ? PartialShape::kUnknown : multiply_dims(dim, by);
   };
-  const int64_t area = checked_multiply(block, block).value_or(kUnknown);
+  const int64_t area =
+      checked_multiply(block, block).value_or(PartialShape::kUnknown);
   for (int axis : {height, height + 1})
     shape.set_dim(axis, to_depth ? divide(shape.dim(axis), block)
                                  : grow(shape.dim(axis), block));

@@ -6,8 +6,6 @@ namespace tagflow::graph {
 
 namespace {
 
-constexpr int64_t kUnknown = PartialShape::kUnknown;
-
 Status one_hot_shape(ShapeContext& c) {
   TAGFLOW_ASSIGN(const int64_t axis, c.attr<int64_t>("axis"));
   for (int i = 1; i <= 3; ++i)
@@ -18,29 +16,33 @@ Status one_hot_shape(ShapeContext& c) {
   const PartialShape& indices = c.input(0);
   if (!indices.has_rank()) return unknown_shape(c);
   TAGFLOW_ASSIGN(const int at, shape_axis(c, axis, indices.rank() + 1));
-  c.set_output(0, concatenate(concatenate(sub_shape(indices, 0, at),
-                                          {depth.value_or(kUnknown)}),
-                              sub_shape(indices, at, indices.rank())));
+  c.set_output(
+      0, concatenate(concatenate(sub_shape(indices, 0, at),
+                                 {depth.value_or(PartialShape::kUnknown)}),
+                     sub_shape(indices, at, indices.rank())));
   return {};
 }
 
 Status where_shape(ShapeContext& c) {
   const PartialShape& input = c.input(0);
-  c.set_output(0,
-               {kUnknown, input.has_rank() ? int64_t(input.rank()) : kUnknown});
+  c.set_output(
+      0, {PartialShape::kUnknown,
+          input.has_rank() ? int64_t(input.rank()) : PartialShape::kUnknown});
   return {};
 }
 
 Status unique_shape(ShapeContext& c) {
   TAGFLOW_ASSIGN(PartialShape vector, c.with_rank(0, 1));
-  for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, {kUnknown});
+  for (int i = 0; i < c.num_outputs(); ++i)
+    c.set_output(i, {PartialShape::kUnknown});
   c.set_output(1, std::move(vector));
   return {};
 }
 
 Status unique_v2_shape(ShapeContext& c) {
   const PartialShape& input = c.input(0);
-  for (int i = 1; i < c.num_outputs(); ++i) c.set_output(i, {kUnknown});
+  for (int i = 1; i < c.num_outputs(); ++i)
+    c.set_output(i, {PartialShape::kUnknown});
   if (input.has_rank()) c.set_output(0, PartialShape::of_rank(input.rank()));
   return {};
 }
@@ -48,7 +50,7 @@ Status unique_v2_shape(ShapeContext& c) {
 Status list_diff_shape(ShapeContext& c) {
   for (int i = 0; i < 2; ++i) {
     TAGFLOW_RETURN_IF_ERROR(c.with_rank(i, 1).status());
-    c.set_output(i, {kUnknown});
+    c.set_output(i, {PartialShape::kUnknown});
   }
   return {};
 }
@@ -75,7 +77,7 @@ Status top_k_v2_shape(ShapeContext& c) {
   TAGFLOW_RETURN_IF_ERROR(c.with_rank(1, 0).status());
   const auto k = constant_index(c, 1);
   if (k && *k < 0) return c.fail(fmt::format("k = {} is negative", *k));
-  return top_k_of(c, k.value_or(kUnknown));
+  return top_k_of(c, k.value_or(PartialShape::kUnknown));
 }
 
 // A vector whose length is the value of an input.
@@ -84,7 +86,7 @@ Status counts_shape(ShapeContext& c, int size_input) {
   const auto size = constant_index(c, size_input);
   if (size && *size < 0)
     return c.fail(fmt::format("size {} is negative", *size));
-  c.set_output(0, {size.value_or(kUnknown)});
+  c.set_output(0, {size.value_or(PartialShape::kUnknown)});
   return {};
 }
 

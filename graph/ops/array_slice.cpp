@@ -10,8 +10,6 @@ namespace tagflow::graph {
 
 namespace {
 
-constexpr int64_t kUnknown = PartialShape::kUnknown;
-
 // How many steps of `stride` lead from begin up to end, exclusively.
 int64_t count_steps(int64_t begin, int64_t end, int64_t stride) {
   const int64_t length = end - begin;
@@ -73,11 +71,12 @@ class SliceResolver {
     if (bit(spec_.masks.shrink_axis, i)) return add_index(at, dim, stride);
     const bool whole_begin = bit(spec_.masks.begin, i);
     const bool whole_end = bit(spec_.masks.end, i);
-    const bool known = dim != kUnknown && (whole_begin || spec_.begin_known) &&
+    const bool known = dim != PartialShape::kUnknown &&
+                       (whole_begin || spec_.begin_known) &&
                        (whole_end || spec_.end_known);
     if (!known) {
-      result_.output.push_back(kUnknown);
-      add(0, stride, kUnknown);
+      result_.output.push_back(PartialShape::kUnknown);
+      add(0, stride, PartialShape::kUnknown);
       return {};
     }
     // The range of positions before, on and after the dimension.
@@ -100,7 +99,7 @@ class SliceResolver {
   Status add_index(size_t at, int64_t dim, int64_t stride) {
     if (stride < 0)
       return invalid_argument("strides[{}] of a single index is negative", at);
-    if (!spec_.begin_known || dim == kUnknown) {
+    if (!spec_.begin_known || dim == PartialShape::kUnknown) {
       add(0, 1, 1);
       return {};
     }
@@ -139,7 +138,8 @@ Status slice_shape(ShapeContext& c) {
     const int64_t dim = input.dim(i);
     if (sizes.has_rank() && i < sizes.rank() && sizes.dim_known(i)) {
       output.set_dim(i, sizes.dim(i));
-    } else if (c.constant(2) != nullptr && begin && dim != kUnknown) {
+    } else if (c.constant(2) != nullptr && begin &&
+               dim != PartialShape::kUnknown) {
       const int64_t first = (*begin)[size_t(i)];
       if (first < 0 || first > dim)
         return c.fail(fmt::format("begin[{}] = {} is outside {}", i, first,

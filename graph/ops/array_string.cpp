@@ -7,8 +7,6 @@ namespace tagflow::graph {
 
 namespace {
 
-constexpr int64_t kUnknown = PartialShape::kUnknown;
-
 // All inputs of one shape; scalars go with any.
 Status string_join_shape(ShapeContext& c) {
   PartialShape output = PartialShape::scalar();
@@ -62,15 +60,15 @@ Status reduce_join_shape(ShapeContext& c) {
 }
 
 Status decode_raw_shape(ShapeContext& c) {
-  c.set_output(0, concatenate(c.input(0), {kUnknown}));
+  c.set_output(0, concatenate(c.input(0), {PartialShape::kUnknown}));
   return {};
 }
 
 // The parts of a list of strings as a sparse matrix.
 Status string_split_shape(ShapeContext& c) {
   TAGFLOW_RETURN_IF_ERROR(c.with_rank(0, 1).status());
-  c.set_output(0, {kUnknown, 2});
-  c.set_output(1, {kUnknown});
+  c.set_output(0, {PartialShape::kUnknown, 2});
+  c.set_output(1, {PartialShape::kUnknown});
   c.set_output(2, {2});
   return {};
 }

@@ -6,7 +6,7 @@
 namespace tagflow::graph {
 namespace {
 
-constexpr const char* kFloats = "T: {half, bfloat16, float, double}";
+constexpr const char* kFloatTypes = "T: {half, bfloat16, float, double}";
 
 // Both inputs and the output have one shape.
 Status alike_shape(ShapeContext& c) {
@@ -36,8 +36,8 @@ void add_activation(OpRegistry& registry, const std::string& name,
 void add_activations(OpRegistry& registry) {
   for (const char* name : {"Relu", "Relu6"})
     add_activation(registry, name, "T: realnumbertype", "features: T");
-  add_activation(registry, "Elu", kFloats, "outputs: T");
-  add_activation(registry, "Softplus", kFloats, "features: T");
+  add_activation(registry, "Elu", kFloatTypes, "outputs: T");
+  add_activation(registry, "Softplus", kFloatTypes, "features: T");
   const char* types = "T: {half, bfloat16, float, double} = float";
   registry.add(OpDefBuilder("LeakyRelu")
                    .input("features: T")
@@ -93,26 +93,26 @@ void add_losses(OpRegistry& registry) {
   registry.add(OpDefBuilder("Softmax")
                    .input("logits: T")
                    .output("softmax: T")
-                   .attr(kFloats)
+                   .attr(kFloatTypes)
                    .shape(softmax_shape));
   registry.add(OpDefBuilder("LogSoftmax")
                    .input("logits: T")
                    .output("logsoftmax: T")
-                   .attr(kFloats)
+                   .attr(kFloatTypes)
                    .shape(softmax_shape));
   registry.add(OpDefBuilder("SoftmaxCrossEntropyWithLogits")
                    .input("features: T")
                    .input("labels: T")
                    .output("loss: T")
                    .output("backprop: T")
-                   .attr(kFloats)
+                   .attr(kFloatTypes)
                    .shape(cross_entropy_shape));
   registry.add(OpDefBuilder("SparseSoftmaxCrossEntropyWithLogits")
                    .input("features: T")
                    .input("labels: Tlabels")
                    .output("loss: T")
                    .output("backprop: T")
-                   .attr(kFloats)
+                   .attr(kFloatTypes)
                    .attr("Tlabels: {int32, int64} = int64")
                    .shape(sparse_cross_entropy_shape));
 }

@@ -7,8 +7,6 @@
 namespace tagflow::graph {
 namespace {
 
-constexpr int64_t kUnknown = PartialShape::kUnknown;
-
 // The output of a convolution of input 0 with the filter of input 1, whose
 // dimensions are the spatial ones, input channels, output channels. Those of
 // a depthwise filter are multiplied.
@@ -29,7 +27,8 @@ Status conv_shape(ShapeContext& c, int rank, bool depthwise) {
   const int64_t channels = in.dim(window.channel_dim());
   const int64_t filter_in = filter.dim(rank - 2);
   const int64_t filter_out = filter.dim(rank - 1);
-  if (channels != kUnknown && filter_in != kUnknown) {
+  if (channels != PartialShape::kUnknown &&
+      filter_in != PartialShape::kUnknown) {
     const bool fits = depthwise || rank == 5
                           ? channels == filter_in
                           : filter_in > 0 && channels % filter_in == 0;
@@ -39,9 +38,11 @@ Status conv_shape(ShapeContext& c, int rank, bool depthwise) {
   }
   int64_t out_channels = filter_out;
   if (depthwise) {
-    out_channels = kUnknown;
-    if (filter_in != kUnknown && filter_out != kUnknown)
-      out_channels = checked_multiply(filter_in, filter_out).value_or(kUnknown);
+    out_channels = PartialShape::kUnknown;
+    if (filter_in != PartialShape::kUnknown &&
+        filter_out != PartialShape::kUnknown)
+      out_channels = checked_multiply(filter_in, filter_out)
+                         .value_or(PartialShape::kUnknown);
   }
   out.set_dim(window.channel_dim(), out_channels);
   c.set_output(0, std::move(out));

@@ -7,7 +7,7 @@
 namespace tagflow::graph {
 namespace {
 
-constexpr const char* kFloats = "T: {half, bfloat16, float, double}";
+constexpr const char* kPoolTypes = "T: {half, bfloat16, float, double}";
 constexpr const char* kMaxTypes =
     "T: {half, bfloat16, float, double, int32, int64, uint8, int16, int8, "
     "uint16} = float";
@@ -165,7 +165,7 @@ void add_max_pools(OpRegistry& registry) {
   registry.add(sized_pool("MaxPool3D", 5, false)
                    .input("input: T")
                    .output("output: T")
-                   .attr(kFloats)
+                   .attr(kPoolTypes)
                    .shape(of_rank(pool_shape, 5)));
   registry.add(sized_pool("MaxPool3DGrad", 5, false)
                    .input("orig_input: TInput")
@@ -216,13 +216,13 @@ void add_average_pools(OpRegistry& registry) {
     registry.add(sized_pool(name, rank, false)
                      .input(rank == 4 ? "value: T" : "input: T")
                      .output("output: T")
-                     .attr(kFloats)
+                     .attr(kPoolTypes)
                      .shape(of_rank(pool_shape, rank)));
     registry.add(sized_pool(name + "Grad", rank, false)
                      .input("orig_input_shape: int32")
                      .input("grad: T")
                      .output("output: T")
-                     .attr(kFloats)
+                     .attr(kPoolTypes)
                      .shape(of_rank(average_grad_shape, rank)));
   }
 }

@@ -4,7 +4,7 @@ using namespace tagflow;
 using namespace tagflow::actors;
 
 TEST_CASE("smoke: a few random graphs give the reference's results") {
-  for (uint64_t seed = 100'000; seed < 100'012; ++seed) {
+  for (uint64_t seed = 100'000; seed < 100'006; ++seed) {
     auto c = reference::random_graph(seed);
     REQUIRE(c.ok());
     auto expected = reference::interpret(c->graph, c->feeds, c->fetches);

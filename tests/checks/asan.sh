@@ -1,6 +1,9 @@
 #!/usr/bin/env bash
-# CTest case check.asan: the short pass with AddressSanitizer and UBSan.
-# usage: asan.sh CMAKE BUILD_DIR
+# CTest case check.asan: the short pass with AddressSanitizer and UBSan, over
+# what parses, what refuses, and what hands tensors on. It links the kernels of
+# the build that it checks, compiled for the same processor; the whole tree
+# with its kernels is `cmake --preset asan`.
+# usage: asan.sh CMAKE BUILD_DIR DEVICES_LIBRARY NATIVE
 set -euo pipefail
 source "$(dirname "$0")/sanitizer.sh"
 
@@ -10,6 +13,7 @@ ASAN_OPTIONS+=:detect_stack_use_after_return=1:check_initialization_order=1
 ASAN_OPTIONS+=:allocator_may_return_null=1
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
-sanitizer_pass asan "$1" "$2" \
-  'graph|devices|actors|fuzz' graph_tests devices_tests actors_tests \
-  fuzz_targets
+cmake_options=("-DTAGFLOW_PREBUILT_DEVICES=$3" "-DTAGFLOW_NATIVE=$4")
+sanitizer_pass asan "$1" "$2" 'graph|actors|fuzz' \
+  'malformed|graphdef|validate|graph/tensor_test|tests/actors/' \
+  graph_tests actors_tests fuzz_targets

@@ -14,13 +14,16 @@ without_aslr() {
   fi
 }
 
-# sanitizer_pass PRESET CMAKE BUILD_DIR LABELS TARGET...
-# Builds the targets that exist and runs the smoke tests under LABELS.
+# sanitizer_pass PRESET CMAKE BUILD_DIR LABELS FILTER TARGET...
+# Builds the targets that exist, with the tests whose sources match FILTER, and
+# runs the smoke tests under LABELS. Configures with "${cmake_options[@]}" too.
+cmake_options=()
 sanitizer_pass() {
-  local preset=$1 cmake=$2 build=$3 labels=$4
-  shift 4
+  local preset=$1 cmake=$2 build=$3 labels=$4 filter=$5
+  shift 5
   cd "$top"
-  "$cmake" --preset "$preset" -B "$build" -DTAGFLOW_BUILD_APPS=OFF
+  "$cmake" --preset "$preset" -B "$build" -DTAGFLOW_BUILD_APPS=OFF \
+    -DTAGFLOW_TEST_FILTER="$filter" "${cmake_options[@]}"
 
   local known target targets=()
   known=$("$cmake" --build "$build" --target help)

@@ -14,8 +14,8 @@ constexpr int64_t kAny = PartialShape::kUnknown;
 
 // A placeholder of a shape, or a constant.
 struct Input {
-  Input(PartialShape shape, DataType dtype = DataType::kFloat)
-      : value(std::move(shape)), dtype(dtype) {}
+  Input(PartialShape shape, DataType type = DataType::kFloat)
+      : value(std::move(shape)), dtype(type) {}
   Input(std::initializer_list<int64_t> dims) : Input(PartialShape(dims)) {}
   Input(Tensor constant) : value(constant), dtype(constant.dtype()) {}
 
