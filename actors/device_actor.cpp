@@ -20,6 +20,9 @@ void LaneActor::on_batch(Batch* batch, Runner& runner) {
       request.status = request.item->kernel->compute(*request.context);
     } catch (const std::bad_alloc&) {
       request.status = error(Code::kResourceExhausted, "out of memory");
+    } catch (const std::exception& e) {
+      request.status =
+          error(Code::kInternal, "unexpected exception: {}", e.what());
     }
   }
   // The lane is free first: its note must hold a unit of its own, since the

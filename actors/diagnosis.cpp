@@ -22,7 +22,8 @@ struct Origin {
 // The edges of a frame, backwards.
 class Backwards {
  public:
-  explicit Backwards(const FramePlan& plan) : plan_(plan) {
+  explicit Backwards(const FramePlan& plan)
+      : plan_(plan), into_node_(plan.nodes.size()) {
     for (uint32_t n = 0; n < plan.nodes.size(); ++n)
       for (uint32_t p = 0; p <= plan.nodes[n].num_outputs; ++p)
         add(plan.ports[plan.nodes[n].first_port + p], {false, n, p, {}});
@@ -30,13 +31,8 @@ class Backwards {
       add(plan.arrivals[a].edges, {true, a, 0, {}});
   }
 
-  std::vector<Origin> into_node(uint32_t node) const {
-    return select([&](const EdgeItem& edge) {
-      return edge.target == node && (edge.kind == EdgeKind::kInput ||
-                                     edge.kind == EdgeKind::kControl ||
-                                     edge.kind == EdgeKind::kMergeInput ||
-                                     edge.kind == EdgeKind::kLiveControl);
-    });
+  const std::vector<Origin>& into_node(uint32_t node) const {
+    return into_node_[node];
   }
   std::vector<Origin> into_fetch(uint32_t fetch) const {
     return select([&](const EdgeItem& edge) {
@@ -53,19 +49,29 @@ class Backwards {
   void add(const PortItem& port, Origin origin) {
     for (uint32_t e = port.begin; e < port.end; ++e) {
       origin.edge = plan_.edges[e];
-      origins_.push_back(origin);
+      switch (origin.edge.kind) {
+        case EdgeKind::kInput:
+        case EdgeKind::kControl:
+        case EdgeKind::kLiveControl:
+        case EdgeKind::kMergeInput:
+          into_node_[origin.edge.target].push_back(origin);
+          break;
+        default:
+          elsewhere_.push_back(origin);
+      }
     }
   }
   template <class F>
   std::vector<Origin> select(F wanted) const {
     std::vector<Origin> found;
-    for (const Origin& origin : origins_)
+    for (const Origin& origin : elsewhere_)
       if (wanted(origin.edge)) found.push_back(origin);
     return found;
   }
 
   const FramePlan& plan_;
-  std::vector<Origin> origins_;
+  std::vector<std::vector<Origin>> into_node_;
+  std::vector<Origin> elsewhere_;  // of edges that lead out of the iteration
 };
 
 const IterationActor& root_iteration(const PartitionActor& partition) {
@@ -82,12 +88,14 @@ class DeathWalk {
         backwards_(plan_),
         state_(root_iteration(partition).state()) {}
 
-  // A sentence about the cause, from one of the dead origins.
-  std::string explain(const std::vector<Origin>& origins) {
-    for (const Origin& origin : origins)
-      if (is_dead(origin)) return explain(origin);
-    for (const Origin& origin : origins)
-      if (origin.is_arrival) return explain(origin);
+  // A sentence about the cause, from one of the dead origins. A loop, since a
+  // chain of dead nodes may be longer than a stack is deep.
+  std::string explain(std::vector<Origin> origins) {
+    while (const Origin* origin = choose(origins)) {
+      if (!seen_.insert({origin->is_arrival, origin->index}).second) break;
+      if (std::string cause = cause_at(*origin); !cause.empty()) return cause;
+      origins = next(*origin);
+    }
     return "nothing that it depends on was live";
   }
 
@@ -104,10 +112,24 @@ class DeathWalk {
            origin.port < 2 && origin.port != taken;
   }
 
-  std::string explain(const Origin& origin) {
-    if (!seen_.insert({origin.is_arrival, origin.index}).second)
-      return "nothing that it depends on was live";
-    if (origin.is_arrival) return explain_arrival(origin.index);
+  // A dead origin; else an arrival, which may be.
+  const Origin* choose(const std::vector<Origin>& origins) const {
+    for (const Origin& origin : origins)
+      if (is_dead(origin)) return &origin;
+    for (const Origin& origin : origins)
+      if (origin.is_arrival) return &origin;
+    return nullptr;
+  }
+
+  // Why the origin is dead, if no other token is to blame; else empty.
+  std::string cause_at(const Origin& origin) const {
+    if (origin.is_arrival) {
+      const graph::Node& node = *plan_.arrivals[origin.index].node;
+      if (!node.is_exit()) return fmt::format("\"{}\" was dead", node.name());
+      if (!dead_enters(origin).empty()) return {};
+      return fmt::format("Exit \"{}\" was live in no iteration of its loop",
+                         node.name());
+    }
     const NodeItem& item = plan_.nodes[origin.index];
     if (item.kind == NodeKind::kSwitch &&
         (word(origin.index) & IterationState::kDead) == 0) {
@@ -121,24 +143,29 @@ class DeathWalk {
     if (item.kind == NodeKind::kRecv)
       return fmt::format("Recv \"{}\" received a dead token",
                          item.node->name());
-    return explain(backwards_.into_node(origin.index));
+    return {};
   }
 
-  std::string explain_arrival(uint32_t arrival) {
-    const graph::Node& node = *plan_.arrivals[arrival].node;
-    if (!node.is_exit()) return fmt::format("\"{}\" was dead", node.name());
-    // An Exit that was never live: because the loop was never entered alive,
-    // or because its own Switch never sent it anything.
+  std::vector<Origin> next(const Origin& origin) const {
+    if (origin.is_arrival) return dead_enters(origin);
+    return backwards_.into_node(origin.index);
+  }
+
+  // What entered, dead, the loop that the arrival of an Exit comes from. None
+  // where the loop was entered alive: then its own Switch sent the Exit
+  // nothing.
+  std::vector<Origin> dead_enters(const Origin& exit) const {
+    const graph::Node* node = plan_.arrivals[exit.index].node;
+    std::vector<Origin> dead;
     for (uint32_t child = 0; child < plan_.children.size(); ++child) {
       const FramePlan& frame = whole_.frames[size_t(plan_.children[child])];
       const bool leaves = std::ranges::any_of(
-          frame.exits, [&](const ExitItem& e) { return e.node == &node; });
+          frame.exits, [&](const ExitItem& e) { return e.node == node; });
       if (!leaves) continue;
       for (const Origin& enter : backwards_.into_child(child))
-        if (is_dead(enter)) return explain(enter);
+        if (is_dead(enter)) dead.push_back(enter);
     }
-    return fmt::format("Exit \"{}\" was live in no iteration of its loop",
-                       node.name());
+    return dead;
   }
 
   const Plan& whole_;
@@ -168,11 +195,10 @@ class WaitReport {
         "{}{}", fmt::join(lines_, "; "),
         omitted_ > 0 ? fmt::format("; and {} more", omitted_) : std::string());
   }
-  bool empty() const { return lines_.empty(); }
 
   template <class... Args>
   void line(fmt::format_string<Args...> format, Args&&... args) {
-    if (lines_.size() < kMaxListed) {
+    if (!full()) {
       lines_.push_back(fmt::format(format, std::forward<Args>(args)...));
     } else {
       ++omitted_;
@@ -180,6 +206,8 @@ class WaitReport {
   }
 
  private:
+  bool full() const { return lines_.size() >= kMaxListed; }
+
   void add_iteration(const IterationActor& iteration) {
     const FramePlan& plan = *iteration.frame().plan;
     const IterationState& state = iteration.state();
@@ -190,6 +218,10 @@ class WaitReport {
                                         iteration.iteration());
     for (uint32_t n = 0; n < plan.nodes.size(); ++n) {
       if (state.pending(n) & IterationState::kFired) continue;
+      if (full()) {
+        ++omitted_;
+        continue;
+      }
       std::vector<std::string> sources;
       for (const Origin& origin : backwards.into_node(n)) {
         if (origin.is_arrival) {

@@ -49,8 +49,7 @@ std::unique_ptr<RunContext> Executable::acquire() {
 }
 
 void Executable::start(const std::shared_ptr<Step>& step,
-                       std::span<const Tensor> feeds, bool lend,
-                       std::shared_ptr<RunStats> stats) {
+                       std::span<const Tensor> feeds, bool lend, bool count) {
   std::unique_ptr<RunContext> context = acquire();
   RunContext* raw = context.get();
   step->info.parallel = engine_.parallel();
@@ -58,12 +57,12 @@ void Executable::start(const std::shared_ptr<Step>& step,
   for (const ConstantFetch& constant : plans_[0]->constant_fetches)
     step->fetches[constant.fetch] = {constant.value, FetchSlot::kLive};
   raw->before = Counters();
-  if (stats != nullptr)
+  if (count)
     for (PartitionActor* partition : raw->partitions)
       partition->collect(raw->before);
   // The step owns the context until it is quiet.
-  step->on_quiet = [self = shared_from_this(), raw, stats](Step& quiet) {
-    self->finish(quiet, std::unique_ptr<RunContext>(raw), stats);
+  step->on_quiet = [self = shared_from_this(), raw, count](Step& quiet) {
+    self->finish(quiet, std::unique_ptr<RunContext>(raw), count);
   };
   context.release();
   step->keep_alive();
@@ -71,7 +70,9 @@ void Executable::start(const std::shared_ptr<Step>& step,
   Runner runner(nullptr, engine_.hand_off(), kLentQuantum, step->info.step_id);
   for (size_t p = 0; p < raw->partitions.size(); ++p) {
     const Plan& plan = *plans_[p];
-    Batch* batch = raw->pool.take(BatchKind::kStart);
+    // The partition's pool keeps it.
+    auto* batch = new Batch;
+    batch->kind = BatchKind::kStart;
     batch->step = step.get();
     for (size_t i = 0; i < feeds.size(); ++i)
       if (plan.feed_arrivals[i] >= 0)
@@ -104,14 +105,15 @@ Step::Answer Executable::outcome(Step& step, const RunContext& context) {
 }
 
 void Executable::finish(Step& step, std::unique_ptr<RunContext> context,
-                        std::shared_ptr<RunStats> stats) {
+                        bool count) {
   Step::Answer answer = outcome(step, *context);
-  if (stats != nullptr && !step.answered()) {
+  RunStats stats;
+  if (count) {
     Counters after;
     for (PartitionActor* partition : context->partitions)
       partition->collect(after);
     after.subtract(context->before);
-    after.add_to(*stats);
+    after.add_to(stats);
   }
   if (!answer.ok()) {
     for (PartitionActor* partition : context->partitions) partition->reset();
@@ -121,7 +123,7 @@ void Executable::finish(Step& step, std::unique_ptr<RunContext> context,
     std::lock_guard lock(mutex_);
     idle_.push_back(std::move(context));
   }
-  step.answer(std::move(answer));
+  step.answer(std::move(answer), stats);
 }
 
 }  // namespace tagflow::actors

@@ -4,7 +4,7 @@
 #include <caf/actor.hpp>
 #include <memory>
 #include <mutex>
-#include <string>
+#include <span>
 #include <vector>
 
 #include "actors/engine.h"
@@ -23,7 +23,6 @@ struct RunContext {
   std::vector<caf::actor> handles;
   std::vector<PartitionActor*> partitions;
   std::unique_ptr<devices::Rendezvous> rendezvous;
-  BatchPool pool;
   Counters before;  // what the actors had counted when the step started
 };
 
@@ -35,20 +34,18 @@ class Executable : public std::enable_shared_from_this<Executable> {
              size_t fetches);
 
   size_t num_fetches() const { return fetches_; }
-  size_t num_feeds() const { return plans_[0]->feed_arrivals.size(); }
-  const std::vector<std::unique_ptr<Plan>>& plans() const { return plans_; }
 
   // Starts a step, whose answer comes through it. Where `lend`, the calling
-  // thread runs the first quantum. `stats`, if any, is filled before the
-  // answer is given. REQUIRES: as many feeds as num_feeds().
+  // thread runs the first quantum. Where `count`, the answer of a run that was
+  // not cut short comes with its stats. REQUIRES: one feed per feed of the
+  // signature.
   void start(const std::shared_ptr<Step>& step, std::span<const Tensor> feeds,
-             bool lend, std::shared_ptr<RunStats> stats);
+             bool lend, bool count);
 
  private:
   std::unique_ptr<RunContext> acquire();
   std::unique_ptr<RunContext> make_context();
-  void finish(Step& step, std::unique_ptr<RunContext> context,
-              std::shared_ptr<RunStats> stats);
+  void finish(Step& step, std::unique_ptr<RunContext> context, bool count);
   Step::Answer outcome(Step& step, const RunContext& context);
 
   Engine& engine_;

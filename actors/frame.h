@@ -41,7 +41,6 @@ struct PartitionRun {
   HandOff policy = HandOff::kDirect;
   int workers = 1;
   DeviceActor* device = nullptr;
-  Step* step = nullptr;
 };
 
 // The loop constants of a frame instance that have arrived. Immutable once an

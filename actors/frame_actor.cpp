@@ -116,11 +116,10 @@ void FrameActor::take_exits(Batch* batch, Runner& runner) {
   for (Token& token : batch->tokens) {
     const ExitItem& exit = plan.exits[token.arrival];
     if (exit_live_[token.arrival]) {
-      instance_.step->fail(error(
-          Code::kInternal,
-          "[Exit] node \"{}\" was live in two iterations of one instance of "
-          "frame \"{}\"; a loop's predicate must be false exactly once",
-          exit.node->name(), plan.name));
+      instance_.step->fail(invalid_argument(
+          "[Exit] node \"{}\" was live a second time, in iteration {} of frame "
+          "\"{}\"; a loop's predicate must be false exactly once",
+          exit.node->name(), batch->iteration, plan.name));
       pool().give(batch);
       return;
     }

@@ -53,9 +53,7 @@ class IterationActor : public EngineActor {
   const IterationState& state() const { return state_; }
   const FrameInstance& frame() const { return frame_; }
   const std::vector<FrameActor*>& children() const { return children_; }
-  bool has_parked() const { return !parked_.empty(); }
   bool waits_for_predecessor() const { return !predecessor_done_; }
-  int outstanding() const { return outstanding_; }
   // Whether child frame `ordinal` runs.
   bool child_live(size_t ordinal) const { return child_live_[ordinal] != 0; }
   void collect(Counters& counters) const;

@@ -426,10 +426,16 @@ void IterationActor::fire_async(uint32_t node, const NodeItem& item) {
   ++outstanding_;
   step_->add_activity();
   const auto* kernel = static_cast<const devices::AsyncKernel*>(item.kernel);
-  kernel->compute_async(*request->context, [request](Status status) {
+  const auto done = [request](Status status) {
     request->status = std::move(status);
     request->owner->deliver(&request->batch, nullptr);
-  });
+  };
+  try {
+    kernel->compute_async(*request->context, done);
+  } catch (const std::exception& e) {
+    // It threw before it could promise to call `done`.
+    done(error(Code::kInternal, "unexpected exception: {}", e.what()));
+  }
 }
 
 void IterationActor::fire_send(const NodeItem& item, bool is_dead) {

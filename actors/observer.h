@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "devices/kernel.h"
@@ -29,7 +30,8 @@ class Observer {
     (void)dead;
   }
   // The node above has run. `outputs` are its values, before they are passed
-  // on; empty for a Switch's dead side.
+  // on; of a Switch the one value, whichever side it takes. Not called where
+  // the node failed or has no data output.
   virtual void on_fired(const Place&, const graph::Node&,
                         std::span<const Tensor> outputs) {
     (void)outputs;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "actors/frame.h"
 
@@ -161,6 +162,14 @@ std::optional<PlanBuilder::Folded> PlanBuilder::fold(Endpoint endpoint) const {
 Result<uint32_t> PlanBuilder::draft(Node* node) {
   auto it = node_index_.find(node);
   if (it != node_index_.end()) return it->second;
+  constexpr int kMost = std::numeric_limits<uint16_t>::max();
+  if (node->num_inputs() > kMost || node->num_outputs() > kMost)
+    return tagflow::error(
+        Code::kResourceExhausted,
+        "[{}] node \"{}\" has {} inputs and {} outputs, the engine runs nodes "
+        "of up to {} each",
+        node->op(), node->name(), node->num_inputs(), node->num_outputs(),
+        kMost);
   DraftFrame& frame = drafts_[frame_of(*node)];
   const auto index = uint32_t(frame.nodes.size());
   DraftNode& made = frame.nodes.emplace_back();

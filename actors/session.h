@@ -1,7 +1,7 @@
 // Session: the front door. Holds a graph, runs parts of it.
 //
 //   auto session = actors::Session::create({}).value();
-//   session->extend(std::move(graph));
+//   if (!session->extend(graph).ok()) ...
 //   auto out = session->run({{"x:0", Tensor::scalar(3)}}, {"y:0"});
 #pragma once
 
@@ -21,7 +21,6 @@
 namespace tagflow::actors {
 
 class Observer;      // actors/observer.h
-class StepHandle;    // below
 class SessionState;  // internal
 
 // How batches of tokens travel between actors. The results are the same.
@@ -42,7 +41,7 @@ struct SessionOptions {
   bool compile_edges = true;
   // Overrides parallel_iterations of every loop where > 0.
   int window = 0;
-  // Of random ops and of HandOff::kRandom.
+  // Of random ops.
   uint64_t seed = 0;
   // Default time-out of a run; none where zero.
   std::chrono::nanoseconds timeout{0};
@@ -82,14 +81,17 @@ struct RunStats {
   uint64_t hops = 0;        // batches handed to another actor
   uint64_t offloaded = 0;   // kernels run on a lane
   uint64_t stale = 0;       // batches for a generation that was over
-  int max_in_flight = 0;    // iterations of one frame at once
+  // The largest ring of a frame, in this or an earlier run: no more iterations
+  // were in flight at once.
+  int max_in_flight = 0;
   double seconds = 0;
 };
 
 using Feed = std::pair<std::string, Tensor>;  // "name:port" or "name", value
 
 // A prepared signature: what to feed, fetch and run. Cheap to call, many
-// times and from many threads. Valid as long as its session.
+// times and from many threads. Keeps the session's state, beyond the Session if
+// need be.
 class Callable {
  public:
   Callable();  // empty; to be assigned
@@ -112,8 +114,12 @@ class Callable {
 // One graph and the state its ops keep. Thread-safe: runs are concurrent.
 class Session {
  public:
+  // InvalidArgument unless workers are 0 to 1024, and window and timeout not
+  // negative.
   static Result<std::unique_ptr<Session>> create(SessionOptions options);
-  // Cancels what still runs and waits for kernels that cannot be interrupted.
+  // With the last of its callables: cancels what still runs, and waits for
+  // kernels that cannot be interrupted. REQUIRES: not called from a worker (in
+  // `done`, an observer, a kernel): it would wait for itself.
   ~Session();
 
   // Adds nodes; names must be new. On an error nothing was added.
@@ -140,14 +146,17 @@ class Session {
                                  const std::vector<std::string>& fetches,
                                  const std::vector<std::string>& targets = {});
 
-  // Starts a run and returns at once; `done` is called once, on a thread of
-  // the engine, and must not block. The time-out holds here too.
+  // Starts a run and returns at once. `done` is called once: on a thread of
+  // the engine, on the one that cancels, or, where names or feeds are wrong,
+  // on this one before run_async returns. It must not block. The time-out
+  // holds here too.
   using Done = std::function<void(Result<std::vector<Tensor>>, RunStats)>;
   void run_async(const std::vector<Feed>& feeds,
                  const std::vector<std::string>& fetches,
                  const std::vector<std::string>& targets,
                  const RunOptions& options, Done done);
 
+  // REQUIRES: no extend() meanwhile.
   const graph::Graph& graph() const;
   const SessionOptions& options() const;
 

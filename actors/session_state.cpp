@@ -8,6 +8,15 @@
 namespace tagflow::actors {
 namespace {
 
+// "For ever", without overflowing a time point.
+constexpr std::chrono::nanoseconds kLongestTimeout =
+    std::chrono::hours(24 * 365 * 100);
+
+Status check_timeout(const RunOptions& options) {
+  if (options.timeout.count() >= 0) return {};
+  return invalid_argument("[session] a negative time-out");
+}
+
 // Unambiguous for any names: each is preceded by its length.
 std::string cache_key(const Signature& signature) {
   std::string key;
@@ -52,8 +61,12 @@ Status SessionState::extend(const graph::Graph& graph) {
   for (const graph::Node* node : graph.nodes())
     defs.push_back(graph::Graph::to_def(*node));
   std::unique_lock lock(graph_mutex_);
+  // All or nothing: the functions may be refused, too.
+  graph::FunctionLibrary library = graph_.library();
+  TAGFLOW_RETURN_IF_ERROR(library.merge(graph.library()));
   TAGFLOW_RETURN_IF_ERROR(graph_.extend(defs));
-  return graph_.library().merge(graph.library());
+  graph_.library() = std::move(library);
+  return {};
 }
 
 Result<const devices::Kernel*> SessionState::kernel(const graph::Node& node) {
@@ -171,7 +184,8 @@ std::shared_ptr<Step> SessionState::make_step(const Prepared& prepared,
   step->info.seed = options_.seed;
   step->observer = options.observer;
   step->timeout =
-      options.timeout.count() > 0 ? options.timeout : options_.timeout;
+      std::min(options.timeout.count() > 0 ? options.timeout : options_.timeout,
+               kLongestTimeout);
   if (step->timeout.count() > 0)
     step->deadline = std::chrono::steady_clock::now() + step->timeout;
   if (options.cancel) {
@@ -193,16 +207,14 @@ Result<std::vector<Tensor>> SessionState::run(const Prepared& prepared,
     return error(Code::kFailedPrecondition,
                  "[session] run called from a worker of the engine, which "
                  "must not wait; use run_async");
+  TAGFLOW_RETURN_IF_ERROR(check_timeout(options));
   TAGFLOW_RETURN_IF_ERROR(check_feeds(prepared, feeds));
   const auto begin = std::chrono::steady_clock::now();
-  // Shared, since the step may outlive this call.
-  std::shared_ptr<RunStats> kept;
-  if (stats != nullptr) kept = std::make_shared<RunStats>();
   std::shared_ptr<Step> step = make_step(prepared, options);
-  prepared.executable->start(step, feeds, /*lend=*/true, kept);
-  Step::Answer answer = step->wait();
+  prepared.executable->start(step, feeds, /*lend=*/true,
+                             /*count=*/stats != nullptr);
+  Step::Answer answer = step->wait(stats);
   if (stats != nullptr) {
-    *stats = *kept;
     stats->seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
             .count();
@@ -213,22 +225,24 @@ Result<std::vector<Tensor>> SessionState::run(const Prepared& prepared,
 void SessionState::run_async(const Prepared& prepared,
                              std::span<const Tensor> feeds,
                              const RunOptions& options, Session::Done done) {
-  if (Status bad = check_feeds(prepared, feeds); !bad.ok()) {
+  Status bad = check_timeout(options);
+  if (bad.ok()) bad = check_feeds(prepared, feeds);
+  if (!bad.ok()) {
     done(std::move(bad), {});
     return;
   }
   const auto begin = std::chrono::steady_clock::now();
-  auto stats = std::make_shared<RunStats>();
   std::shared_ptr<Step> step = make_step(prepared, options);
-  step->on_answer = [stats, begin, done = std::move(done)](auto answer) {
-    RunStats copy = *stats;
+  step->on_answer = [begin, done = std::move(done)](auto answer,
+                                                    const RunStats& stats) {
+    RunStats copy = stats;
     copy.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
             .count();
     done(std::move(answer), copy);
   };
   if (step->timeout.count() > 0) engine_->watch_deadline(step);
-  prepared.executable->start(step, feeds, /*lend=*/false, stats);
+  prepared.executable->start(step, feeds, /*lend=*/false, /*count=*/true);
 }
 
 }  // namespace tagflow::actors

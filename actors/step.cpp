@@ -18,21 +18,22 @@ Status Step::error() const {
   return error_;
 }
 
-void Step::answer(Answer answer) {
+void Step::answer(Answer answer, const RunStats& stats) {
   {
     std::lock_guard lock(mutex_);
     if (answered_.load(std::memory_order_relaxed)) return;
     answered_.store(true, std::memory_order_release);
     if (!on_answer) {
       answer_.emplace(std::move(answer));
+      stats_ = stats;
       changed_.notify_all();
       return;
     }
   }
-  on_answer(std::move(answer));
+  on_answer(std::move(answer), stats);
 }
 
-Step::Answer Step::wait() {
+Step::Answer Step::wait(RunStats* stats) {
   std::unique_lock lock(mutex_);
   const auto is_answered = [this] { return answer_.has_value(); };
   if (timeout.count() == 0) {
@@ -42,6 +43,7 @@ Step::Answer Step::wait() {
     expire();
     lock.lock();
   }
+  if (stats != nullptr) *stats = stats_;
   return std::move(*answer_);
 }
 

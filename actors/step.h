@@ -16,8 +16,6 @@
 
 namespace tagflow::actors {
 
-class Runner;
-
 // What arrived for one fetch. Written once, by the iteration of the root frame
 // that produces it.
 struct FetchSlot {
@@ -70,12 +68,14 @@ class Step : public std::enable_shared_from_this<Step> {
   // Called by the last unit's holder. Set before the step starts.
   std::function<void(Step&)> on_quiet;
   // Called with the answer, instead of waking a waiter. Set before the start.
-  std::function<void(Answer)> on_answer;
+  std::function<void(Answer, const RunStats&)> on_answer;
 
-  // Gives the answer unless it was given. Thread-safe.
-  void answer(Answer answer);
-  // Waits for the answer; after the deadline fails the step and answers.
-  Answer wait();
+  // Gives the answer, with what the run did as far as it is known, unless it
+  // was given. Thread-safe.
+  void answer(Answer answer, const RunStats& stats = {});
+  // Waits for the answer, and for the stats where not null; after the deadline
+  // fails the step and answers.
+  Answer wait(RunStats* stats = nullptr);
   // Fails and answers the step if its deadline has passed. Thread-safe.
   void check_deadline();
   // The same without looking at the clock.
@@ -93,6 +93,7 @@ class Step : public std::enable_shared_from_this<Step> {
   std::condition_variable changed_;
   Status error_;
   std::optional<Answer> answer_;
+  RunStats stats_;
 };
 
 }  // namespace tagflow::actors

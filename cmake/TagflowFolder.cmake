@@ -95,12 +95,13 @@ function(tagflow_folder name)
   endif()
 endfunction()
 
-# tagflow_tests(NAME [LINK lib...])
+# tagflow_tests(NAME [SUPPORT target] [LINK lib...])
 # Makes the doctest binary NAME_tests of every tests/NAME/**.cpp. Each file
 # X_test.cpp becomes the CTest case NAME/X, labels NAME and its tier:
 #   X_test.cpp       smoke: under 5 s; the sanitizer checks run these
 #   X_slow_test.cpp  slow: what takes longer
 # A test that finds no device to run on exits with 77, which means skipped.
+# SUPPORT makes a library of the sources that are no tests.
 function(tagflow_tests name)
   cmake_parse_arguments(arg "" "SUPPORT" "LINK" ${ARGN})
   set(root "${PROJECT_SOURCE_DIR}/tests/${name}")

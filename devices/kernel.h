@@ -56,9 +56,8 @@ class Kernel {
   // Thread-safe.
   virtual Status compute(KernelContext& context) const = 0;
   // Estimated nanoseconds of compute() with these inputs, from their sizes.
-  // What costs more than a hop may run as a request to the device's lanes. 0,
-  // the default, means "always cheap" and is never asked again: override
-  // may_be_expensive() with this.
+  // What costs more than a hop may run as a request to the device's lanes.
+  // Asked only where may_be_expensive() says yes: override both.
   virtual double cost(const KernelContext& context) const;
   virtual bool may_be_expensive() const { return false; }
   // Whether that can be so where every input is small (held inline in its
@@ -107,13 +106,12 @@ struct StepInfo {
   uint64_t step_id = 0;
   uint64_t seed = 0;  // of the session
   const std::atomic<bool>* cancelled = nullptr;
-  Parallel* parallel = nullptr;                // null: no sharding
-  class Rendezvous* rendezvous = nullptr;      // of the step
-  class ResourceManager* resources = nullptr;  // of the session
+  Parallel* parallel = nullptr;            // null: no sharding
+  class Rendezvous* rendezvous = nullptr;  // of the step
 };
 
-// Everything one execution of a kernel sees and produces. Small, reused from
-// firing to firing.
+// Everything one execution of a kernel sees and produces. Small, made for each
+// firing.
 class KernelContext {
  public:
   // For the engine and tests. Inputs and outputs are arrays owned by the
@@ -140,9 +138,9 @@ class KernelContext {
   // Output i of the node's output type and `shape`, elements uninitialised
   // (strings and handles default-constructed).
   Result<Tensor*> allocate_output(int i, const Shape& shape);
-  // The same, but reuses input `candidate` in place where nobody else holds
-  // it and type and number of elements agree. Then the output's elements ARE
-  // the input's: read element k of it before writing element k.
+  // The same, but reuses input `candidate` in place where it is in a buffer of
+  // this allocator that nobody else holds, and type and shape agree. Then the
+  // output's elements ARE the input's: read element k before writing it.
   Result<Tensor*> forward_or_allocate(int candidate, int i, const Shape& shape);
   Result<Tensor> allocate_temp(DataType dtype, const Shape& shape);
 
@@ -167,7 +165,6 @@ class KernelContext {
   }
 
  private:
-  friend class KernelContextAccess;  // the engine, which reuses contexts
   const graph::Node* node_;
   std::span<Tensor> inputs_;
   std::span<Tensor> outputs_;

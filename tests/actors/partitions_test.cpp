@@ -127,7 +127,7 @@ struct Cut {
     auto step = std::make_shared<Step>(++steps, executable.num_fetches());
     step->timeout = std::chrono::seconds(30);
     step->deadline = std::chrono::steady_clock::now() + step->timeout;
-    executable.start(step, feeds, true, nullptr);
+    executable.start(step, feeds, /*lend=*/true, /*count=*/false);
     return step->wait();
   }
 

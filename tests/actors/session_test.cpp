@@ -103,6 +103,57 @@ TEST_CASE("what is odd about a graph is told once, and it runs") {
   CHECK(told[0].find("\"b\"") != std::string::npos);
 }
 
+TEST_CASE("a node of more inputs than a plan can hold is refused") {
+  Graph graph;
+  Scope s(graph);
+  s.constant(Tensor::scalar(2), "value");
+  const std::vector<std::string> inputs(70'000, "value");
+  REQUIRE(graph
+              .extend(std::vector<NodeDef>{
+                  {"sum", "AddN", inputs, "", {{"N", int64_t(70'000)}}}})
+              .ok());
+  auto session = make_session({}, graph);
+  const auto result = session->run({}, {"sum"});
+  CHECK(result.status().code() == Code::kResourceExhausted);
+  CHECK(result.status().message().find("70000 inputs") != std::string::npos);
+}
+
+TEST_CASE("the cause of death is found at the end of a long chain") {
+  Graph graph;
+  Scope s(graph);
+  s.constant(Tensor::scalar(2), "value");
+  s.constant(Tensor::scalar(false), "p");
+  std::vector<NodeDef> nodes{{"switch", "Switch", {"value", "p"}, "", {}}};
+  std::string last = "switch:1";
+  for (int i = 0; i < 50'000; ++i) {
+    nodes.push_back({fmt::format("n{}", i), "Identity", {last}, "", {}});
+    last = nodes.back().name;
+  }
+  REQUIRE(graph.extend(nodes).ok());
+  SessionOptions options;
+  options.compile_edges = false;
+  auto session = make_session(options, graph);
+  const auto result = session->run({}, {last});
+  CHECK(result.status().code() == Code::kInvalidArgument);
+  CHECK(result.status().message().find("Switch \"switch\"") !=
+        std::string::npos);
+}
+
+TEST_CASE("time-outs: for ever is possible, a negative one is refused") {
+  Graph graph;
+  Scope s(graph);
+  const Output x = ops::placeholder(s.named("x"), DataType::kInt32);
+  ops::add(s.named("y"), x, 1);
+  auto session = make_session({}, graph);
+  RunOptions options;
+  options.timeout = std::chrono::nanoseconds::max();
+  CHECK(session->run({{"x", Tensor::scalar(2)}}, {"y"}, {}, options).ok());
+  options.timeout = std::chrono::nanoseconds(-1);
+  CHECK(session->run({{"x", Tensor::scalar(2)}}, {"y"}, {}, options)
+            .status()
+            .code() == Code::kInvalidArgument);
+}
+
 TEST_CASE("smoke: a chain of ops is computed") {
   Graph graph;
   Scope s(graph);

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # CTest case check.tsan: the short pass with ThreadSanitizer, over the folder
 # where threads meet. It is also the pass that compiles with clang, without
-# precompiled headers, with warnings and lock annotations as errors.
-# usage: tsan.sh CMAKE BUILD_DIR
+# precompiled headers, with warnings as errors.
+# usage: tsan.sh CMAKE BUILD_DIR [...]   what follows is for asan.sh
 set -euo pipefail
 source "$(dirname "$0")/sanitizer.sh"
 
