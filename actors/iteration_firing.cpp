@@ -426,15 +426,15 @@ void IterationActor::fire_async(uint32_t node, const NodeItem& item) {
   ++outstanding_;
   step_->add_activity();
   const auto* kernel = static_cast<const devices::AsyncKernel*>(item.kernel);
-  const auto done = [request](Status status) {
+  const auto answer = [request](Status status) {
     request->status = std::move(status);
     request->owner->deliver(&request->batch, nullptr);
   };
   try {
-    kernel->compute_async(*request->context, done);
+    kernel->compute_async(*request->context, answer);
   } catch (const std::exception& e) {
-    // It threw before it could promise to call `done`.
-    done(error(Code::kInternal, "unexpected exception: {}", e.what()));
+    // It threw before it could promise to call `answer`.
+    answer(error(Code::kInternal, "unexpected exception: {}", e.what()));
   }
 }
 
