@@ -9,14 +9,13 @@ namespace {
 
 Status check_outside_loops(const graph::FrameMap& frames,
                            const graph::Endpoint& endpoint,
-                           std::string_view what) {
+                           std::string_view what, std::string_view instead) {
   const graph::FrameId frame = frames.output_of(*endpoint.node);
   if (frame == graph::FrameId::kRoot) return {};
   return invalid_argument(
       "[session] cannot {} \"{}\": it is inside the loop of frame \"{}\" and "
-      "has a value per iteration; {} an Exit of the loop instead, or look at "
-      "it with --watch",
-      what, endpoint.to_string(), frames.frame(frame).name, what);
+      "has a value per iteration; {}",
+      what, endpoint.to_string(), frames.frame(frame).name, instead);
 }
 
 }  // namespace
@@ -28,9 +27,11 @@ Result<std::unique_ptr<Plan>> compile_plan(
     const KernelLookup& kernels) {
   TAGFLOW_ASSIGN(const graph::FrameMap frames, graph::FrameMap::build(graph));
   for (const auto& feed : feeds)
-    TAGFLOW_RETURN_IF_ERROR(check_outside_loops(frames, feed, "feed"));
+    TAGFLOW_RETURN_IF_ERROR(check_outside_loops(
+        frames, feed, "feed", "feed what enters the loop instead"));
   for (const auto& fetch : fetches)
-    TAGFLOW_RETURN_IF_ERROR(check_outside_loops(frames, fetch, "fetch"));
+    TAGFLOW_RETURN_IF_ERROR(check_outside_loops(
+        frames, fetch, "fetch", "fetch an Exit of the loop instead"));
   PlanBuilder builder(graph, frames, options, kernels);
   TAGFLOW_RETURN_IF_ERROR(builder.add_feeds(feeds));
   TAGFLOW_RETURN_IF_ERROR(builder.add_fetches(fetches));
