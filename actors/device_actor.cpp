@@ -2,7 +2,6 @@
 
 #include <caf/actor_system.hpp>
 #include <caf/send.hpp>
-#include <new>
 
 #include "actors/step.h"
 
@@ -18,11 +17,8 @@ void LaneActor::on_batch(Batch* batch, Runner& runner) {
   if (!step->cancelled()) {
     try {
       request.status = request.item->kernel->compute(*request.context);
-    } catch (const std::bad_alloc&) {
-      request.status = error(Code::kResourceExhausted, "out of memory");
-    } catch (const std::exception& e) {
-      request.status =
-          error(Code::kInternal, "unexpected exception: {}", e.what());
+    } catch (const std::exception& thrown) {
+      request.status = status_of(thrown);
     }
   }
   // The lane is free first: its note must hold a unit of its own, since the

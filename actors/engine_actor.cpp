@@ -103,12 +103,9 @@ void EngineActor::handle(Batch* batch, Runner& runner) {
   Step* step = batch->step;
   try {
     on_batch(batch, runner);
-  } catch (const std::bad_alloc&) {
-    step->fail(
-        tagflow::error(Code::kResourceExhausted, "[engine] out of memory"));
-  } catch (const std::exception& e) {
-    step->fail(tagflow::error(Code::kInternal,
-                              "[engine] unexpected exception: {}", e.what()));
+  } catch (const std::exception& thrown) {
+    const Status status = status_of(thrown);
+    step->fail(tagflow::error(status.code(), "[engine] {}", status.message()));
   }
 }
 

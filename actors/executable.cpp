@@ -70,7 +70,7 @@ void Executable::start(const std::shared_ptr<Step>& step,
   Runner runner(nullptr, engine_.hand_off(), kLentQuantum, step->info.step_id);
   for (size_t p = 0; p < raw->partitions.size(); ++p) {
     const Plan& plan = *plans_[p];
-    // The partition's pool keeps it.
+    // The partition gives it to its own pool.
     auto* batch = new Batch;
     batch->kind = BatchKind::kStart;
     batch->step = step.get();

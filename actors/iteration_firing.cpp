@@ -15,10 +15,6 @@ constexpr double kHeavyNanoseconds = 20e3;
 // How many nodes fire between two looks at the abort flag.
 constexpr uint32_t kFiringsPerCheck = 256;
 
-bool is_control(EdgeKind kind) {
-  return kind == EdgeKind::kControl || kind == EdgeKind::kLiveControl;
-}
-
 // A token of `value` at the end of the batch.
 void append(Batch& batch, uint32_t arrival, Tensor&& value) {
   Token& token = batch.tokens.emplace_back();
@@ -432,9 +428,9 @@ void IterationActor::fire_async(uint32_t node, const NodeItem& item) {
   };
   try {
     kernel->compute_async(*request->context, answer);
-  } catch (const std::exception& e) {
+  } catch (const std::exception& thrown) {
     // It threw before it could promise to call `answer`.
-    answer(error(Code::kInternal, "unexpected exception: {}", e.what()));
+    answer(status_of(thrown));
   }
 }
 

@@ -60,6 +60,11 @@ enum class EdgeKind : uint8_t {
   kFetch,        // fetch `target` of the step
 };
 
+// Carries no value.
+inline bool is_control(EdgeKind kind) {
+  return kind == EdgeKind::kControl || kind == EdgeKind::kLiveControl;
+}
+
 struct EdgeItem {
   EdgeKind kind;
   uint32_t target = 0;

@@ -148,11 +148,9 @@ void PlanBuilder::lay_out(DraftFrame& draft) {
     PortItem port;
     port.begin = uint32_t(plan.edges.size());
     // Control edges first: the last edge can then take the value itself.
-    const auto is_control = [](const EdgeItem& edge) {
-      return edge.kind == EdgeKind::kControl ||
-             edge.kind == EdgeKind::kLiveControl;
-    };
-    std::stable_partition(edges.begin(), edges.end(), is_control);
+    std::stable_partition(edges.begin(), edges.end(), [](const EdgeItem& edge) {
+      return is_control(edge.kind);
+    });
     plan.edges.insert(plan.edges.end(), edges.begin(), edges.end());
     port.end = uint32_t(plan.edges.size());
     return port;
@@ -168,8 +166,7 @@ void PlanBuilder::lay_out(DraftFrame& draft) {
     arrival.item.edges = add_port(arrival.edges);
     if (arrival.item.is_constant)
       for (const EdgeItem& edge : arrival.edges)
-        if (edge.kind != EdgeKind::kInput && edge.kind != EdgeKind::kControl &&
-            edge.kind != EdgeKind::kLiveControl)
+        if (edge.kind != EdgeKind::kInput && !is_control(edge.kind))
           plan.constant_edges.push_back({uint32_t(plan.arrivals.size()), edge});
     plan.arrivals.push_back(arrival.item);
   }

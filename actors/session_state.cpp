@@ -12,11 +12,6 @@ namespace {
 constexpr std::chrono::nanoseconds kLongestTimeout =
     std::chrono::hours(24 * 365 * 100);
 
-Status check_timeout(const RunOptions& options) {
-  if (options.timeout.count() >= 0) return {};
-  return invalid_argument("[session] a negative time-out");
-}
-
 // Unambiguous for any names: each is preceded by its length.
 std::string cache_key(const Signature& signature) {
   std::string key;
@@ -142,8 +137,11 @@ void SessionState::warn(const std::vector<std::string>& warnings) {
   }
 }
 
-Status SessionState::check_feeds(const Prepared& prepared,
-                                 std::span<const Tensor> feeds) {
+Status SessionState::check_call(const Prepared& prepared,
+                                std::span<const Tensor> feeds,
+                                const RunOptions& options) {
+  if (options.timeout.count() < 0)
+    return invalid_argument("[session] a negative time-out");
   if (feeds.size() != prepared.feeds.size())
     return invalid_argument("[session] {} feeds given, {} expected",
                             feeds.size(), prepared.feeds.size());
@@ -207,8 +205,7 @@ Result<std::vector<Tensor>> SessionState::run(const Prepared& prepared,
     return error(Code::kFailedPrecondition,
                  "[session] run called from a worker of the engine, which "
                  "must not wait; use run_async");
-  TAGFLOW_RETURN_IF_ERROR(check_timeout(options));
-  TAGFLOW_RETURN_IF_ERROR(check_feeds(prepared, feeds));
+  TAGFLOW_RETURN_IF_ERROR(check_call(prepared, feeds, options));
   const auto begin = std::chrono::steady_clock::now();
   std::shared_ptr<Step> step = make_step(prepared, options);
   prepared.executable->start(step, feeds, /*lend=*/true,
@@ -225,9 +222,7 @@ Result<std::vector<Tensor>> SessionState::run(const Prepared& prepared,
 void SessionState::run_async(const Prepared& prepared,
                              std::span<const Tensor> feeds,
                              const RunOptions& options, Session::Done done) {
-  Status bad = check_timeout(options);
-  if (bad.ok()) bad = check_feeds(prepared, feeds);
-  if (!bad.ok()) {
+  if (Status bad = check_call(prepared, feeds, options); !bad.ok()) {
     done(std::move(bad), {});
     return;
   }

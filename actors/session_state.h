@@ -61,7 +61,8 @@ class SessionState {
   Result<std::shared_ptr<const Prepared>> compile(const Signature& signature);
   Result<const devices::Kernel*> kernel(const graph::Node& node);
   void warn(const std::vector<std::string>& warnings);
-  Status check_feeds(const Prepared& prepared, std::span<const Tensor> feeds);
+  Status check_call(const Prepared& prepared, std::span<const Tensor> feeds,
+                    const RunOptions& options);
   std::shared_ptr<Step> make_step(const Prepared& prepared,
                                   const RunOptions& options);
 

@@ -1,6 +1,16 @@
 #include "actors/step.h"
 
+#include <new>
+#include <utility>
+
 namespace tagflow::actors {
+
+Status status_of(const std::exception& thrown) {
+  if (dynamic_cast<const std::bad_alloc*>(&thrown) != nullptr)
+    return tagflow::error(Code::kResourceExhausted, "out of memory");
+  return tagflow::error(Code::kInternal, "unexpected exception: {}",
+                        thrown.what());
+}
 
 Step::Step(uint64_t id, size_t fetch_count) : fetches(fetch_count) {
   info.step_id = id;
@@ -21,8 +31,7 @@ Status Step::error() const {
 void Step::answer(Answer answer, const RunStats& stats) {
   {
     std::lock_guard lock(mutex_);
-    if (answered_.load(std::memory_order_relaxed)) return;
-    answered_.store(true, std::memory_order_release);
+    if (std::exchange(answered_, true)) return;
     if (!on_answer) {
       answer_.emplace(std::move(answer));
       stats_ = stats;

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -15,6 +16,10 @@
 #include "graph/tensor.h"
 
 namespace tagflow::actors {
+
+// What a kernel, or the engine, threw: ResourceExhausted where memory ran out,
+// else Internal.
+Status status_of(const std::exception& thrown);
 
 // What arrived for one fetch. Written once, by the iteration of the root frame
 // that produces it.
@@ -80,7 +85,6 @@ class Step : public std::enable_shared_from_this<Step> {
   void check_deadline();
   // The same without looking at the clock.
   void expire();
-  bool answered() const { return answered_.load(std::memory_order_acquire); }
 
  private:
   void quiet();
@@ -88,10 +92,10 @@ class Step : public std::enable_shared_from_this<Step> {
   std::shared_ptr<Step> self_;  // from keep_alive() to quiet()
   std::atomic<bool> cancelled_{false};
   std::atomic<int64_t> activity_{0};
-  std::atomic<bool> answered_{false};
   mutable std::mutex mutex_;  // guards the below; held briefly
   std::condition_variable changed_;
   Status error_;
+  bool answered_ = false;
   std::optional<Answer> answer_;
   RunStats stats_;
 };

@@ -1,5 +1,8 @@
-// Private to devices/cpu/array_*.cpp: the registering functions by theme.
+// Private to devices/cpu/array_*.cpp: the registering functions by theme, and
+// what themes share.
 #pragma once
+
+#include <string_view>
 
 #include "devices/cpu/array_args.h"
 #include "devices/cpu/array_copy.h"
@@ -27,5 +30,8 @@ void register_array_count_kernels(KernelRegistry& registry);
 void register_array_string_kernels(KernelRegistry& registry);
 void register_array_text_kernels(KernelRegistry& registry);
 void register_array_encoding_kernels(KernelRegistry& registry);
+
+// The text without the white space around it.
+std::string_view stripped(std::string_view text);  // array_string.cpp
 
 }  // namespace tagflow::devices

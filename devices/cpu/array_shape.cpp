@@ -56,7 +56,7 @@ class RankKernel : public Kernel {
   }
 };
 
-// The product of all dimensions but those of 0 and -1.
+// The product of all dimensions but those of -1, and where `skip_zeros` of 0.
 Result<int64_t> product_of_known(const KernelContext& context,
                                  std::span<const int64_t> dims,
                                  bool skip_zeros = true) {

@@ -175,11 +175,7 @@ class StringMapKernel : public BytesKernel {
                                                 : Op::kLower) {}
 
   std::string map(std::string text) const {
-    if (op_ == Op::kStrip) {
-      const size_t begin = text.find_first_not_of(kSpaces);
-      if (begin == text.npos) return {};
-      return text.substr(begin, text.find_last_not_of(kSpaces) - begin + 1);
-    }
+    if (op_ == Op::kStrip) return std::string(stripped(text));
     for (char& c : text) {
       if (op_ == Op::kUpper && c >= 'a' && c <= 'z') c = char(c - 'a' + 'A');
       if (op_ == Op::kLower && c >= 'A' && c <= 'Z') c = char(c - 'A' + 'a');
@@ -371,6 +367,12 @@ class StringSplitKernel : public BytesKernel {
 };
 
 }  // namespace
+
+std::string_view stripped(std::string_view text) {
+  const size_t begin = text.find_first_not_of(kSpaces);
+  if (begin == text.npos) return {};
+  return text.substr(begin, text.find_last_not_of(kSpaces) - begin + 1);
+}
 
 void register_array_string_kernels(KernelRegistry& registry) {
   registry.add<StringJoinKernel>("StringJoin");

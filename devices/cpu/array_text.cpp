@@ -226,10 +226,8 @@ class StringToNumberKernel : public BytesKernel {
   // White space around is allowed, anything else is not.
   template <class T>
   static bool parse(std::string_view text, T& value) {
-    constexpr std::string_view kBlank = " \t\n\v\f\r";
-    const size_t begin = text.find_first_not_of(kBlank);
-    if (begin == text.npos) return false;
-    text = text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
+    text = stripped(text);
+    if (text.empty()) return false;
     if (text.starts_with('+')) {
       text.remove_prefix(1);
       if (text.starts_with('-')) return false;
