@@ -14,13 +14,8 @@ LaneActor::LaneActor(caf::actor_config& config, HandOff policy,
 void LaneActor::on_batch(Batch* batch, Runner& runner) {
   KernelRequest& request = *batch->request;
   Step* step = batch->step;
-  if (!step->cancelled()) {
-    try {
-      request.status = request.item->kernel->compute(*request.context);
-    } catch (const std::exception& thrown) {
-      request.status = status_of(thrown);
-    }
-  }
+  if (!step->cancelled())
+    request.status = run_kernel(*request.item->kernel, *request.context);
   // The lane is free first: its note must hold a unit of its own, since the
   // answer may end the step.
   Batch* idle = pool().take(BatchKind::kIdle);

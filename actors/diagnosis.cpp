@@ -127,8 +127,10 @@ class DeathWalk {
       const graph::Node& node = *plan_.arrivals[origin.index].node;
       if (!node.is_exit()) return fmt::format("\"{}\" was dead", node.name());
       if (!dead_enters(origin).empty()) return {};
-      return fmt::format("Exit \"{}\" was live in no iteration of its loop",
-                         node.name());
+      return fmt::format(
+          "Exit \"{}\" was live in no iteration of its loop; the loop ended "
+          "because nothing live reached its NextIterations",
+          node.name());
     }
     const NodeItem& item = plan_.nodes[origin.index];
     if (item.kind == NodeKind::kSwitch &&
@@ -137,7 +139,8 @@ class DeathWalk {
       const graph::Endpoint predicate = item.node->inputs()[1];
       return fmt::format(
           "Switch \"{}\" sent its value to output {}, since its predicate "
-          "\"{}\" was {} (root frame, iteration 0)",
+          "\"{}\" was {} (root frame, iteration 0). Fetch the Merge after "
+          "the conditional, or feed a predicate that takes this branch",
           item.node->name(), taken ? 1 : 0, predicate.to_string(), taken);
     }
     if (item.kind == NodeKind::kRecv)
@@ -175,9 +178,34 @@ class DeathWalk {
   std::set<std::pair<bool, uint32_t>> seen_;
 };
 
-// Lists who waits, from the root frame inwards.
+// Lists who waits, or runs, from the root frame inwards.
 class WaitReport {
  public:
+  void add_progress(const FrameActor& frame) {
+    const FramePlan& plan = *frame.instance().plan;
+    if (!frame.live()) return;
+    std::vector<const IterationActor*> busy;
+    for (const caf::actor& actor : frame.instance().ring) {
+      const auto* iteration = actor_pointer<IterationActor>(actor);
+      if (iteration->busy()) busy.push_back(iteration);
+    }
+    if (busy.empty()) return;
+    const auto [oldest, newest] =
+        std::ranges::minmax(busy, {}, &IterationActor::iteration);
+    if (plan.parent >= 0)
+      line("frame \"{}\" had come to iteration {}{}", plan.name,
+           newest->iteration(),
+           oldest == newest ? std::string()
+                            : fmt::format(", with those from {} on unfinished",
+                                          oldest->iteration()));
+    for (const IterationActor* iteration : busy)
+      for (size_t c = 0; c < iteration->children().size(); ++c)
+        if (iteration->child_live(c)) add_progress(*iteration->children()[c]);
+  }
+  void add_receives(const RunContext& context) {
+    for (const std::string& receive : context.rendezvous->waiting())
+      line("a Recv waits for {}", receive);
+  }
   void add_frame(const FrameActor& frame) {
     const FramePlan& plan = *frame.instance().plan;
     if (frame.live() && frame.enters_left() > 0)
@@ -258,8 +286,7 @@ Status explain_dead(const RunContext& context, size_t fetch) {
                                   : *root.nodes[origin.index].node;
     return invalid_argument(
         "[session] the fetched tensor of \"{}:{}\" is dead, it has no value "
-        "in this run: {}. Fetch the Merge after the conditional, or feed a "
-        "predicate that takes this branch",
+        "in this run: {}",
         node.name(), origin.is_arrival ? 0 : origin.port,
         DeathWalk(*partition).explain(origins));
   }
@@ -270,13 +297,22 @@ Status explain_deadlock(const Step& step, const RunContext& context) {
   WaitReport report;
   for (const PartitionActor* partition : context.partitions)
     report.add_frame(partition->root());
-  for (const std::string& receive : context.rendezvous->waiting())
-    report.line("a Recv waits for {}", receive);
+  report.add_receives(context);
   for (size_t i = 0; i < step.fetches.size(); ++i)
     if (step.fetches[i].state == FetchSlot::kMissing)
       report.line("fetch {} has not arrived", i);
   return error(Code::kDeadlock, "[session] the step can make no progress: {}",
                report.text());
+}
+
+Status explain_late(const Status& late, const RunContext& context) {
+  WaitReport report;
+  for (const PartitionActor* partition : context.partitions)
+    report.add_progress(partition->root());
+  report.add_receives(context);
+  const std::string text = report.text();
+  return Status(late.code(), fmt::format("{}{}{}", late.message(),
+                                         text.empty() ? "" : "; ", text));
 }
 
 }  // namespace tagflow::actors

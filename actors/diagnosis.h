@@ -13,4 +13,8 @@ Status explain_dead(const RunContext& context, size_t fetch);
 // Deadlock: names the nodes that wait, and what for.
 Status explain_deadlock(const Step& step, const RunContext& context);
 
+// The error of a step that was out of time, with the frames that ran and the
+// iterations they had come to, and what was to be received.
+Status explain_late(const Status& late, const RunContext& context);
+
 }  // namespace tagflow::actors

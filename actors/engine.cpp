@@ -36,6 +36,10 @@ std::vector<int> usable_cores() {
   return cores;
 }
 
+void print_warning(const std::string& text) {
+  fmt::print(stderr, "warning: {}\n", text);
+}
+
 // Marks the engine's threads, and binds the workers to cores: a woken thread
 // that shares the waker's core would wait for it.
 class WorkerHook : public caf::thread_hook {
@@ -71,12 +75,13 @@ struct Adopt {
 // says so where one ends by itself, which it never should.
 class SessionActor : public AnnotatedActor {
  public:
-  using AnnotatedActor::AnnotatedActor;
+  SessionActor(caf::actor_config& config, const Engine::Warn& warn)
+      : AnnotatedActor(config), warn_(warn) {}
 
   caf::behavior make_behavior() override {
-    set_down_handler([](caf::down_msg& down) {
-      fmt::print(stderr, "[engine] an actor ended unexpectedly: {}\n",
-                 caf::to_string(down.reason));
+    set_down_handler([this](caf::down_msg& down) {
+      warn_(fmt::format("[engine] an actor ended unexpectedly: {}",
+                        caf::to_string(down.reason)));
     });
     return {[this](Adopt& adopt) {
               monitor(adopt.actor);
@@ -93,6 +98,7 @@ class SessionActor : public AnnotatedActor {
   }
 
  private:
+  const Engine::Warn warn_;
   std::vector<caf::actor> wards_;
 };
 
@@ -109,7 +115,7 @@ class Config : public caf::actor_system_config {
   }
 };
 
-// One thread for the deadlines of all asynchronous runs.
+// One thread for the deadlines of all asynchronous runs, and the grace after.
 class Timer {
  public:
   ~Timer() {
@@ -122,12 +128,17 @@ class Timer {
   }
   void watch(const std::shared_ptr<Step>& step) {
     std::lock_guard lock(mutex_);
-    waiting_.emplace(step->deadline, step);
+    waiting_.emplace(step->deadline, Watch{step});
     if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
     changed_.notify_all();
   }
 
  private:
+  struct Watch {
+    std::weak_ptr<Step> step;
+    bool expired = false;
+  };
+
   void run() {
     std::unique_lock lock(mutex_);
     while (!stop_) {
@@ -140,20 +151,20 @@ class Timer {
         changed_.wait_until(lock, first);
         continue;
       }
-      std::shared_ptr<Step> step = waiting_.begin()->second.lock();
+      const Watch watch = waiting_.begin()->second;
       waiting_.erase(waiting_.begin());
-      if (!step) continue;
+      if (!watch.expired)
+        waiting_.emplace(first + Step::kGrace, Watch{watch.step, true});
       lock.unlock();
-      step->expire();
-      step.reset();
+      if (const std::shared_ptr<Step> step = watch.step.lock())
+        watch.expired ? step->give_up() : step->expire();
       lock.lock();
     }
   }
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::multimap<std::chrono::steady_clock::time_point, std::weak_ptr<Step>>
-      waiting_;
+  std::multimap<std::chrono::steady_clock::time_point, Watch> waiting_;
   bool stop_ = false;
   std::thread thread_;
 };
@@ -176,7 +187,8 @@ struct Engine::Parts {
         system(config),
         parallel(system, workers),
         hand_off(options.hand_off),
-        session(system.spawn<SessionActor>()) {}
+        warn(options.on_warning ? options.on_warning : print_warning),
+        session(system.spawn<SessionActor>(warn)) {}
 
   std::vector<int> cores;
   int workers;
@@ -184,6 +196,7 @@ struct Engine::Parts {
   caf::actor_system system;
   WorkerParallel parallel;
   HandOff hand_off;
+  Warn warn;
   caf::actor session;
   DeviceActor* device = nullptr;
   Timer timer;
@@ -211,6 +224,8 @@ devices::Parallel* Engine::parallel() const { return &parts_->parallel; }
 void Engine::supervise(const caf::actor& actor) {
   caf::anon_send(parts_->session, Adopt{actor});
 }
+
+void Engine::warn(const std::string& text) const { parts_->warn(text); }
 
 void Engine::watch_deadline(const std::shared_ptr<Step>& step) {
   parts_->timer.watch(step);

@@ -22,6 +22,8 @@ class Step;
 // Owned by a session. Thread-safe.
 class Engine {
  public:
+  using Warn = std::function<void(const std::string&)>;
+
   explicit Engine(const SessionOptions& options);
   // Stops all actors. REQUIRES: no step runs.
   ~Engine();
@@ -33,9 +35,12 @@ class Engine {
   // Shards kernels over the workers.
   devices::Parallel* parallel() const;
   // Has the session actor supervise `actor`: it is stopped with the engine,
-  // and its unexpected end is reported on stderr.
+  // and its unexpected end is a warning.
   void supervise(const caf::actor& actor);
-  // Calls step->expire() when its deadline passes, if it lives so long.
+  // Tells the session's owner; see SessionOptions::on_warning.
+  void warn(const std::string& text) const;
+  // Calls step->expire() when its deadline passes, and give_up() after the
+  // grace, if it lives so long.
   void watch_deadline(const std::shared_ptr<Step>& step);
 
   // Whether the calling thread belongs to an engine: it must not wait.

@@ -138,7 +138,8 @@ caf::resumable::resume_result EngineActor::resume(caf::execution_unit* unit,
   tsan_acquire(this);
   state_.exchange(kRunning, std::memory_order_acq_rel);
   context(unit);
-  Runner runner(unit, policy_, kWorkerQuantum, id());
+  // Other coins for each actor, and each time.
+  Runner runner(unit, policy_, kWorkerQuantum, id() + (++resumes_ << 32));
   for (;;) {
     if (!getf(is_initialized_flag) || !mailbox().blocked()) {
       runner_ = &runner;

@@ -32,8 +32,9 @@ struct Stop {};
 //   3. The actor becomes idle only by a compare-exchange from kRunning, with
 //      the inbox seen empty: a delivery in between fails it.
 //
-// Life cycle: spawned lazily by its parent (initialised by CAF with its first
-// message); idle; running; idle ...; stopped by Stop, which it passes on.
+// Life cycle: spawned by its parent, lazily but for the device (initialised by
+// CAF with its first message); idle; running; idle ...; stopped by Stop, which
+// it passes on.
 class EngineActor : public AnnotatedActor {
  public:
   EngineActor(caf::actor_config& config, HandOff policy);
@@ -73,6 +74,7 @@ class EngineActor : public AnnotatedActor {
   static void settle(Runner& runner);
 
   const HandOff policy_;
+  uint64_t resumes_ = 0;
   Runner* runner_ = nullptr;  // while CAF's mailbox is served
   BatchPool pool_;
   alignas(64) std::atomic<Batch*> inbox_{nullptr};

@@ -89,7 +89,11 @@ void Executable::start(const std::shared_ptr<Step>& step,
 }
 
 Step::Answer Executable::outcome(Step& step, const RunContext& context) {
-  if (Status error = step.error(); !error.ok()) return error;
+  if (Status error = step.error(); !error.ok()) {
+    return error.code() == Code::kDeadlineExceeded
+               ? explain_late(error, context)
+               : error;
+  }
   for (const PartitionActor* partition : context.partitions)
     if (!partition->done()) return explain_deadlock(step, context);
   std::vector<Tensor> values;

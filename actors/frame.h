@@ -5,7 +5,7 @@
 #include <atomic>
 #include <caf/actor.hpp>
 #include <cstdint>
-#include <deque>
+#include <string_view>
 #include <vector>
 
 #include "actors/batch.h"

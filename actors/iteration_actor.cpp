@@ -30,6 +30,13 @@ IterationActor::~IterationActor() { drop_batches(); }
 
 void IterationActor::on_batch(Batch* batch, Runner& runner) {
   if (batch->step->cancelled()) {
+    // How far a loop had come is part of a time-out's message.
+    const bool begins = batch->kind == BatchKind::kTokens && !busy() &&
+                        batch->generation == frame_.generation;
+    if (begins) {
+      iteration_ = batch->iteration;
+      busy_.store(true, std::memory_order_relaxed);
+    }
     if (batch->kind != BatchKind::kKernel) pool().give(batch);
     return;
   }

@@ -279,7 +279,7 @@ void IterationActor::fire_kernel(const NodeItem& item) {
   devices::KernelContext context(
       item.node, {state_.slots() + item.first_slot, item.num_inputs},
       {outputs_.data(), item.num_outputs}, &step_->info, &tag_);
-  Status status = item.kernel->compute(context);
+  Status status = run_kernel(*item.kernel, context);
   if (!status.ok()) [[unlikely]] {
     fail(std::move(status), *item.node);
     return;

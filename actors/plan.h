@@ -28,6 +28,8 @@
 // value from one iteration of the actor to its next.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>

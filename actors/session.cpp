@@ -3,6 +3,21 @@
 #include "actors/session_state.h"
 
 namespace tagflow::actors {
+namespace {
+
+// A call's feeds, as names for the signature and as values for the run.
+struct SplitFeeds {
+  explicit SplitFeeds(const std::vector<Feed>& feeds) {
+    for (const auto& [name, value] : feeds) {
+      names.push_back(name);
+      values.push_back(value);
+    }
+  }
+  std::vector<std::string> names;
+  std::vector<Tensor> values;
+};
+
+}  // namespace
 
 CancelToken::CancelToken() : state_(std::make_shared<State>()) {}
 
@@ -78,14 +93,10 @@ Result<std::vector<Tensor>> Session::run(
     const std::vector<Feed>& feeds, const std::vector<std::string>& fetches,
     const std::vector<std::string>& targets, const RunOptions& options,
     RunStats* stats) {
-  Signature signature{{}, fetches, targets};
-  std::vector<Tensor> values;
-  for (const Feed& feed : feeds) {
-    signature.feeds.push_back(feed.first);
-    values.push_back(feed.second);
-  }
-  TAGFLOW_ASSIGN(auto prepared, state_->prepare(signature));
-  return state_->run(*prepared, values, options, stats);
+  SplitFeeds split(feeds);
+  TAGFLOW_ASSIGN(auto prepared,
+                 state_->prepare({std::move(split.names), fetches, targets}));
+  return state_->run(*prepared, split.values, options, stats);
 }
 
 Result<Callable> Session::make_callable(
@@ -103,18 +114,13 @@ void Session::run_async(const std::vector<Feed>& feeds,
                         const std::vector<std::string>& fetches,
                         const std::vector<std::string>& targets,
                         const RunOptions& options, Done done) {
-  Signature signature{{}, fetches, targets};
-  std::vector<Tensor> values;
-  for (const Feed& feed : feeds) {
-    signature.feeds.push_back(feed.first);
-    values.push_back(feed.second);
-  }
-  auto prepared = state_->prepare(signature);
+  SplitFeeds split(feeds);
+  auto prepared = state_->prepare({std::move(split.names), fetches, targets});
   if (!prepared.ok()) {
     done(std::move(prepared).status(), {});
     return;
   }
-  state_->run_async(**prepared, values, options, std::move(done));
+  state_->run_async(**prepared, split.values, options, std::move(done));
 }
 
 const graph::Graph& Session::graph() const { return state_->graph(); }

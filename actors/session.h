@@ -45,8 +45,9 @@ struct SessionOptions {
   uint64_t seed = 0;
   // Default time-out of a run; none where zero.
   std::chrono::nanoseconds timeout{0};
-  // Told what is odd about a graph, but no error; each once. Empty: it is
-  // printed to stderr. Must not call the session.
+  // Told what is odd, but no error: about a graph, each once, or the engine.
+  // Empty: it is printed to stderr. Called from any thread; must not call the
+  // session.
   std::function<void(const std::string&)> on_warning;
 };
 

@@ -128,12 +128,7 @@ Result<std::shared_ptr<const Prepared>> SessionState::compile(
 
 void SessionState::warn(const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings) {
-    if (!warned_.insert(warning).second) continue;
-    if (options_.on_warning) {
-      options_.on_warning(warning);
-    } else {
-      fmt::print(stderr, "warning: {}\n", warning);
-    }
+    if (warned_.insert(warning).second) engine_->warn(warning);
   }
 }
 

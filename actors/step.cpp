@@ -12,6 +12,15 @@ Status status_of(const std::exception& thrown) {
                         thrown.what());
 }
 
+Status run_kernel(const devices::Kernel& kernel,
+                  devices::KernelContext& context) {
+  try {
+    return kernel.compute(context);
+  } catch (const std::exception& thrown) {
+    return status_of(thrown);
+  }
+}
+
 Step::Step(uint64_t id, size_t fetch_count) : fetches(fetch_count) {
   info.step_id = id;
   info.cancelled = &cancelled_;
@@ -51,6 +60,11 @@ Step::Answer Step::wait(RunStats* stats) {
     lock.unlock();
     expire();
     lock.lock();
+    if (!changed_.wait_for(lock, kGrace, is_answered)) {
+      lock.unlock();
+      give_up();
+      lock.lock();
+    }
   }
   if (stats != nullptr) *stats = stats_;
   return std::move(*answer_);
@@ -61,13 +75,20 @@ void Step::check_deadline() {
     expire();
 }
 
-void Step::expire() {
+void Step::expire() { fail(late()); }
+
+void Step::give_up() {
+  answer(
+      Status(Code::kDeadlineExceeded,
+             fmt::format("{}; a kernel that cannot be interrupted still runs",
+                         late().message())));
+}
+
+Status Step::late() const {
   const double seconds = std::chrono::duration<double>(timeout).count();
-  Status late = tagflow::error(
+  return tagflow::error(
       Code::kDeadlineExceeded,
       "[session] the run took longer than its time-out of {} s", seconds);
-  fail(late);
-  answer(std::move(late));
 }
 
 void Step::quiet() {

@@ -21,6 +21,10 @@ namespace tagflow::actors {
 // else Internal.
 Status status_of(const std::exception& thrown);
 
+// kernel.compute(context), with what it throws as its status.
+Status run_kernel(const devices::Kernel& kernel,
+                  devices::KernelContext& context);
+
 // What arrived for one fetch. Written once, by the iteration of the root frame
 // that produces it.
 struct FetchSlot {
@@ -78,15 +82,22 @@ class Step : public std::enable_shared_from_this<Step> {
   // Gives the answer, with what the run did as far as it is known, unless it
   // was given. Thread-safe.
   void answer(Answer answer, const RunStats& stats = {});
+  // How long after its deadline a step may become quiet, and its answer say
+  // how far the run came. Then the answer is given without that.
+  static constexpr std::chrono::milliseconds kGrace{20};
+
   // Waits for the answer, and for the stats where not null; after the deadline
-  // fails the step and answers.
+  // fails the step, and after the grace answers.
   Answer wait(RunStats* stats = nullptr);
-  // Fails and answers the step if its deadline has passed. Thread-safe.
+  // Fails the step if its deadline has passed. Thread-safe.
   void check_deadline();
   // The same without looking at the clock.
   void expire();
+  // Answers a step that was still busy after the grace. Thread-safe.
+  void give_up();
 
  private:
+  Status late() const;
   void quiet();
 
   std::shared_ptr<Step> self_;  // from keep_alive() to quiet()

@@ -49,11 +49,6 @@ const KernelDef* KernelRegistry::find(const graph::Node& node,
   return nullptr;
 }
 
-bool KernelRegistry::has(const graph::Node& node,
-                         std::string_view device_type) const {
-  return find(node, device_type) != nullptr;
-}
-
 bool KernelRegistry::has_op(std::string_view op,
                             std::string_view device_type) const {
   std::shared_lock lock(mutex_);

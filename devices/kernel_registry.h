@@ -45,7 +45,6 @@ class KernelRegistry {
   // device type, or none for these types; the message lists what there is.
   Result<std::unique_ptr<Kernel>> make(const graph::Node& node,
                                        std::string_view device_type) const;
-  bool has(const graph::Node& node, std::string_view device_type) const;
   // Whether any kernel of the op exists on the device type.
   bool has_op(std::string_view op, std::string_view device_type) const;
 

@@ -73,7 +73,7 @@ Status Graph::check_source(const Endpoint& source, size_t index) const {
                             source.to_string());
   if (source.port < 0 || source.port >= node.num_outputs())
     return invalid_argument(
-        "input {} (\"{}\"): node \"{}\" ({}) has {} outputs", index,
+        "input {} (\"{}\"): node \"{}\" ({}) has {} output(s)", index,
         source.to_string(), node.name(), node.op(), node.num_outputs());
   return {};
 }
@@ -209,7 +209,7 @@ Result<Endpoint> Graph::endpoint(std::string_view text) const {
     return error(Code::kNotFound, "[graph] no node \"{}\"{}", name,
                  suggestion(name));
   if (port >= node->num_outputs())
-    return invalid_argument("[graph] \"{}\": node \"{}\" ({}) has {} outputs",
+    return invalid_argument("[graph] \"{}\": node \"{}\" ({}) has {} output(s)",
                             text, name, node->op(), node->num_outputs());
   return Endpoint{node, port};
 }

@@ -38,6 +38,9 @@ Result<std::string> read_bytes(const fs::path& path, const Limits& limits) {
   if (code || !file)
     return error(Code::kPermissionDenied, "[graphdef] cannot read \"{}\"",
                  path.string());
+  // It would be a graph without nodes; nobody writes one to read it again.
+  if (bytes.empty())
+    return error(Code::kDataLoss, "[graphdef] \"{}\" is empty", path.string());
   return bytes;
 }
 

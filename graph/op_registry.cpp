@@ -37,6 +37,49 @@ size_t distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+// Ops of TensorFlow that are not there yet, and what to do instead.
+struct Absent {
+  std::initializer_list<std::string_view> starts;  // '$': the whole name
+  std::string_view advice;
+};
+
+constexpr std::string_view kFunctional =
+    "it calls functions, as TensorFlow 2 writes control flow; write the graph "
+    "after tf.compat.v1.disable_control_flow_v2(), which makes Switch and "
+    "Merge of it";
+constexpr std::string_view kVariables =
+    "variables do not exist yet; freeze the graph, so that they become Consts";
+constexpr std::string_view kLists =
+    "lists, TensorArrays and stacks of tensors do not exist yet";
+constexpr std::string_view kQueues = "queues and files do not exist yet";
+
+std::string_view advice_on(std::string_view op) {
+  static const Absent kAbsent[] = {
+      {{"If$", "StatelessIf$", "While$", "StatelessWhile$", "Case$",
+        "StatelessCase$", "For$", "PartitionedCall$",
+        "StatefulPartitionedCall$", "RemoteCall$", "SymbolicGradient$"},
+       kFunctional},
+      {{"VarHandleOp$", "ReadVariableOp$", "Variable", "TemporaryVariable$",
+        "DestroyTemporaryVariable$", "VarIsInitializedOp$", "Assign",
+        "IsVariableInitialized$", "ResourceGather", "ResourceScatter",
+        "ResourceApply", "Apply", "ScatterUpdate$", "ScatterAdd$"},
+       kVariables},
+      {{"TensorArray", "TensorList", "EmptyTensorList$", "Stack"}, kLists},
+      {{"FIFOQueue", "PaddingFIFOQueue", "RandomShuffleQueue", "PriorityQueue",
+        "QueueEnqueue", "QueueDequeue", "QueueClose", "QueueSize", "Barrier",
+        "SaveV2$", "RestoreV2$", "ReadFile$", "WriteFile$", "MergeV2"},
+       kQueues},
+  };
+  for (const Absent& absent : kAbsent) {
+    for (std::string_view start : absent.starts) {
+      const bool whole = start.ends_with('$');
+      if (whole) start.remove_suffix(1);
+      if (whole ? op == start : op.starts_with(start)) return absent.advice;
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string nearest_name(std::string_view wanted,
@@ -95,6 +138,9 @@ const OpDef* OpRegistry::find_or_null(std::string_view name) const {
 
 Result<const OpDef*> OpRegistry::find(std::string_view name) const {
   if (const OpDef* def = find_or_null(name)) return def;
+  if (const std::string_view advice = advice_on(name); !advice.empty())
+    return error(Code::kUnimplemented, "[ops] unknown op \"{}\": {}", name,
+                 advice);
   const std::string nearest = nearest_name(name, names());
   return error(
       Code::kUnimplemented, "[ops] unknown op \"{}\"{}", name,

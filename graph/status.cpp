@@ -67,6 +67,9 @@ std::string Status::to_string() const {
   return fmt::format("{}: {}", code_name(code()), message());
 }
 
+BadResultAccess::BadResultAccess(const Status& status)
+    : std::logic_error("no value: " + status.to_string()) {}
+
 Status Status::with_prefix(std::string_view prefix) && {
   if (rep_) rep_->message.insert(0, prefix);
   return std::move(*this);

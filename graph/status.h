@@ -10,6 +10,7 @@
 #include <cassert>
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -84,6 +85,13 @@ Status invalid_argument(fmt::format_string<Args...> format, Args&&... args) {
                 fmt::format(format, std::forward<Args>(args)...));
 }
 
+// Thrown by value() of a Result that is an error, whose text it carries: the
+// caller did not ask first, which is a mistake in the program.
+class BadResultAccess : public std::logic_error {
+ public:
+  explicit BadResultAccess(const Status& status);
+};
+
 // A T, or the Status that says why there is none. Like std::expected.
 template <class T>
 class [[nodiscard]] Result {
@@ -99,10 +107,10 @@ class [[nodiscard]] Result {
   // The error; OK where there is a value.
   Status status() const& { return ok() ? Status() : std::get<1>(rep_); }
   Status status() && { return ok() ? Status() : std::move(std::get<1>(rep_)); }
-  // REQUIRES: ok(), as for * and ->.
-  T& value() & { return std::get<0>(rep_); }
-  const T& value() const& { return std::get<0>(rep_); }
-  T&& value() && { return std::get<0>(std::move(rep_)); }
+  // REQUIRES: ok(), as for * and ->; else they throw BadResultAccess.
+  T& value() & { return checked(*this); }
+  const T& value() const& { return checked(*this); }
+  T&& value() && { return std::move(checked(*this)); }
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
   T&& operator*() && { return std::move(*this).value(); }
@@ -110,6 +118,13 @@ class [[nodiscard]] Result {
   const T* operator->() const { return &value(); }
 
  private:
+  template <class Self>
+  static auto& checked(Self& self) {
+    if (!self.ok()) [[unlikely]]
+      throw BadResultAccess(std::get<1>(self.rep_));
+    return *std::get_if<0>(&self.rep_);
+  }
+
   std::variant<T, Status> rep_;
 };
 

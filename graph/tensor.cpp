@@ -151,6 +151,16 @@ Tensor Tensor::clone() const {
   return copy;
 }
 
+Status Tensor::check_read(DataType wanted, bool one_element) const {
+  if (!valid()) return invalid_argument("[tensor] the tensor is empty");
+  if (dtype() != wanted)
+    return invalid_argument("[tensor] {} cannot be read as {}", describe(),
+                            dtype_name(wanted));
+  if (one_element && num_elements() != 1)
+    return invalid_argument("[tensor] {} is not one element", describe());
+  return {};
+}
+
 std::string Tensor::describe() const {
   if (!valid()) return "<no tensor>";
   return dtype_name(header_.dtype) + shape().to_string();

@@ -126,11 +126,21 @@ class alignas(32) Tensor {
   std::span<T> mutable_flat() {
     return {mutable_data<T>(), size_t(num_elements())};
   }
-  // The first element. REQUIRES: there is one.
+  // The first element. REQUIRES: there is one, and dtype() is that of T.
   template <class T>
   const T& scalar_value() const {
     return *data<T>();
   }
+  // For those who read a result: the same, asked for by type, checked.
+  // InvalidArgument where dtype() is not that of T, or, for item(), where
+  // there is not exactly one element.
+  template <class T>
+  Result<T> item() const;
+  // The span lives as long as this tensor.
+  template <class T>
+  Result<std::span<const T>> elements() const&;
+  template <class T>
+  Result<std::span<const T>> elements() && = delete;
   bool is_scalar() const { return header_.rank == 0; }
   // A plain scalar held inline: the fast case of element-wise kernels.
   bool is_inline_scalar() const {
@@ -192,6 +202,8 @@ class alignas(32) Tensor {
     *reinterpret_cast<Words*>(this) = reinterpret_cast<const Words&>(other);
   }
   void clear() { header_ = {DataType::kInvalid, kNone, 0, 0, 0}; }
+  // That it can be read as `wanted`.
+  Status check_read(DataType wanted, bool one_element) const;
   void share() const;
   void drop();
   int64_t heap_dim(int i) const;
@@ -224,6 +236,18 @@ Tensor Tensor::of(const Shape& shape, std::span<const T> values) {
   Tensor tensor = make(kDataTypeOf<T>, shape);
   std::copy(values.begin(), values.end(), tensor.mutable_data<T>());
   return tensor;
+}
+
+template <class T>
+Result<T> Tensor::item() const {
+  TAGFLOW_RETURN_IF_ERROR(check_read(kDataTypeOf<T>, true));
+  return scalar_value<T>();
+}
+
+template <class T>
+Result<std::span<const T>> Tensor::elements() const& {
+  TAGFLOW_RETURN_IF_ERROR(check_read(kDataTypeOf<T>, false));
+  return flat<T>();
 }
 
 // Same dtype, shape and element bytes (strings by value). Handles compare by

@@ -4,6 +4,7 @@
 #include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/message.h>
+#include <google/protobuf/stubs/logging.h>
 #include <google/protobuf/text_format.h>
 
 #include <span>
@@ -17,7 +18,10 @@ constexpr int kMaxNesting = 100;
 constexpr uint32_t kLengthDelimited = 2;
 
 Status not_a(std::string_view what, size_t size) {
-  return error(Code::kDataLoss, "[graphdef] {} bytes are no {}", size, what);
+  return error(Code::kDataLoss,
+               "[graphdef] {} bytes are no {}: they are cut off, damaged, or "
+               "of another kind (text is read from .pbtxt files)",
+               size, what);
 }
 
 Status check_size(size_t size, std::string_view what, const Limits& limits) {
@@ -136,6 +140,8 @@ Status parse_message(std::string_view bytes, std::string_view what,
   pb::io::CodedInputStream in(reinterpret_cast<const uint8_t*>(bytes.data()),
                               int(bytes.size()));
   in.SetRecursionLimit(kMaxNesting);
+  // What is wrong is in the Status, not on the user's terminal.
+  const pb::LogSilencer quiet;
   if (message->ParseFromCodedStream(&in) && in.ConsumedEntireMessage())
     return {};
   return not_a(what, bytes.size());

@@ -103,7 +103,7 @@ int main() {
   }
   int values[3];
   for (size_t i = 0; i < 3; ++i) {
-    values[i] = (*results)[i].scalar_value<int32_t>();
+    values[i] = (*results)[i].item<int32_t>().value();
   }
   fmt::print("results: {} {} {}\n", values[0], values[1], values[2]);
   return values[0] == 1 && values[1] == 2 && values[2] == 2 ? 0 : 1;

@@ -48,7 +48,7 @@ int main() {
     std::fprintf(stderr, "%s\n", results.status().to_string().c_str());
     return 1;
   }
-  const int count = (*results)[0].scalar_value<int32_t>();
+  const int count = (*results)[0].item<int32_t>().value();
   std::printf("27 reaches 1 in %d steps\n", count);
   return count == 111 ? 0 : 1;
 }

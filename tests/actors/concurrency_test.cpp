@@ -49,6 +49,17 @@ class FailingKernel : public devices::Kernel {
   }
 };
 
+// Is worth a lane of its own, and throws.
+class ThrowingKernel : public devices::Kernel {
+ public:
+  explicit ThrowingKernel(const devices::KernelInfo&) {}
+  Status compute(devices::KernelContext&) const override {
+    throw std::runtime_error("as thrown");
+  }
+  bool may_be_expensive() const override { return true; }
+  double cost(const devices::KernelContext&) const override { return 1e6; }
+};
+
 // Answers later, from another thread.
 class LaterKernel : public devices::AsyncKernel {
  public:
@@ -64,7 +75,7 @@ class LaterKernel : public devices::AsyncKernel {
 
 void register_test_ops() {
   static const bool once = [] {
-    for (const char* name : {"TestCount", "TestFail", "TestLater"})
+    for (const char* name : {"TestCount", "TestFail", "TestThrow", "TestLater"})
       OpRegistry::global().add(OpDefBuilder(name)
                                    .input("x: T")
                                    .output("y: T")
@@ -74,6 +85,7 @@ void register_test_ops() {
     auto& kernels = devices::KernelRegistry::global();
     kernels.add<CountingKernel>("TestCount");
     kernels.add<FailingKernel>("TestFail");
+    kernels.add<ThrowingKernel>("TestThrow");
     kernels.add<LaterKernel>("TestLater");
     return true;
   }();
@@ -280,6 +292,31 @@ TEST_CASE("smoke: a kernel's error names node, frame and iteration, once") {
       CHECK(text.find("[TestFail] as asked") == 0);
       CHECK(text.find("node \"while/TestFail\"") != std::string::npos);
       CHECK(text.find("iteration 0") != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("what a kernel throws is an error of its node, on a lane or not") {
+  register_test_ops();
+  Graph graph;
+  Scope s(graph);
+  std::vector<std::string> fetches;
+  for (int i = 0; i < 3; ++i)
+    fetches.push_back(Output(s.op("TestThrow", {i})).name());
+  REQUIRE(s.status().ok());
+  for (HandOff policy :
+       {HandOff::kDirect, HandOff::kMailbox, HandOff::kRandom}) {
+    for (size_t count : {1, 3}) {
+      SessionOptions options;
+      options.hand_off = policy;
+      options.workers = 2;
+      auto session = make_session(options, graph);
+      const auto out = session->run(
+          {}, std::vector(fetches.begin(), fetches.begin() + count));
+      CHECK(out.status().code() == Code::kInternal);
+      const std::string text(out.status().message());
+      CAPTURE(text);
+      CHECK(text.find("as thrown (node \"TestThrow") != std::string::npos);
     }
   }
 }

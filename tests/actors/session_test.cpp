@@ -297,6 +297,46 @@ TEST_CASE("smoke: an endless loop ends with its time-out") {
   }
 }
 
+TEST_CASE("a time-out says which loops ran, and how far they had come") {
+  Graph graph;
+  Scope s(graph);
+  const Outputs outer = while_loop(
+      s.named("outer"),
+      [](const Scope& in, const Outputs& v) { return ops::less(in, v[0], 9); },
+      [](const Scope& body, const Outputs& v) -> Outputs {
+        return while_loop(
+            body.named("inner"),
+            // Endless when the outer loop has come to iteration 3.
+            [&](const Scope& in, const Outputs& w) {
+              return ops::logical_or(in, ops::equal(in, v[0], 3),
+                                     ops::less_equal(in, w[0], v[0]));
+            },
+            [](const Scope& in, const Outputs& w) -> Outputs {
+              return {ops::add(in, w[0], 1)};
+            },
+            {v[0]});
+      },
+      {0});
+  REQUIRE(s.status().ok());
+  for (const SessionOptions& options : configurations()) {
+    auto session = make_session(options, graph);
+    RunOptions run;
+    run.timeout = std::chrono::milliseconds(50);
+    std::string text;
+    // A machine under load may not come to rest within the grace.
+    do {
+      const auto out = session->run({}, {outer[0].name()}, {}, run);
+      REQUIRE(out.status().code() == Code::kDeadlineExceeded);
+      text = out.status().message();
+    } while (text.find("still runs") != std::string::npos);
+    CAPTURE(text);
+    CHECK(text.find("outer/while_context\" had come to iteration 3") !=
+          std::string::npos);
+    CHECK(text.find("inner/while_context\" had come to iteration ") !=
+          std::string::npos);
+  }
+}
+
 TEST_CASE("smoke: cancellation ends an endless loop") {
   Graph graph;
   Scope s(graph);

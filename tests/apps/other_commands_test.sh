@@ -59,7 +59,8 @@ expect 0 '^0 passed, 0 failed, 0 skipped$' - tagflow conform cases/not_a_case
 echo '{' >"$work/cases/broken/case.json"
 expect 1 '^0 passed, 1 failed, 0 skipped$' 'broken.*no JSON object' \
   tagflow conform cases/broken
-: >"$work/cases/empty/graph.pb"
+# A graph without nodes: its versions alone.
+printf "\x22\x00" >"$work/cases/empty/graph.pb"
 echo '{"name": "e", "runs": []}' >"$work/cases/empty/case.json"
 : >"$work/cases/grad__x/graph.pb"
 echo '{"name": "g", "runs": [], "gradients": {"ys": [], "xs": []}}' \

@@ -83,8 +83,16 @@ expect 1 - 'assertion failed' \
 # A dead fetch names the Switch that killed it.
 expect 1 - 'Switch "s" .* predicate "p:0" was false' tagflow run "$sums" --feed 'x:0=[1,2]' --feed p:0=false \
   --fetch never:0
-expect 1 - 'DeadlineExceeded' \
+expect 1 - 'DeadlineExceeded: .*(frame "while" had come to|still runs)' \
   tagflow run "$loop" --feed n:0=2000000000 --fetch Exit:0 --timeout 0.1
+
+# An Exit of the body's value, rather than of the Switch's, leaves each time.
+{ cat "$loop"
+  echo 'node { name: "leak" op: "Exit" input: "Add"
+          attr { key: "T" value { type: DT_INT32 } } }'
+} >"$work/leak.pbtxt"
+expect 1 - '"leak" was live a second time, in iteration 1 of frame "while"' \
+  tagflow run leak.pbtxt --feed n:0=3 --fetch leak:0
 
 # --- A step that can make no progress -----------------------------------------
 expect 5 - 'Deadlock: .*"y".* waits for' \
@@ -96,21 +104,22 @@ refuse() {
   printf '%s' "$2" >"$work/bad.pbtxt"
   expect 1 - "$1" tagflow run bad.pbtxt --target a
 }
-refuse '' 'node { name: "a" op: '
-refuse '' 'no such field: 1'
-refuse 'Identity' 'node { name: "a" op: "Identty" }'
-refuse 'a' 'node { name: "a" op: "NoOp" } node { name: "a" op: "NoOp" }'
+refuse 'bad.pbtxt: .*line 1.*Expected string' 'node { name: "a" op: '
+refuse 'line 1, column 4: .*no field named "no"' 'no such field: 1'
+refuse 'did you mean "Identity"' 'node { name: "a" op: "Identty" }'
+refuse 'AlreadyExists: .*node "a"' 'node { name: "a" op: "NoOp" } node { name: "a" op: "NoOp" }'
 refuse 'ghost' 'node { name: "a" op: "NoOp" input: "^ghost" }'
 refuse '"a": 0 inputs' 'node { name: "a" op: "Identity" }'
 refuse 'cycle a -> a' 'node { name: "a" op: "Identity" input: "a" }'
-refuse 'a' 'node { name: "a" op: "NoOp" input: "^b" }
+refuse 'cycle a -> b -> a' 'node { name: "a" op: "NoOp" input: "^b" }
             node { name: "b" op: "NoOp" input: "^a" }'
 refuse 'name' 'node { name: "" op: "NoOp" }'
 refuse 'name' 'node { name: "a b" op: "NoOp" }'
 printf '\xff\xff\xff\xff' >"$work/bad.pb"
-expect 1 - 'bad.pb' tagflow run bad.pb --target a
+expect 1 - 'bad.pb: .*4 bytes are no GraphDef: .*cut off' \
+  tagflow run bad.pb --target a
 : >"$work/empty.pb"
-expect 1 - 'a' tagflow run empty.pb --target a
+expect 1 - 'empty.pb" is empty' tagflow run empty.pb --target a
 mkdir "$work/folder.pb"
 expect 3 - 'folder.pb' tagflow run folder.pb --target a
 printf 'not npy' >"$work/bad.npy"

@@ -70,7 +70,7 @@ TEST_CASE("when one node is refused, none is added") {
   defs.push_back(def("bad", "AddV2", {"exit", "exit:1"}));
   CHECK(graph.extend(defs).message() ==
         "[AddV2] node \"bad\": input 1 (\"exit:1\"): node \"exit\" (Exit) has "
-        "1 outputs");
+        "1 output(s)");
   CHECK(graph.size() == 1);
   CHECK(graph.find("merge") == nullptr);
   defs.pop_back();

@@ -101,7 +101,7 @@ TEST_CASE("only a Merge may have an open input, and it is closed by type") {
         "[Merge] node \"merge\": no input 2, there are 2");
   CHECK(graph.set_input(merge, 1, {x, 1}).message() ==
         "[Merge] node \"merge\": input 1 (\"x:1\"): node \"x\" (Const) has 1 "
-        "outputs");
+        "output(s)");
   must(graph.set_input(merge, 1, {x, 0}));
   CHECK(merge->inputs()[1] == Endpoint{x, 0});
 }
@@ -144,7 +144,7 @@ TEST_CASE("an endpoint is found by its text") {
         "\"layer/weights\"?");
   CHECK(graph.endpoint("layer/weights:1").status().to_string() ==
         "InvalidArgument: [graph] \"layer/weights:1\": node "
-        "\"layer/weights\" (Const) has 1 outputs");
+        "\"layer/weights\" (Const) has 1 output(s)");
   CHECK(graph.endpoint("^layer/weights").status().code() ==
         Code::kInvalidArgument);
 }

@@ -204,11 +204,18 @@ TEST_CASE("a file that cannot be read says why") {
         fmt::format("[graphdef] no file \"{}/none.pb\"", folder.path.string()));
   CHECK(load_file(folder.path).status().code() == Code::kNotFound);
   const fs::path empty = folder.write("saved_model.pb", "");
-  CHECK(message_of(load_file(empty).status(), Code::kInvalidArgument) ==
-        empty.string() + ": the SavedModel has no graph");
+  CHECK(message_of(load_file(empty).status(), Code::kDataLoss) ==
+        fmt::format("[graphdef] \"{}\" is empty", empty.string()));
+  // Field 1, the version of the schema, and no more.
+  const fs::path hollow = folder.write("saved_model.pb", "\x08\x01");
+  CHECK(message_of(load_file(hollow).status(), Code::kInvalidArgument) ==
+        hollow.string() + ": the SavedModel has no graph");
   const fs::path bad = folder.write("bad.pb", "\xff\xff");
   CHECK(message_of(load_file(bad).status(), Code::kDataLoss) ==
-        bad.string() + ": [graphdef] 2 bytes are no GraphDef");
+        bad.string() +
+            ": [graphdef] 2 bytes are no GraphDef: "
+            "they are cut off, damaged, or of another kind (text is read from "
+            ".pbtxt files)");
   Limits limits;
   limits.max_bytes = 1;
   CHECK(message_of(load_file(bad, limits).status(), Code::kResourceExhausted) ==

@@ -85,7 +85,7 @@ TEST_CASE("malformed inputs are refused") {
       {kX + node("y", "Identity", in("")), kInvalid,
        "input 0: the name of a node is empty"},
       {kX + node("y", "Identity", in("x:1")), kInvalid,
-       "input 0 (\"x:1\"): node \"x\" (Const) has 1 outputs"},
+       "input 0 (\"x:1\"): node \"x\" (Const) has 1 output(s)"},
       {kX + node("y", "Identity", in("x:-1")), kInvalid,
        "input 0: \"x:-1\" has no valid port number"},
       {kX + node("y", "Identity", in("x:99999999999")), kInvalid,
@@ -232,7 +232,7 @@ TEST_CASE("malformed loops are refused") {
            node("n", "NextIteration", in("m")),
        kInvalid,
        "[Merge] node \"m\": input 1 (\"n:1\"): node \"n\" (NextIteration) has "
-       "1 outputs"},
+       "1 output(s)"},
       {node("m", "Merge", in("n") + type("T", "DT_FLOAT")) +
            node("n", "NextIteration", in("m")),
        kInvalid, "all inputs are back edges"},

@@ -36,6 +36,16 @@ TEST_CASE("an unknown op is unimplemented, with the nearest name") {
         "[ops] unknown op \"Convolution\"");
 }
 
+TEST_CASE("an op that TensorFlow has and we do not comes with advice") {
+  const auto advice = [](std::string_view op) {
+    return OpRegistry().find(op).status().to_string();
+  };
+  CHECK(advice("While").find("disable_control_flow_v2()") != std::string::npos);
+  CHECK(advice("ReadVariableOp").find("freeze") != std::string::npos);
+  CHECK(advice("TensorListReserve").find("lists") != std::string::npos);
+  CHECK(advice("Iffy") == "Unimplemented: [ops] unknown op \"Iffy\"");
+}
+
 TEST_CASE("the nearest name is that of the fewest changes") {
   const std::vector<std::string> names = {"Add", "AddN", "AddV2", "Softmax"};
   CHECK(nearest_name("AddV3", names) == "AddV2");

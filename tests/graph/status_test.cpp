@@ -77,3 +77,11 @@ TEST_CASE("a result holds a value or the error that prevented it") {
   CHECK(check_quarter(8).ok());
   CHECK(check_quarter(5).message() == "[half] 5 is odd");
 }
+
+TEST_CASE("the value of an error, asked for unseen, throws what is wrong") {
+  CHECK_THROWS_WITH_AS(quarter_of(6).value(),
+                       "no value: InvalidArgument: [half] 3 is odd",
+                       BadResultAccess);
+  const Result<int> odd = quarter_of(5);
+  CHECK_THROWS_AS(*odd, BadResultAccess);
+}

@@ -134,6 +134,23 @@ TEST_CASE("tensors of strings compare by value, of handles by identity") {
   CHECK(third.to_string() == "resource[] <empty>");
 }
 
+TEST_CASE("a result is read by type, or says why it cannot be") {
+  CHECK(Tensor::scalar(7).item<int32_t>().value() == 7);
+  CHECK(Tensor::of<double>({1, 1}, {2.5}).item<double>().value() == 2.5);
+  CHECK(Tensor::scalar("text").item<std::string>().value() == "text");
+  CHECK(Tensor::scalar(7).item<float>().status().message() ==
+        "[tensor] int32[] cannot be read as float");
+  const Tensor pair = Tensor::vector({1, 2});
+  CHECK(pair.item<int32_t>().status().message() ==
+        "[tensor] int32[2] is not one element");
+  const auto elements = pair.elements<int32_t>();
+  REQUIRE(elements.ok());
+  CHECK(std::vector<int32_t>(elements->begin(), elements->end()) ==
+        std::vector<int32_t>{1, 2});
+  CHECK_FALSE(pair.elements<int64_t>().ok());
+  CHECK_FALSE(Tensor().item<int32_t>().ok());
+}
+
 TEST_CASE("a tensor shows its first elements") {
   CHECK(Tensor::scalar(2.5F).to_string() == "float[] 2.5");
   CHECK(Tensor::vector<int64_t>({1, 2, 3}).to_string(2) ==
