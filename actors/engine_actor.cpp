@@ -210,7 +210,7 @@ bool Runner::coin() {
   return (random_ >> 40 & 1) != 0;
 }
 
-void Runner::take_unit(Batch* batch) {
+inline void Runner::take_unit(Batch* batch) {
   // Without a queue the receiver may be done before this handler is, which
   // must keep a unit of its own until then.
   if (credit_ != nullptr && policy_ == HandOff::kDirect) {

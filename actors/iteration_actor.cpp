@@ -14,6 +14,9 @@ IterationActor::IterationActor(caf::actor_config& config, FrameInstance& frame)
     : EngineActor(config, frame.run->policy),
       frame_(frame),
       plan_(*frame.plan),
+      nodes_(plan_.nodes.data()),
+      ports_(plan_.ports.data()),
+      edges_(plan_.edges.data()),
       state_(*frame.plan),
       next_(this),
       out_enter_(plan_.children.size()),
@@ -70,8 +73,10 @@ void IterationActor::on_batch(Batch* batch, Runner& runner) {
   work(runner);
 }
 
-void IterationActor::begin(int64_t iteration, const ConstSet* constants) {
+inline void IterationActor::begin(int64_t iteration,
+                                  const ConstSet* constants) {
   busy_.store(true, std::memory_order_relaxed);
+  observer_ = frame_.observer;
   iteration_ = iteration;
   tag_ = frame_.tag;
   tag_.iteration = iteration;
@@ -85,7 +90,7 @@ void IterationActor::begin(int64_t iteration, const ConstSet* constants) {
   successor_ = nullptr;
   constants_ = constants;
   ++counters_.iterations;
-  if (frame_.observer != nullptr) frame_.observer->on_iteration_start(place());
+  if (observer_ != nullptr) observer_->on_iteration_start(place());
   const bool steady = constants != nullptr && constants->steady;
   if (iteration == 0) {
     state_.start(steady ? plan_.steady_first : plan_.first);
@@ -117,7 +122,7 @@ void IterationActor::load_constants() {
   loaded_epoch_ = constants_->epoch;
 }
 
-void IterationActor::take_tokens(Batch* batch) {
+inline void IterationActor::take_tokens(Batch* batch) {
   if (batch->kind == BatchKind::kTokens) {
     if (batch->constants != constants_) take_constants(batch->constants);
     ++received_;
@@ -132,7 +137,7 @@ void IterationActor::take_tokens(Batch* batch) {
   pool().give(batch);
 }
 
-void IterationActor::take_child_end(const Batch& batch) {
+inline void IterationActor::take_child_end(const Batch& batch) {
   const uint32_t child = batch.ordinal;
   ++child_received_[child];
   if (batch.final) child_expected_[child] = batch.count;
@@ -153,10 +158,10 @@ void IterationActor::take_constants(const ConstSet* constants) {
   }
 }
 
-void IterationActor::work(Runner& runner) {
+inline void IterationActor::work(Runner& runner) {
   run_ready(runner);
   if (step_->cancelled()) return;
-  post_enters(runner);
+  if (!out_enter_.empty()) post_enters(runner);
   if (predecessor_done_ && outstanding_ == 0) {
     retire(runner);
   } else {
@@ -165,9 +170,9 @@ void IterationActor::work(Runner& runner) {
   }
 }
 
-void IterationActor::retire(Runner& runner) {
+inline void IterationActor::retire(Runner& runner) {
   if (fired_ != plan_.nodes.size()) holds_values_ = true;
-  if (frame_.observer != nullptr) frame_.observer->on_iteration_end(place());
+  if (observer_ != nullptr) observer_->on_iteration_end(place());
   if (successor_ != nullptr || out_next_ != nullptr) {
     post_exits(runner);
     choose_successor(true);
@@ -228,14 +233,14 @@ void IterationActor::post_enters(Runner& runner) {
   }
 }
 
-void IterationActor::post_exits(Runner& runner) {
+inline void IterationActor::post_exits(Runner& runner) {
   if (out_exit_ == nullptr) return;
   ++exits_;
   ++counters_.hops;
   runner.post(frame_.actor, std::exchange(out_exit_, nullptr));
 }
 
-void IterationActor::post_next(Runner& runner, bool final) {
+inline void IterationActor::post_next(Runner& runner, bool final) {
   const bool news = successor_ != nullptr && constants_ != sent_constants_;
   if (out_next_ == nullptr && !final && !news) return;
   Batch* batch = std::exchange(out_next_, nullptr);
@@ -254,21 +259,26 @@ void IterationActor::post_next(Runner& runner, bool final) {
   }
 }
 
-void IterationActor::choose_successor(bool retiring) {
+inline void IterationActor::choose_successor(bool retiring) {
   if (successor_ != nullptr) return;
   // This is the newest iteration: the ring is its own to read and to grow.
-  const size_t limit = size_t(std::max(frame_.window, 2));
-  if (next_->busy() && frame_.ring.size() < limit) {
-    frame_.ring.push_back(
-        home_system().spawn<IterationActor, caf::lazy_init + caf::hidden>(
-            std::ref(frame_)));
-    auto* fresh = actor_pointer<IterationActor>(frame_.ring.back());
-    fresh->next_ = next_;
-    next_ = fresh;
-  }
+  if (next_->busy()) [[unlikely]]
+    grow_ring();
   successor_ = next_;
-  const uint64_t in_flight = retiring ? 1 : frame_.ring.size();
-  counters_.max_in_flight = std::max(counters_.max_in_flight, in_flight);
+  if (!retiring)
+    counters_.max_in_flight =
+        std::max<uint64_t>(counters_.max_in_flight, frame_.ring.size());
+}
+
+void IterationActor::grow_ring() {
+  const size_t limit = size_t(std::max(frame_.window, 2));
+  if (frame_.ring.size() >= limit) return;
+  frame_.ring.push_back(
+      home_system().spawn<IterationActor, caf::lazy_init + caf::hidden>(
+          std::ref(frame_)));
+  auto* fresh = actor_pointer<IterationActor>(frame_.ring.back());
+  fresh->next_ = next_;
+  next_ = fresh;
 }
 
 // --- Life cycle -------------------------------------------------------------
@@ -281,8 +291,9 @@ void IterationActor::collect(Counters& counters) const {
   counters.hops += counters_.hops;
   counters.offloaded += counters_.offloaded;
   counters.stale += counters_.stale;
+  // One is in flight even where none ever ran ahead.
   counters.max_in_flight =
-      std::max(counters.max_in_flight, counters_.max_in_flight);
+      std::max<uint64_t>({counters.max_in_flight, counters_.max_in_flight, 1});
   for (const FrameActor* child : children_)
     if (child != nullptr) child->collect(counters);
 }

@@ -92,6 +92,8 @@ class IterationActor : public EngineActor {
   bool defer_if_heavy(uint32_t node, const NodeItem& item);
   void run_heavy(Runner& runner);
   void finish_kernel(const NodeItem& item, Tensor* outputs);
+  void pass_on(const NodeItem& item, const PortItem& port);
+  void drop_input(const NodeItem& item, uint32_t i);
   void consume_inputs(const NodeItem& item);
   Tensor take_input(const NodeItem& item, uint32_t i);
   void fail(Status status, const graph::Node& node);
@@ -101,6 +103,7 @@ class IterationActor : public EngineActor {
   void send_control(const PortItem& port);
   void send_dead(const PortItem& port);
   void send_elsewhere(const EdgeItem& edge, Tensor&& value);
+  void send_copy_elsewhere(const EdgeItem& edge, const Tensor& value);
   void send_dead(const EdgeItem& edge);
   void load_constants();
 
@@ -108,6 +111,7 @@ class IterationActor : public EngineActor {
   void post_exits(Runner& runner);
   void post_next(Runner& runner, bool final);
   void choose_successor(bool retiring);
+  void grow_ring();
   Batch* take_batch(BatchKind kind);
   KernelRequest* take_request(uint32_t node);
   void give_request(KernelRequest* request);
@@ -116,6 +120,11 @@ class IterationActor : public EngineActor {
 
   FrameInstance& frame_;
   const FramePlan& plan_;
+  // The plan's arrays, a step nearer.
+  const NodeItem* const nodes_;
+  const PortItem* const ports_;
+  const EdgeItem* const edges_;
+  Observer* observer_ = nullptr;
   IterationState state_;
   IterationActor* next_;  // in the ring
   std::atomic<bool> busy_{false};

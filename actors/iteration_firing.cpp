@@ -16,10 +16,8 @@ constexpr double kHeavyNanoseconds = 20e3;
 constexpr uint32_t kFiringsPerCheck = 256;
 
 // A token of `value` at the end of the batch.
-void append(Batch& batch, uint32_t arrival, Tensor&& value) {
-  Token& token = batch.tokens.emplace_back();
-  token.arrival = arrival;
-  token.value = std::move(value);
+inline void append(Batch& batch, uint32_t arrival, Tensor&& value) {
+  batch.tokens.emplace_back(arrival, false, std::move(value));
 }
 
 }  // namespace
@@ -78,7 +76,7 @@ void IterationActor::send_dead(const EdgeItem& edge) {
       break;
     }
     // A dead NextIteration starts nothing; a dead Exit is one that was not
-    // live, which the frame knows when it ends.
+    // live, which the frame knows when it ends. (The caller knows that, too.)
     case EdgeKind::kNext:
     case EdgeKind::kExit:
       break;
@@ -88,33 +86,44 @@ void IterationActor::send_dead(const EdgeItem& edge) {
   }
 }
 
+// Apart, so that send_port() has no tensor of its own to destroy.
+void IterationActor::send_copy_elsewhere(const EdgeItem& edge,
+                                         const Tensor& value) {
+  send_elsewhere(edge, Tensor(value));
+}
+
 // The last edge takes the value, the others copies of it.
-inline void IterationActor::send_port(const PortItem& port, Tensor&& value) {
-  const EdgeItem* edge = plan_.edges.data() + port.begin;
-  const EdgeItem* const end = plan_.edges.data() + port.end;
-  for (; edge != end; ++edge) {
+[[gnu::always_inline]] inline void IterationActor::send_port(
+    const PortItem& port, Tensor&& value) {
+  if (port.begin == port.end) return;
+  const EdgeItem* edge = edges_ + port.begin;
+  const EdgeItem* const last = edges_ + port.end - 1;
+  for (; edge != last; ++edge) {
     if (edge->kind == EdgeKind::kInput) [[likely]] {
-      Tensor& slot = state_.slot(edge->slot);
-      if (edge + 1 == end) {
-        slot = std::move(value);
-      } else {
-        slot = value;
-      }
+      state_.slot(edge->slot) = value;
       state_.arrive(edge->target);
     } else if (is_control(edge->kind)) {
       state_.arrive(edge->target);
     } else {
-      send_elsewhere(*edge, edge + 1 == end ? std::move(value) : Tensor(value));
+      send_copy_elsewhere(*edge, value);
     }
+  }
+  if (last->kind == EdgeKind::kInput) {
+    state_.slot(last->slot) = std::move(value);
+    state_.arrive(last->target);
+  } else if (is_control(last->kind)) {
+    state_.arrive(last->target);
+  } else {
+    send_elsewhere(*last, std::move(value));
   }
 }
 
 inline void IterationActor::send_dead(const PortItem& port) {
   for (uint32_t e = port.begin; e < port.end; ++e) {
-    const EdgeItem& edge = plan_.edges[e];
+    const EdgeItem& edge = edges_[e];
     if (edge.kind == EdgeKind::kInput) [[likely]] {
       state_.arrive_dead(edge.target);
-    } else {
+    } else if (edge.kind != EdgeKind::kNext && edge.kind != EdgeKind::kExit) {
       send_dead(edge);
     }
   }
@@ -122,8 +131,8 @@ inline void IterationActor::send_dead(const PortItem& port) {
 
 void IterationActor::arrive(uint32_t arrival, bool is_dead, Tensor&& value) {
   const ArrivalItem& item = plan_.arrivals[arrival];
-  if (frame_.observer != nullptr) [[unlikely]]
-    frame_.observer->on_arrive(place(), *item.node, value, is_dead);
+  if (observer_ != nullptr) [[unlikely]]
+    observer_->on_arrive(place(), *item.node, value, is_dead);
   if (is_dead) {
     send_dead(item.edges);
   } else {
@@ -133,18 +142,20 @@ void IterationActor::arrive(uint32_t arrival, bool is_dead, Tensor&& value) {
 
 inline void IterationActor::send_control(const PortItem& port) {
   for (uint32_t e = port.begin; e < port.end; ++e)
-    state_.arrive(plan_.edges[e].target);
+    state_.arrive(edges_[e].target);
 }
 
 // --- Nodes ------------------------------------------------------------------
 
+inline void IterationActor::drop_input(const NodeItem& item, uint32_t i) {
+  Tensor& slot = state_.slot(item.first_slot + i);
+  if (slot.buffer() == nullptr) return;
+  if (item.has_constant_inputs && plan_.sticky[item.first_slot + i]) return;
+  slot = Tensor();
+}
+
 inline void IterationActor::consume_inputs(const NodeItem& item) {
-  for (uint32_t i = 0; i < item.num_inputs; ++i) {
-    Tensor& slot = state_.slot(item.first_slot + i);
-    if (slot.buffer() == nullptr) continue;
-    if (item.has_constant_inputs && plan_.sticky[item.first_slot + i]) continue;
-    slot = Tensor();
-  }
+  for (uint32_t i = 0; i < item.num_inputs; ++i) drop_input(item, i);
 }
 
 inline Tensor IterationActor::take_input(const NodeItem& item, uint32_t i) {
@@ -168,10 +179,10 @@ inline bool IterationActor::fire_scalar(const NodeItem& item) {
 
 // What fires most comes first; fire_other() has the rest.
 inline void IterationActor::fire(uint32_t node) {
-  const NodeItem& item = plan_.nodes[node];
+  const NodeItem& item = nodes_[node];
   uint32_t& word = state_.pending(node);
   const uint32_t facts = std::exchange(word, word | IterationState::kFired);
-  if (frame_.observer == nullptr) [[likely]] {
+  if (observer_ == nullptr) [[likely]] {
     if (facts & IterationState::kDead) {
       if (item.kind < NodeKind::kSend) return skip(item);
     } else if (item.kind == NodeKind::kKernel) {
@@ -187,8 +198,7 @@ inline void IterationActor::fire(uint32_t node) {
 
 void IterationActor::fire_other(uint32_t node, bool is_dead) {
   const NodeItem& item = plan_.nodes[node];
-  if (frame_.observer != nullptr)
-    frame_.observer->on_fire(place(), *item.node, is_dead);
+  if (observer_ != nullptr) observer_->on_fire(place(), *item.node, is_dead);
   if (is_dead) {
     // Transfers run dead or alive, so that the other side hears of it.
     if (item.kind == NodeKind::kSend) {
@@ -235,11 +245,24 @@ inline void IterationActor::skip(const NodeItem& item) {
   send_dead(item.edges);
 }
 
+// Sends the first input on through `port`, out of its slot where that need not
+// keep it.
+inline void IterationActor::pass_on(const NodeItem& item,
+                                    const PortItem& port) {
+  Tensor& value = state_.slot(item.first_slot);
+  if (observer_ != nullptr) [[unlikely]]
+    observer_->on_fired(place(), *item.node, {&value, 1});
+  if (item.has_constant_inputs && plan_.sticky[item.first_slot]) [[unlikely]] {
+    send_port(port, Tensor(value));
+  } else {
+    send_port(port, std::move(value));
+    // It is still there where the port leads nowhere.
+    if (value.buffer() != nullptr) value = Tensor();
+  }
+}
+
 inline void IterationActor::fire_forward(const NodeItem& item) {
-  Tensor value = take_input(item, 0);
-  if (frame_.observer != nullptr) [[unlikely]]
-    frame_.observer->on_fired(place(), *item.node, {&value, 1});
-  send_port(item.edges, std::move(value));
+  pass_on(item, item.edges);
 }
 
 inline void IterationActor::fire_switch(uint32_t node, const NodeItem& item) {
@@ -254,13 +277,12 @@ inline void IterationActor::fire_switch(uint32_t node, const NodeItem& item) {
   }
   const bool taken = predicate.scalar_value<bool>();
   if (taken) state_.pending(node) |= IterationState::kTaken;
-  Tensor value = take_input(item, 0);
-  if (predicate.buffer() != nullptr) consume_inputs(item);
-  if (frame_.observer != nullptr) [[unlikely]]
-    frame_.observer->on_fired(place(), *item.node, {&value, 1});
-  send_port(plan_.ports[item.first_port + (taken ? 1 : 0)], std::move(value));
-  send_dead(plan_.ports[item.first_port + (taken ? 0 : 1)]);
-  send_control(plan_.ports[item.first_port + 2]);
+  if (predicate.buffer() != nullptr) [[unlikely]]
+    drop_input(item, 1);
+  const PortItem* const ports = ports_ + item.first_port;
+  pass_on(item, ports[taken ? 1 : 0]);
+  send_dead(ports[taken ? 0 : 1]);
+  send_control(ports[2]);
 }
 
 void IterationActor::fire_merge(const NodeItem& item) {
@@ -268,8 +290,8 @@ void IterationActor::fire_merge(const NodeItem& item) {
       std::move(state_.slot(item.first_slot)),
       Tensor::scalar(state_.merge(item.ordinal).index),
   };
-  if (frame_.observer != nullptr) [[unlikely]]
-    frame_.observer->on_fired(place(), *item.node, outputs);
+  if (observer_ != nullptr) [[unlikely]]
+    observer_->on_fired(place(), *item.node, outputs);
   send_port(plan_.ports[item.first_port], std::move(outputs[0]));
   send_port(plan_.ports[item.first_port + 1], std::move(outputs[1]));
   send_control(plan_.ports[item.first_port + 2]);
@@ -289,8 +311,8 @@ void IterationActor::fire_kernel(const NodeItem& item) {
 }
 
 void IterationActor::finish_kernel(const NodeItem& item, Tensor* outputs) {
-  if (frame_.observer != nullptr) [[unlikely]]
-    frame_.observer->on_fired(place(), *item.node, {outputs, item.num_outputs});
+  if (observer_ != nullptr) [[unlikely]]
+    observer_->on_fired(place(), *item.node, {outputs, item.num_outputs});
   for (uint32_t i = 0; i < item.num_outputs; ++i) {
     if (!outputs[i].valid()) [[unlikely]] {
       fail(error(Code::kInternal, "[{}] the kernel did not set output {}",

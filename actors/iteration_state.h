@@ -2,8 +2,8 @@
 // the static plan and the actors. Flat arrays addressed by plan indices.
 #pragma once
 
-#include <algorithm>
-#include <memory>
+#include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "actors/plan.h"
@@ -36,23 +36,29 @@ class IterationState {
   explicit IterationState(const FramePlan& plan)
       : plan_(plan),
         slots_(plan.num_slots),
-        pending_(plan.nodes.size()),
+        words_(2 * plan.nodes.size() + StartState::kBlock),
         merges_(plan.num_merges),
-        ready_(plan.nodes.size()) {
+        pending_(words_.data()),
+        ready_(pending_ + plan.nodes.size()),
+        ready_end_(ready_) {
     for (const ConstantSlot& constant : plan.constants)
       slots_[constant.slot] = constant.value;
   }
+  IterationState(const IterationState&) = delete;
+  IterationState& operator=(const IterationState&) = delete;
 
   void start(const StartState& from) {
-    std::ranges::copy(from.pending, pending_.begin());
+    constexpr size_t kBlock = StartState::kBlock;
+    for (size_t i = 0; i < from.words.size(); i += kBlock)
+      std::memcpy(pending_ + i, from.words.data() + i,
+                  kBlock * sizeof(uint32_t));
+    ready_end_ = ready_ + from.num_ready;
     for (size_t i = 0; i < merges_.size(); ++i)
       merges_[i] = {from.merge_inputs[i], -1};
-    ready_count_ = from.ready.size();
-    std::ranges::copy(from.ready, ready_.begin());
   }
 
-  bool has_ready() const { return ready_count_ > 0; }
-  uint32_t pop_ready() { return ready_[--ready_count_]; }
+  bool has_ready() const { return ready_end_ != ready_; }
+  uint32_t pop_ready() { return *--ready_end_; }
 
   Tensor& slot(uint32_t index) { return slots_[index]; }
   Tensor* slots() { return slots_.data(); }
@@ -63,7 +69,7 @@ class IterationState {
 
   // One of the inputs that `node` waits for is there.
   void arrive(uint32_t node) {
-    if ((--pending_[node] & kCount) == 0) ready_[ready_count_++] = node;
+    if ((--pending_[node] & kCount) == 0) *ready_end_++ = node;
   }
   void arrive_dead(uint32_t node) {
     pending_[node] |= kDead;
@@ -94,10 +100,11 @@ class IterationState {
  private:
   const FramePlan& plan_;
   std::vector<Tensor> slots_;
-  std::vector<uint32_t> pending_;
+  std::vector<uint32_t> words_;  // as in StartState
   std::vector<MergeRecord> merges_;
-  std::vector<uint32_t> ready_;  // a stack
-  size_t ready_count_ = 0;
+  uint32_t* const pending_;  // into words_
+  uint32_t* const ready_;    // a stack, above them
+  uint32_t* ready_end_;
 };
 
 }  // namespace tagflow::actors

@@ -121,12 +121,15 @@ struct ConstantEdge {
   EdgeItem edge;
 };
 
-// What every iteration starts from: per node the inputs it waits for, and the
-// nodes that wait for none. See IterationState for the word's layout.
+// What every iteration starts from. See IterationState for the word's layout.
 struct StartState {
-  std::vector<uint32_t> pending;
+  // Words are copied in blocks of this many.
+  static constexpr size_t kBlock = 8;
+  // Per node the inputs it waits for; then the nodes that wait for none; then
+  // zeros to the end of the last block.
+  std::vector<uint32_t> words;
+  uint32_t num_ready = 0;
   std::vector<uint32_t> merge_inputs;  // per Merge: data inputs that can come
-  std::vector<uint32_t> ready;
 };
 
 // What becomes of a slot's value when its node has fired.

@@ -172,15 +172,20 @@ void PlanBuilder::lay_out(DraftFrame& draft) {
   }
   const auto start = [&](bool steady, bool first) {
     StartState state;
+    std::vector<uint32_t> ready;
     state.merge_inputs.resize(plan.num_merges);
     for (const DraftNode& node : draft.nodes) {
       const uint32_t waits = steady ? node.waits_steady : node.waits;
-      if (waits == 0) state.ready.push_back(uint32_t(state.pending.size()));
-      state.pending.push_back(waits);
+      if (waits == 0) ready.push_back(uint32_t(state.words.size()));
+      state.words.push_back(waits);
       if (node.item.kind == NodeKind::kMerge)
         state.merge_inputs[node.item.ordinal] =
             first ? node.merge_first : node.merge_later;
     }
+    state.num_ready = uint32_t(ready.size());
+    state.words.insert(state.words.end(), ready.begin(), ready.end());
+    constexpr size_t kBlock = StartState::kBlock;
+    state.words.resize((state.words.size() + kBlock - 1) / kBlock * kBlock);
     return state;
   };
   plan.first = start(false, true);

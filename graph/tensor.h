@@ -222,7 +222,17 @@ template <class T>
 Tensor Tensor::scalar(T value) {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= kInlineBytes);
   uint64_t value_words[kInlineBytes / sizeof(uint64_t)] = {};
-  std::memcpy(value_words, &value, sizeof(T));
+  // By way of a register where it fits: a word read back from memory that was
+  // written in pieces stalls the processor.
+  if constexpr (sizeof(T) == 1) {
+    value_words[0] = std::bit_cast<uint8_t>(value);
+  } else if constexpr (sizeof(T) == 2) {
+    value_words[0] = std::bit_cast<uint16_t>(value);
+  } else if constexpr (sizeof(T) == 4) {
+    value_words[0] = std::bit_cast<uint32_t>(value);
+  } else {
+    std::memcpy(value_words, &value, sizeof(T));
+  }
   constexpr Header kHeader{kDataTypeOf<T>, kInline, 0, 0, 0};
   Tensor tensor;
   reinterpret_cast<Words&>(tensor) =
