@@ -79,7 +79,8 @@ Status parse_attr(std::istringstream& words, AttrMap& attrs) {
     attrs[name] = value;
   } else if (type == "ints") {
     std::vector<int64_t> list;
-    for (int64_t dim : parse_dims(value).dims()) list.push_back(dim);
+    const Shape parsed = parse_dims(value);
+    for (int64_t dim : parsed.dims()) list.push_back(dim);
     attrs[name] = std::move(list);
   } else {
     return invalid_argument("attribute type \"{}\"", type);
