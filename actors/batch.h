@@ -17,6 +17,10 @@ struct KernelRequest;
 // A token on its way: (value, is_dead) at an arrival of its destination. The
 // tag is the batch's, since all tokens of a batch share it.
 struct Token {
+  Token() = default;
+  Token(uint32_t to, bool dead, Tensor what)
+      : arrival(to), is_dead(dead), value(std::move(what)) {}
+
   uint32_t arrival = 0;
   bool is_dead = false;
   Tensor value;

@@ -25,6 +25,7 @@ struct KernelRequest {
   }
 
   uint32_t node = 0;
+  bool open = false;  // sent, and not answered yet
   const NodeItem* item = nullptr;
   EngineActor* owner = nullptr;
   devices::Tag tag;

@@ -2,19 +2,25 @@
 // whom. Reads the state of a step that is quiet.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "actors/executable.h"
 
 namespace tagflow::actors {
 
-// InvalidArgument: fetch `fetch` is dead; names the Switch that killed it, its
-// predicate's value, and its tag.
-Status explain_dead(const RunContext& context, size_t fetch);
+// InvalidArgument: fetch `fetch`, of the given name, is dead; names the Switch
+// that killed it, its predicate's value, and its tag.
+Status explain_dead(const RunContext& context, size_t fetch,
+                    const std::string& name);
 
-// Deadlock: names the nodes that wait, and what for.
-Status explain_deadlock(const Step& step, const RunContext& context);
+// Deadlock: names what was not sent, the nodes that wait and what for, and the
+// fetches that have not come.
+Status explain_deadlock(const RunContext& context,
+                        const std::vector<std::string>& missing_fetches);
 
-// The error of a step that was out of time, with the frames that ran and the
-// iterations they had come to, and what was to be received.
+// The error of a step that was out of time, with the kernels and Recvs that
+// have not answered, the frames that ran, and how far they had come.
 Status explain_late(const Status& late, const RunContext& context);
 
 }  // namespace tagflow::actors

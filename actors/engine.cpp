@@ -153,11 +153,13 @@ class Timer {
       }
       const Watch watch = waiting_.begin()->second;
       waiting_.erase(waiting_.begin());
+      std::shared_ptr<Step> step = watch.step.lock();
+      if (!step) continue;
       if (!watch.expired)
         waiting_.emplace(first + Step::kGrace, Watch{watch.step, true});
       lock.unlock();
-      if (const std::shared_ptr<Step> step = watch.step.lock())
-        watch.expired ? step->give_up() : step->expire();
+      watch.expired ? step->give_up() : step->expire();
+      step.reset();
       lock.lock();
     }
   }

@@ -193,7 +193,13 @@ void EngineActor::hand_off(Batch* batch, Runner& runner) {
 
 namespace {
 
+// A thread that lends itself may be awaited by a deadline.
 constexpr int kHopsPerClockRead = 64;
+constexpr int kLentHopsPerClockRead = 4;
+
+int hops_per_clock_read(bool lent) {
+  return lent ? kLentHopsPerClockRead : kHopsPerClockRead;
+}
 
 }  // namespace
 
@@ -202,7 +208,8 @@ Runner::Runner(caf::execution_unit* unit, HandOff policy,
     : unit_(unit),
       policy_(policy),
       quantum_(quantum),
-      hops_until_check_(kHopsPerClockRead),
+      started_(lent() ? Clock::now() : Clock::time_point()),
+      hops_until_check_(hops_per_clock_read(lent())),
       random_(seed * 0x9e3779b97f4a7c15u + 1) {}
 
 bool Runner::coin() {
@@ -261,7 +268,7 @@ void Runner::flush() {
 
 bool Runner::over_quantum() {
   if (--hops_until_check_ > 0) return false;
-  hops_until_check_ = kHopsPerClockRead;
+  hops_until_check_ = hops_per_clock_read(lent());
   const auto now = Clock::now();
   if (started_ == Clock::time_point()) started_ = now;
   return now - started_ > quantum_;

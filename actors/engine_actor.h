@@ -74,7 +74,7 @@ class EngineActor : public AnnotatedActor {
   static void settle(Runner& runner);
 
   const HandOff policy_;
-  uint64_t resumes_ = 0;
+  uint64_t resumes_ = 0;      // seeds HandOff::kRandom
   Runner* runner_ = nullptr;  // while CAF's mailbox is served
   BatchPool pool_;
   alignas(64) std::atomic<Batch*> inbox_{nullptr};

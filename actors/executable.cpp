@@ -1,5 +1,6 @@
 #include "actors/executable.h"
 
+#include <algorithm>
 #include <caf/actor_system.hpp>
 
 #include "actors/diagnosis.h"
@@ -13,8 +14,8 @@ constexpr std::chrono::microseconds kLentQuantum{200};
 }  // namespace
 
 Executable::Executable(Engine& engine, std::vector<std::unique_ptr<Plan>> plans,
-                       size_t fetches)
-    : engine_(engine), plans_(std::move(plans)), fetches_(fetches) {}
+                       std::vector<std::string> fetches)
+    : engine_(engine), plans_(std::move(plans)), fetches_(std::move(fetches)) {}
 
 std::unique_ptr<RunContext> Executable::make_context() {
   auto context = std::make_unique<RunContext>();
@@ -90,19 +91,21 @@ void Executable::start(const std::shared_ptr<Step>& step,
 
 Step::Answer Executable::outcome(Step& step, const RunContext& context) {
   if (Status error = step.error(); !error.ok()) {
-    return error.code() == Code::kDeadlineExceeded
-               ? explain_late(error, context)
-               : error;
+    return step.expired() ? explain_late(error, context) : error;
   }
-  for (const PartitionActor* partition : context.partitions)
-    if (!partition->done()) return explain_deadlock(step, context);
+  std::vector<std::string> missing;
+  for (size_t i = 0; i < step.fetches.size(); ++i)
+    if (step.fetches[i].state == FetchSlot::kMissing)
+      missing.push_back(fetches_[i]);
+  const bool done =
+      std::ranges::all_of(context.partitions, &PartitionActor::done);
+  if (!done || !missing.empty()) return explain_deadlock(context, missing);
   std::vector<Tensor> values;
   values.reserve(step.fetches.size());
   for (size_t i = 0; i < step.fetches.size(); ++i) {
     FetchSlot& fetch = step.fetches[i];
-    if (fetch.state == FetchSlot::kMissing)
-      return explain_deadlock(step, context);
-    if (fetch.state == FetchSlot::kDead) return explain_dead(context, i);
+    if (fetch.state == FetchSlot::kDead)
+      return explain_dead(context, i, fetches_[i]);
     values.push_back(std::move(fetch.value));
   }
   return values;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "actors/engine.h"
@@ -29,11 +30,11 @@ struct RunContext {
 // Thread-safe. Outlived by none of its steps.
 class Executable : public std::enable_shared_from_this<Executable> {
  public:
-  // One plan per partition, with the same feeds and fetches.
+  // One plan per partition, with the same feeds and fetches; those by name.
   Executable(Engine& engine, std::vector<std::unique_ptr<Plan>> plans,
-             size_t fetches);
+             std::vector<std::string> fetches);
 
-  size_t num_fetches() const { return fetches_; }
+  size_t num_fetches() const { return fetches_.size(); }
 
   // Starts a step, whose answer comes through it. Where `lend`, the calling
   // thread runs the first quantum. Where `count`, the answer of a run that was
@@ -50,7 +51,7 @@ class Executable : public std::enable_shared_from_this<Executable> {
 
   Engine& engine_;
   std::vector<std::unique_ptr<Plan>> plans_;
-  size_t fetches_;
+  const std::vector<std::string> fetches_;
   std::mutex mutex_;  // guards idle_
   std::vector<std::unique_ptr<RunContext>> idle_;
 };

@@ -1,5 +1,6 @@
 #include "actors/iteration_actor.h"
 
+#include <algorithm>
 #include <caf/actor_system.hpp>
 #include <caf/send.hpp>
 
@@ -33,14 +34,7 @@ IterationActor::~IterationActor() { drop_batches(); }
 
 void IterationActor::on_batch(Batch* batch, Runner& runner) {
   if (batch->step->cancelled()) {
-    // How far a loop had come is part of a time-out's message.
-    const bool begins = batch->kind == BatchKind::kTokens && !busy() &&
-                        batch->generation == frame_.generation;
-    if (begins) {
-      iteration_ = batch->iteration;
-      busy_.store(true, std::memory_order_relaxed);
-    }
-    if (batch->kind != BatchKind::kKernel) pool().give(batch);
+    drop(batch);
     return;
   }
   switch (batch->kind) {
@@ -73,6 +67,20 @@ void IterationActor::on_batch(Batch* batch, Runner& runner) {
   work(runner);
 }
 
+// Of a step that was cut short. What is kept is for its message.
+void IterationActor::drop(Batch* batch) {
+  if (batch->kind == BatchKind::kKernel) {
+    batch->request->open = false;
+    return;
+  }
+  if (batch->kind == BatchKind::kTokens && !busy() &&
+      batch->generation == frame_.generation) {
+    iteration_ = batch->iteration;
+    busy_.store(true, std::memory_order_relaxed);
+  }
+  pool().give(batch);
+}
+
 inline void IterationActor::begin(int64_t iteration,
                                   const ConstSet* constants) {
   busy_.store(true, std::memory_order_relaxed);
@@ -99,8 +107,7 @@ inline void IterationActor::begin(int64_t iteration,
   }
   if (constants == nullptr) return;
   if (!steady) {
-    for (const Token& token : constants->tokens)
-      arrive(token.arrival, token.is_dead, Tensor(token.value));
+    for (const Token& token : constants->tokens) arrive_constant(token);
     return;
   }
   if (loaded_epoch_ != constants->epoch) load_constants();
@@ -114,7 +121,7 @@ void IterationActor::load_constants() {
   for (const Token& token : constants_->tokens) {
     const PortItem& port = plan_.arrivals[token.arrival].edges;
     for (uint32_t e = port.begin; e < port.end; ++e) {
-      const EdgeItem& edge = plan_.edges[e];
+      const EdgeItem& edge = edges_[e];
       if (edge.kind == EdgeKind::kInput) state_.slot(edge.slot) = token.value;
     }
     holds_values_ = holds_values_ || token.value.buffer() != nullptr;
@@ -152,10 +159,14 @@ void IterationActor::take_constants(const ConstSet* constants) {
   const size_t known = constants_ == nullptr ? 0 : constants_->tokens.size();
   if (constants == nullptr || constants->tokens.size() <= known) return;
   constants_ = constants;
-  for (size_t i = known; i < constants->tokens.size(); ++i) {
-    const Token& token = constants->tokens[i];
-    arrive(token.arrival, token.is_dead, Tensor(token.value));
-  }
+  for (size_t i = known; i < constants->tokens.size(); ++i)
+    arrive_constant(constants->tokens[i]);
+}
+
+// Its slot keeps the value, as that of any loop constant.
+void IterationActor::arrive_constant(const Token& token) {
+  holds_values_ = holds_values_ || token.value.buffer() != nullptr;
+  arrive(token.arrival, token.is_dead, Tensor(token.value));
 }
 
 inline void IterationActor::work(Runner& runner) {
@@ -233,14 +244,14 @@ void IterationActor::post_enters(Runner& runner) {
   }
 }
 
-inline void IterationActor::post_exits(Runner& runner) {
+void IterationActor::post_exits(Runner& runner) {
   if (out_exit_ == nullptr) return;
   ++exits_;
   ++counters_.hops;
   runner.post(frame_.actor, std::exchange(out_exit_, nullptr));
 }
 
-inline void IterationActor::post_next(Runner& runner, bool final) {
+void IterationActor::post_next(Runner& runner, bool final) {
   const bool news = successor_ != nullptr && constants_ != sent_constants_;
   if (out_next_ == nullptr && !final && !news) return;
   Batch* batch = std::exchange(out_next_, nullptr);
@@ -298,6 +309,12 @@ void IterationActor::collect(Counters& counters) const {
     if (child != nullptr) child->collect(counters);
 }
 
+bool IterationActor::awaits(uint32_t node) const {
+  return std::ranges::any_of(requests_, [&](const auto& request) {
+    return request->open && request->node == node;
+  });
+}
+
 void IterationActor::release_values() {
   if (!holds_values_) return;
   state_.release_values();
@@ -324,6 +341,7 @@ void IterationActor::reset() {
     request->inputs.clear();
     request->outputs.clear();
     request->status = Status();
+    request->open = false;
     free_requests_.push_back(request.get());
   }
   std::fill(child_live_.begin(), child_live_.end(), uint8_t(0));

@@ -34,7 +34,10 @@ namespace tagflow::actors {
 //
 // Life cycle of an actor: spawned by its frame, or by the newest iteration;
 // idle; busy with iteration n (started by its first batch; running; waiting
-// for children, kernels, its predecessor; retired); idle ...; stopped.
+// for children, kernels, its predecessor; retired); idle ...; stopped. In a
+// step that was cut short the first batch marks the actor busy, with the
+// iteration that it would have begun, and nothing else happens: so a time-out
+// can say how far the loop had come.
 //
 // Invariants:
 //   1. At most `window` iterations of a frame instance are busy at once.
@@ -54,6 +57,15 @@ class IterationActor : public EngineActor {
   const FrameInstance& frame() const { return frame_; }
   const std::vector<FrameActor*>& children() const { return children_; }
   bool waits_for_predecessor() const { return !predecessor_done_; }
+  bool has_fired(uint32_t node) const {
+    return (state_.pending(node) & IterationState::kFired) != 0;
+  }
+  // How many inputs a node waits for that has not fired.
+  uint32_t inputs_left(uint32_t node) const {
+    return state_.pending(node) & IterationState::kCount;
+  }
+  // Whether the node fired, and its kernel or Recv has not answered.
+  bool awaits(uint32_t node) const;
   // Whether child frame `ordinal` runs.
   bool child_live(size_t ordinal) const { return child_live_[ordinal] != 0; }
   void collect(Counters& counters) const;
@@ -68,10 +80,12 @@ class IterationActor : public EngineActor {
 
  private:
   // The actions of a step, in the order of on_batch().
+  void drop(Batch* batch);
   void begin(int64_t iteration, const ConstSet* constants);
   void take_tokens(Batch* batch);
   void take_child_end(const Batch& batch);
   void take_constants(const ConstSet* constants);
+  void arrive_constant(const Token& token);
   void take_kernel(KernelRequest* request);
   void work(Runner& runner);
   void retire(Runner& runner);
@@ -84,7 +98,6 @@ class IterationActor : public EngineActor {
   void skip(const NodeItem& item);
   void fire_switch(uint32_t node, const NodeItem& item);
   void fire_merge(const NodeItem& item);
-  void fire_forward(const NodeItem& item);
   void fire_kernel(const NodeItem& item);
   void fire_async(uint32_t node, const NodeItem& item);
   void fire_send(const NodeItem& item, bool is_dead);
@@ -124,7 +137,7 @@ class IterationActor : public EngineActor {
   const NodeItem* const nodes_;
   const PortItem* const ports_;
   const EdgeItem* const edges_;
-  Observer* observer_ = nullptr;
+  Observer* observer_ = nullptr;  // the frame instance's, from begin() on
   IterationState state_;
   IterationActor* next_;  // in the ring
   std::atomic<bool> busy_{false};

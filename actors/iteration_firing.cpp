@@ -1,6 +1,4 @@
 // The inner loop: ready nodes of one iteration, fired to completion.
-#include <new>
-
 #include "actors/frame_actor.h"
 #include "actors/iteration_actor.h"
 #include "actors/observer.h"
@@ -75,8 +73,6 @@ void IterationActor::send_dead(const EdgeItem& edge) {
       batch->tokens.push_back({edge.target, true, Tensor()});
       break;
     }
-    // A dead NextIteration starts nothing; a dead Exit is one that was not
-    // live, which the frame knows when it ends. (The caller knows that, too.)
     case EdgeKind::kNext:
     case EdgeKind::kExit:
       break;
@@ -118,6 +114,8 @@ void IterationActor::send_copy_elsewhere(const EdgeItem& edge,
   }
 }
 
+// A dead NextIteration starts nothing; a dead Exit is one that was not live,
+// which the frame knows when it ends.
 inline void IterationActor::send_dead(const PortItem& port) {
   for (uint32_t e = port.begin; e < port.end; ++e) {
     const EdgeItem& edge = edges_[e];
@@ -190,14 +188,14 @@ inline void IterationActor::fire(uint32_t node) {
     } else if (item.kind == NodeKind::kSwitch) {
       return fire_switch(node, item);
     } else if (item.kind == NodeKind::kForward) {
-      return fire_forward(item);
+      return pass_on(item, item.edges);
     }
   }
   fire_other(node, (facts & IterationState::kDead) != 0);
 }
 
 void IterationActor::fire_other(uint32_t node, bool is_dead) {
-  const NodeItem& item = plan_.nodes[node];
+  const NodeItem& item = nodes_[node];
   if (observer_ != nullptr) observer_->on_fire(place(), *item.node, is_dead);
   if (is_dead) {
     // Transfers run dead or alive, so that the other side hears of it.
@@ -222,10 +220,10 @@ void IterationActor::fire_other(uint32_t node, bool is_dead) {
       fire_merge(item);
       break;
     case NodeKind::kForward:
-      fire_forward(item);
+      pass_on(item, item.edges);
       break;
     case NodeKind::kTrigger:
-      send_control(plan_.ports[item.first_port]);
+      send_control(ports_[item.first_port]);
       break;
     case NodeKind::kAsync:
       fire_async(node, item);
@@ -261,10 +259,6 @@ inline void IterationActor::pass_on(const NodeItem& item,
   }
 }
 
-inline void IterationActor::fire_forward(const NodeItem& item) {
-  pass_on(item, item.edges);
-}
-
 inline void IterationActor::fire_switch(uint32_t node, const NodeItem& item) {
   const Tensor& predicate = state_.slot(item.first_slot + 1);
   if (predicate.dtype() != DataType::kBool ||
@@ -292,9 +286,9 @@ void IterationActor::fire_merge(const NodeItem& item) {
   };
   if (observer_ != nullptr) [[unlikely]]
     observer_->on_fired(place(), *item.node, outputs);
-  send_port(plan_.ports[item.first_port], std::move(outputs[0]));
-  send_port(plan_.ports[item.first_port + 1], std::move(outputs[1]));
-  send_control(plan_.ports[item.first_port + 2]);
+  send_port(ports_[item.first_port], std::move(outputs[0]));
+  send_port(ports_[item.first_port + 1], std::move(outputs[1]));
+  send_control(ports_[item.first_port + 2]);
 }
 
 void IterationActor::fire_kernel(const NodeItem& item) {
@@ -320,9 +314,9 @@ void IterationActor::finish_kernel(const NodeItem& item, Tensor* outputs) {
            *item.node);
       return;
     }
-    send_port(plan_.ports[item.first_port + i], std::move(outputs[i]));
+    send_port(ports_[item.first_port + i], std::move(outputs[i]));
   }
-  send_control(plan_.ports[item.first_port + item.num_outputs]);
+  send_control(ports_[item.first_port + item.num_outputs]);
 }
 
 void IterationActor::run_ready(Runner& runner) {
@@ -362,8 +356,9 @@ KernelRequest* IterationActor::take_request(uint32_t node) {
   }
   KernelRequest* request = free_requests_.back();
   free_requests_.pop_back();
-  const NodeItem& item = plan_.nodes[node];
+  const NodeItem& item = nodes_[node];
   request->node = node;
+  request->open = true;
   request->item = &item;
   request->owner = this;
   request->tag = tag_;
@@ -383,6 +378,7 @@ KernelRequest* IterationActor::take_request(uint32_t node) {
 void IterationActor::give_request(KernelRequest* request) {
   request->inputs.clear();
   request->outputs.clear();
+  request->open = false;
   free_requests_.push_back(request);
 }
 
@@ -436,7 +432,7 @@ void IterationActor::run_heavy(Runner& runner) {
   if (heavy_.empty()) return;
   const uint32_t node = heavy_.back();
   heavy_.pop_back();
-  fire_kernel(plan_.nodes[node]);
+  fire_kernel(nodes_[node]);
 }
 
 void IterationActor::fire_async(uint32_t node, const NodeItem& item) {
@@ -470,7 +466,7 @@ void IterationActor::fire_send(const NodeItem& item, bool is_dead) {
   if (!status.ok()) {
     fail(std::move(status), *item.node);
   } else {
-    send_control(plan_.ports[item.first_port]);
+    send_control(ports_[item.first_port]);
   }
 }
 

@@ -46,7 +46,7 @@ struct SessionOptions {
   // Default time-out of a run; none where zero.
   std::chrono::nanoseconds timeout{0};
   // Told what is odd, but no error: about a graph, each once, or the engine.
-  // Empty: it is printed to stderr. Called from any thread; must not call the
+  // Empty: it is printed to stderr. Must be thread-safe, and not call the
   // session.
   std::function<void(const std::string&)> on_warning;
 };
@@ -69,7 +69,8 @@ struct RunOptions {
   std::chrono::nanoseconds timeout{0};
   std::optional<CancelToken> cancel;
   // Sees every firing, delivery, start and retirement; null: none. Must
-  // outlive the run.
+  // outlive the run; where that is cut short by a time-out or a cancellation,
+  // the session.
   Observer* observer = nullptr;
 };
 
@@ -131,7 +132,10 @@ class Session {
   // Runs what the fetches and targets need. `feeds` replace tensors of the
   // graph. Returns the fetches in order. Errors:
   //   InvalidArgument, NotFound  a name, dtype or shape is wrong
-  //   DeadlineExceeded, Cancelled
+  //   Cancelled
+  //   DeadlineExceeded           names the loops that ran, and how far they
+  //                              came; at most 50 ms late, unless a kernel
+  //                              that says it is cheap blocks this thread
   //   Deadlock                   no progress is possible; says who waits
   //   what a kernel returned, with node, tag and device in the message
   // A fetched tensor that is dead is InvalidArgument, and names the Switch.

@@ -121,8 +121,8 @@ Result<std::shared_ptr<const Prepared>> SessionState::compile(
   plan->device = "/device:CPU:0";
   std::vector<std::unique_ptr<Plan>> plans;
   plans.push_back(std::move(plan));
-  prepared->executable =
-      std::make_shared<Executable>(*engine_, std::move(plans), fetches.size());
+  prepared->executable = std::make_shared<Executable>(
+      *engine_, std::move(plans), signature.fetches);
   return std::shared_ptr<const Prepared>(std::move(prepared));
 }
 

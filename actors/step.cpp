@@ -17,7 +17,8 @@ Status run_kernel(const devices::Kernel& kernel,
   try {
     return kernel.compute(context);
   } catch (const std::exception& thrown) {
-    return status_of(thrown);
+    return status_of(thrown).with_prefix(
+        fmt::format("[{}] ", context.node().op()));
   }
 }
 
@@ -75,13 +76,27 @@ void Step::check_deadline() {
     expire();
 }
 
-void Step::expire() { fail(late()); }
+void Step::expire() {
+  std::lock_guard lock(mutex_);
+  if (error_.ok()) {
+    error_ = late();
+    expired_ = true;
+  }
+  cancelled_.store(true, std::memory_order_release);
+}
+
+bool Step::expired() const {
+  std::lock_guard lock(mutex_);
+  return expired_;
+}
 
 void Step::give_up() {
-  answer(
-      Status(Code::kDeadlineExceeded,
-             fmt::format("{}; a kernel that cannot be interrupted still runs",
-                         late().message())));
+  const Status first = error();
+  answer(Status(
+      first.code(),
+      fmt::format("{}; {} ms after its deadline the step was not at rest, a "
+                  "kernel that cannot be interrupted may still run",
+                  first.message(), kGrace.count())));
 }
 
 Status Step::late() const {

@@ -34,10 +34,10 @@ struct FetchSlot {
 };
 
 // Life cycle: created by the session; running, while activity is above zero
-// (Note [Activity] in runner.h); answered, at the first of result, error,
-// cancellation and time-out; over, when the activity has reached zero and its
-// actors were taken back. Answered may come before over: a kernel that cannot
-// be interrupted outlives the answer without harm.
+// (Note [Activity] in runner.h); over, when the activity has reached zero and
+// its actors were taken back; answered then, with the result or the first
+// error. A cancellation answers at once, a time-out after kGrace at the latest:
+// a kernel that cannot be interrupted outlives the answer without harm.
 //
 // Invariants:
 //   1. The first error wins; it sets cancelled(), after which no batch of the
@@ -47,6 +47,9 @@ struct FetchSlot {
 class Step : public std::enable_shared_from_this<Step> {
  public:
   using Answer = Result<std::vector<Tensor>>;
+  // How long after its deadline a step may come to rest, so that its answer
+  // can say how far the run had come.
+  static constexpr std::chrono::milliseconds kGrace{20};
 
   Step(uint64_t id, size_t fetches);
 
@@ -82,18 +85,17 @@ class Step : public std::enable_shared_from_this<Step> {
   // Gives the answer, with what the run did as far as it is known, unless it
   // was given. Thread-safe.
   void answer(Answer answer, const RunStats& stats = {});
-  // How long after its deadline a step may become quiet, and its answer say
-  // how far the run came. Then the answer is given without that.
-  static constexpr std::chrono::milliseconds kGrace{20};
-
   // Waits for the answer, and for the stats where not null; after the deadline
   // fails the step, and after the grace answers.
   Answer wait(RunStats* stats = nullptr);
   // Fails the step if its deadline has passed. Thread-safe.
   void check_deadline();
-  // The same without looking at the clock.
+  // The same without looking at the clock. Thread-safe.
   void expire();
-  // Answers a step that was still busy after the grace. Thread-safe.
+  // The first error is that of the deadline. Thread-safe.
+  bool expired() const;
+  // Answers a step that was still busy after the grace, with its first error.
+  // REQUIRES: there is one. Thread-safe.
   void give_up();
 
  private:
@@ -106,6 +108,7 @@ class Step : public std::enable_shared_from_this<Step> {
   mutable std::mutex mutex_;  // guards the below; held briefly
   std::condition_variable changed_;
   Status error_;
+  bool expired_ = false;
   bool answered_ = false;
   std::optional<Answer> answer_;
   RunStats stats_;

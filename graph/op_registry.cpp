@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <initializer_list>
 #include <mutex>
 
 #include "graph/ops/ops.h"
@@ -44,9 +45,12 @@ struct Absent {
 };
 
 constexpr std::string_view kFunctional =
-    "it calls functions, as TensorFlow 2 writes control flow; write the graph "
-    "after tf.compat.v1.disable_control_flow_v2(), which makes Switch and "
-    "Merge of it";
+    "TensorFlow 2 writes control flow so; write the graph after "
+    "tf.compat.v1.disable_control_flow_v2(), which makes Switch and Merge of "
+    "it";
+constexpr std::string_view kCalls =
+    "functions are kept, but not called yet; inline them when the graph is "
+    "written";
 constexpr std::string_view kVariables =
     "variables do not exist yet; freeze the graph, so that they become Consts";
 constexpr std::string_view kLists =
@@ -56,18 +60,23 @@ constexpr std::string_view kQueues = "queues and files do not exist yet";
 std::string_view advice_on(std::string_view op) {
   static const Absent kAbsent[] = {
       {{"If$", "StatelessIf$", "While$", "StatelessWhile$", "Case$",
-        "StatelessCase$", "For$", "PartitionedCall$",
-        "StatefulPartitionedCall$", "RemoteCall$", "SymbolicGradient$"},
+        "StatelessCase$", "For$"},
        kFunctional},
-      {{"VarHandleOp$", "ReadVariableOp$", "Variable", "TemporaryVariable$",
-        "DestroyTemporaryVariable$", "VarIsInitializedOp$", "Assign",
-        "IsVariableInitialized$", "ResourceGather", "ResourceScatter",
-        "ResourceApply", "Apply", "ScatterUpdate$", "ScatterAdd$"},
+      {{"PartitionedCall$", "StatefulPartitionedCall$", "RemoteCall$",
+        "SymbolicGradient$"},
+       kCalls},
+      {{"Variable$", "VariableV2$", "VarHandleOp$", "VarIsInitializedOp$",
+        "ReadVariableOp$", "TemporaryVariable$", "DestroyTemporaryVariable$",
+        "IsVariableInitialized$", "Assign$", "AssignAdd$", "AssignSub$",
+        "AssignVariableOp$", "AssignAddVariableOp$", "AssignSubVariableOp$",
+        "ResourceGather", "ResourceScatter", "ResourceApply"},
        kVariables},
-      {{"TensorArray", "TensorList", "EmptyTensorList$", "Stack"}, kLists},
+      {{"TensorArray", "TensorList", "EmptyTensorList$", "StackV2$",
+        "StackPush", "StackPop", "StackClose"},
+       kLists},
       {{"FIFOQueue", "PaddingFIFOQueue", "RandomShuffleQueue", "PriorityQueue",
-        "QueueEnqueue", "QueueDequeue", "QueueClose", "QueueSize", "Barrier",
-        "SaveV2$", "RestoreV2$", "ReadFile$", "WriteFile$", "MergeV2"},
+        "QueueEnqueue", "QueueDequeue", "QueueClose", "QueueSize", "SaveV2$",
+        "RestoreV2$", "ReadFile$", "WriteFile$", "MergeV2Checkpoints$"},
        kQueues},
   };
   for (const Absent& absent : kAbsent) {

@@ -107,7 +107,7 @@ class [[nodiscard]] Result {
   // The error; OK where there is a value.
   Status status() const& { return ok() ? Status() : std::get<1>(rep_); }
   Status status() && { return ok() ? Status() : std::move(std::get<1>(rep_)); }
-  // REQUIRES: ok(), as for * and ->; else they throw BadResultAccess.
+  // The value; as * and ->, throws BadResultAccess where there is none.
   T& value() & { return checked(*this); }
   const T& value() const& { return checked(*this); }
   T&& value() && { return std::move(checked(*this)); }

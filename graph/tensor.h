@@ -140,7 +140,7 @@ class alignas(32) Tensor {
   template <class T>
   Result<std::span<const T>> elements() const&;
   template <class T>
-  Result<std::span<const T>> elements() && = delete;
+  Result<std::span<const T>> elements() const&& = delete;
   bool is_scalar() const { return header_.rank == 0; }
   // A plain scalar held inline: the fast case of element-wise kernels.
   bool is_inline_scalar() const {

@@ -7,6 +7,7 @@
 #include <google/protobuf/stubs/logging.h>
 #include <google/protobuf/text_format.h>
 
+#include <algorithm>
 #include <span>
 
 namespace tagflow::graph {
@@ -17,11 +18,20 @@ namespace pb = google::protobuf;
 constexpr int kMaxNesting = 100;
 constexpr uint32_t kLengthDelimited = 2;
 
-Status not_a(std::string_view what, size_t size) {
-  return error(Code::kDataLoss,
-               "[graphdef] {} bytes are no {}: they are cut off, damaged, or "
-               "of another kind (text is read from .pbtxt files)",
-               size, what);
+// Judged by the first bytes: binary messages begin with a tag and a length.
+bool looks_like_text(std::string_view bytes) {
+  constexpr size_t kLooked = 64;
+  return std::ranges::all_of(bytes.substr(0, kLooked), [](unsigned char c) {
+    return (c >= ' ' && c < 0x7f) || c == '\t' || c == '\n' || c == '\r';
+  });
+}
+
+Status not_a(std::string_view what, std::string_view bytes) {
+  return error(Code::kDataLoss, "[graphdef] {} bytes are no {}: {}",
+               bytes.size(), what,
+               looks_like_text(bytes)
+                   ? "they look like text, which is read from .pbtxt files"
+                   : "they are cut off, damaged, or of another kind");
 }
 
 Status check_size(size_t size, std::string_view what, const Limits& limits) {
@@ -128,7 +138,7 @@ Status check_message(std::string_view bytes,
   TAGFLOW_RETURN_IF_ERROR(check_size(bytes.size(), what, limits));
   size_t nodes = 0;
   for (const std::vector<int>& path : paths)
-    if (!count_fields(bytes, path, &nodes)) return not_a(what, bytes.size());
+    if (!count_fields(bytes, path, &nodes)) return not_a(what, bytes);
   if (nodes <= limits.max_nodes) return {};
   return error(Code::kResourceExhausted,
                "[graphdef] the {} has {} nodes, the limit is {}", what, nodes,
@@ -140,11 +150,12 @@ Status parse_message(std::string_view bytes, std::string_view what,
   pb::io::CodedInputStream in(reinterpret_cast<const uint8_t*>(bytes.data()),
                               int(bytes.size()));
   in.SetRecursionLimit(kMaxNesting);
-  // What is wrong is in the Status, not on the user's terminal.
+  // What is wrong is in the Status, not on the user's terminal. (It holds for
+  // all of the process, for as long as this takes.)
   const pb::LogSilencer quiet;
   if (message->ParseFromCodedStream(&in) && in.ConsumedEntireMessage())
     return {};
-  return not_a(what, bytes.size());
+  return not_a(what, bytes);
 }
 
 Status parse_text(std::string_view text, std::string_view what,
@@ -161,8 +172,9 @@ Status parse_text(std::string_view text, std::string_view what,
   pb::io::ArrayInputStream in(text.data(), int(text.size()));
   const bool parsed = parser.Parse(&in, message);
   if (parsed && collector.first().empty()) return {};
-  return invalid_argument("[graphdef] the text is no {}: {}", what,
-                          collector.first());
+  return invalid_argument(
+      "[graphdef] the text is no {}: {}{}", what, collector.first(),
+      looks_like_text(text) ? "" : " (binary graphs are read from .pb files)");
 }
 
 std::string print_text(const pb::Message& message) {

@@ -110,6 +110,12 @@ Failure run_graph(const RunOptions& options) {
     return usage_error(
         invalid_argument("[run] nothing to run: give --fetch or --target"));
   }
+  for (const std::string& fetch : options.fetches) {
+    Status status = graph::parse_endpoint(fetch).status();
+    if (!status.ok()) {
+      return usage_error(std::move(status).with_prefix("[--fetch] "));
+    }
+  }
   if (!options.logdir.empty()) {
     return usage_error(
         error(Code::kUnimplemented, "[--logdir] event files do not exist yet"));
@@ -168,7 +174,8 @@ void add_run_command(CLI::App& app, ExitCode& exit_code) {
   run->add_option("--logdir", options->logdir,
                   "event files for TensorBoard; not there yet")
       ->type_name("DIR");
-  run->add_flag("--json", options->json, "print results as one JSON object");
+  run->add_flag("--json", options->json,
+                "print results as one JSON object; errors stay text on stderr");
   add_engine_options(*run, options->engine);
   run->callback(
       [options, &exit_code] { exit_code = report(run_graph(*options)); });

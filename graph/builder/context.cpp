@@ -114,7 +114,8 @@ Result<Context*> BuilderState::visible_from(const Node* source,
     if (from->kind == Context::Kind::kLoop)
       return invalid_argument(
           "\"{}\" uses \"{}\" from inside the loop \"{}\": of a loop, only "
-          "its results can be used outside",
+          "its results can be used outside (and inside, only the Scope that "
+          "its body is given)",
           user, source->name(), from->name);
     from = from->parent;
   }

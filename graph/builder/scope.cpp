@@ -102,6 +102,7 @@ OpResult Scope::op(std::string_view op, const Inputs& inputs,
 
 Result<Node*> Scope::add(std::string_view op, const Inputs& inputs,
                          AttrMap attrs) const {
+  TAGFLOW_RETURN_IF_ERROR(check_attr_names(op, attrs));
   BuilderState::NodeSpec spec;
   spec.name = full_name(op);
   spec.op = op;
@@ -134,6 +135,23 @@ Result<Node*> Scope::add(std::string_view op, const Inputs& inputs,
   spec.control_inputs = control_inputs_;
   spec.device = device_;
   return state_->add(std::move(spec), context_);
+}
+
+// A misspelt attribute would leave the right one at its default.
+Status Scope::check_attr_names(std::string_view op,
+                               const AttrMap& attrs) const {
+  if (attrs.empty()) return {};
+  TAGFLOW_ASSIGN(const OpDef* def, find_op(op));
+  for (const auto& [name, value] : attrs) {
+    if (name.starts_with('_') || def->find_attr(name) != nullptr) continue;
+    std::vector<std::string> names;
+    for (const AttrDef& attr : def->attrs) names.push_back(attr.name);
+    const std::string nearest = nearest_name(name, names);
+    return invalid_argument(
+        "[{}] the op has no attribute \"{}\"{}", op, name,
+        nearest.empty() ? "" : fmt::format(", did you mean \"{}\"?", nearest));
+  }
+  return {};
 }
 
 // A function of the graph's library is called like an op.

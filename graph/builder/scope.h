@@ -79,6 +79,7 @@ class Scope {
                     AttrMap attrs) const;
 
   Result<const OpDef*> find_op(std::string_view op) const;
+  Status check_attr_names(std::string_view op, const AttrMap& attrs) const;
 
   std::shared_ptr<BuilderState> state_;
   Context* context_ = nullptr;

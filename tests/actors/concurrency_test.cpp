@@ -60,6 +60,38 @@ class ThrowingKernel : public devices::Kernel {
   double cost(const devices::KernelContext&) const override { return 1e6; }
 };
 
+// Blocks until it is let go, whatever becomes of its step.
+std::atomic<bool> holding{false};
+std::atomic<bool> held{false};  // it blocks now
+
+class HoldingKernel : public devices::Kernel {
+ public:
+  explicit HoldingKernel(const devices::KernelInfo&) {}
+  Status compute(devices::KernelContext& context) const override {
+    held.store(true);
+    held.notify_all();
+    holding.wait(true);
+    held.store(false);
+    context.set_output(0, context.input(0));
+    return {};
+  }
+  bool may_be_expensive() const override { return true; }
+  double cost(const devices::KernelContext&) const override { return 1e6; }
+};
+
+// Fails while TestHold blocks.
+class FailingLateKernel : public devices::AsyncKernel {
+ public:
+  explicit FailingLateKernel(const devices::KernelInfo&) {}
+  void compute_async(devices::KernelContext&,
+                     devices::Completion done) const override {
+    std::thread([done = std::move(done)] {
+      held.wait(false);
+      done(error(Code::kOutOfRange, "[TestFailLate] as asked"));
+    }).detach();
+  }
+};
+
 // Answers later, from another thread.
 class LaterKernel : public devices::AsyncKernel {
  public:
@@ -75,7 +107,8 @@ class LaterKernel : public devices::AsyncKernel {
 
 void register_test_ops() {
   static const bool once = [] {
-    for (const char* name : {"TestCount", "TestFail", "TestThrow", "TestLater"})
+    for (const char* name : {"TestCount", "TestFail", "TestThrow", "TestHold",
+                             "TestFailLate", "TestLater"})
       OpRegistry::global().add(OpDefBuilder(name)
                                    .input("x: T")
                                    .output("y: T")
@@ -86,6 +119,8 @@ void register_test_ops() {
     kernels.add<CountingKernel>("TestCount");
     kernels.add<FailingKernel>("TestFail");
     kernels.add<ThrowingKernel>("TestThrow");
+    kernels.add<HoldingKernel>("TestHold");
+    kernels.add<FailingLateKernel>("TestFailLate");
     kernels.add<LaterKernel>("TestLater");
     return true;
   }();
@@ -296,6 +331,71 @@ TEST_CASE("smoke: a kernel's error names node, frame and iteration, once") {
   }
 }
 
+// The error of a run that a kernel holds up beyond its time-out, `asynchronous`
+// or not, with `first` beside the kernel. Lets the kernel go afterwards.
+Status held_up(bool asynchronous, const char* first,
+               std::chrono::milliseconds timeout) {
+  register_test_ops();
+  Graph graph;
+  Scope s(graph);
+  const Output held = Output(s.op("TestHold", {1}));
+  const Output other = Output(s.op(first, {1}));
+  REQUIRE(s.status().ok());
+  SessionOptions options;
+  options.workers = 2;
+  auto session = make_session(options, graph);
+  RunOptions run;
+  run.timeout = timeout;
+  holding.store(true);
+  Status status;
+  int answers = 0;
+  if (asynchronous) {
+    std::mutex mutex;
+    std::condition_variable changed;
+    session->run_async({}, {held.name(), other.name()}, {}, run,
+                       [&](auto result, RunStats) {
+                         std::lock_guard lock(mutex);
+                         status = result.status();
+                         ++answers;
+                         changed.notify_all();
+                       });
+    {
+      std::unique_lock lock(mutex);
+      changed.wait(lock, [&] { return answers > 0; });
+    }
+    holding.store(false);
+    holding.notify_all();
+    session.reset();  // waits for the kernel, after which nobody answers
+  } else {
+    status = session->run({}, {held.name(), other.name()}, {}, run).status();
+    answers = 1;
+    holding.store(false);
+    holding.notify_all();
+  }
+  CHECK(answers == 1);
+  return status;
+}
+
+TEST_CASE("a kernel that cannot be interrupted does not hold up the answer") {
+  for (const bool asynchronous : {false, true}) {
+    CAPTURE(asynchronous);
+    const Status late =
+        held_up(asynchronous, "Identity", std::chrono::milliseconds(30));
+    CAPTURE(late.to_string());
+    CHECK(late.code() == Code::kDeadlineExceeded);
+    CHECK(late.message().find("time-out of 0.03 s") != std::string::npos);
+    CHECK(late.message().find("was not at rest") != std::string::npos);
+  }
+  // The first error wins, though it waits for the same kernel. (Without a lent
+  // thread the kernel runs in the iteration's actor, which hears of no error.)
+  const Status failed =
+      held_up(false, "TestFailLate", std::chrono::milliseconds(500));
+  CAPTURE(failed.to_string());
+  CHECK(failed.code() == Code::kOutOfRange);
+  CHECK(failed.message().find("[TestFailLate] as asked") == 0);
+  CHECK(failed.message().find("was not at rest") != std::string::npos);
+}
+
 TEST_CASE("what a kernel throws is an error of its node, on a lane or not") {
   register_test_ops();
   Graph graph;
@@ -316,7 +416,8 @@ TEST_CASE("what a kernel throws is an error of its node, on a lane or not") {
       CHECK(out.status().code() == Code::kInternal);
       const std::string text(out.status().message());
       CAPTURE(text);
-      CHECK(text.find("as thrown (node \"TestThrow") != std::string::npos);
+      CHECK(text.find("[TestThrow] unexpected exception: as thrown (node "
+                      "\"TestThrow") == 0);
     }
   }
 }

@@ -95,8 +95,38 @@ expect 1 - '"leak" was live a second time, in iteration 1 of frame "while"' \
   tagflow run leak.pbtxt --feed n:0=3 --fetch leak:0
 
 # --- A step that can make no progress -----------------------------------------
-expect 5 - 'Deadlock: .*"y".* waits for' \
+expect 5 - 'Deadlock: .*progress: _Recv "x" in .* nobody has sent; .*"y" in the root frame waits for 1 more input\(s\), of "x"; the fetch "y:0"' \
   tagflow run "$here/graphs/lonely_recv.pbtxt" --fetch y:0
+# What was fed is not waited for, and the cause comes before what it holds up.
+{ cat "$here/graphs/lonely_recv.pbtxt"
+  echo 'node { name: "f" op: "Placeholder"
+          attr { key: "dtype" value { type: DT_FLOAT } } }
+        node { name: "sum" op: "AddV2" input: "x" input: "f"
+          attr { key: "T" value { type: DT_FLOAT } } }
+        node { name: "limit" op: "Enter" input: "sum"
+          attr { key: "T" value { type: DT_FLOAT } }
+          attr { key: "frame_name" value { s: "w" } }
+          attr { key: "is_constant" value { b: true } } }
+        node { name: "first" op: "Enter" input: "f"
+          attr { key: "T" value { type: DT_FLOAT } }
+          attr { key: "frame_name" value { s: "w" } } }
+        node { name: "merge" op: "Merge" input: "first" input: "next"
+          attr { key: "T" value { type: DT_FLOAT } }
+          attr { key: "N" value { i: 2 } } }
+        node { name: "less" op: "Less" input: "merge" input: "limit"
+          attr { key: "T" value { type: DT_FLOAT } } }
+        node { name: "cond" op: "LoopCond" input: "less" }
+        node { name: "switch" op: "Switch" input: "merge" input: "cond"
+          attr { key: "T" value { type: DT_FLOAT } } }
+        node { name: "body" op: "Neg" input: "switch:1"
+          attr { key: "T" value { type: DT_FLOAT } } }
+        node { name: "next" op: "NextIteration" input: "body"
+          attr { key: "T" value { type: DT_FLOAT } } }
+        node { name: "exit" op: "Exit" input: "switch"
+          attr { key: "T" value { type: DT_FLOAT } } }'
+} >"$work/stuck.pbtxt"
+expect 5 - 'progress: _Recv "x" .*; AddV2 "sum" in the root frame waits for 1 more input\(s\), of "x"; frame "w" waits for 1 of its Enters: "limit"; .*Less "less" in frame "w", iteration 0 waits for 1 more input\(s\), of "limit"; ' \
+  tagflow run stuck.pbtxt --feed f=1 --fetch exit
 
 # --- Malformed graphs ---------------------------------------------------------
 # refuse REGEX TEXT: the text as a .pbtxt file.
@@ -115,6 +145,7 @@ refuse 'cycle a -> b -> a' 'node { name: "a" op: "NoOp" input: "^b" }
             node { name: "b" op: "NoOp" input: "^a" }'
 refuse 'name' 'node { name: "" op: "NoOp" }'
 refuse 'name' 'node { name: "a b" op: "NoOp" }'
+expect 2 - '\[--fetch\] ' tagflow run "$loop" --feed n:0=1 --fetch Exit:x
 printf '\xff\xff\xff\xff' >"$work/bad.pb"
 expect 1 - 'bad.pb: .*4 bytes are no GraphDef: .*cut off' \
   tagflow run bad.pb --target a

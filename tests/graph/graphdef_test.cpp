@@ -214,8 +214,13 @@ TEST_CASE("a file that cannot be read says why") {
   CHECK(message_of(load_file(bad).status(), Code::kDataLoss) ==
         bad.string() +
             ": [graphdef] 2 bytes are no GraphDef: "
-            "they are cut off, damaged, or of another kind (text is read from "
-            ".pbtxt files)");
+            "they are cut off, damaged, or of another kind");
+  const fs::path text = folder.write("text.pb", "node { name: \"a\" }");
+  CHECK(message_of(load_file(text).status(), Code::kDataLoss)
+            .ends_with("they look like text, which is read from .pbtxt files"));
+  const fs::path binary = folder.write("binary.pbtxt", "\x0a\x03\x0a\x01x");
+  CHECK(message_of(load_file(binary).status(), Code::kInvalidArgument)
+            .ends_with("(binary graphs are read from .pb files)"));
   Limits limits;
   limits.max_bytes = 1;
   CHECK(message_of(load_file(bad, limits).status(), Code::kResourceExhausted) ==

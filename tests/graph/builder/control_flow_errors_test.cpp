@@ -218,7 +218,8 @@ TEST_CASE_FIXTURE(Fixture, "what is inside a loop stays inside") {
     CHECK(
         message() ==
         "\"out\" uses \"while/in\" from inside the loop \"while\": of a loop, "
-        "only its results can be used outside");
+        "only its results can be used outside (and inside, only the Scope "
+        "that its body is given)");
   }
   SUBCASE("as a control input") {
     no_op(s.named("out").with_control_dependencies(inside));

@@ -129,6 +129,19 @@ TEST_CASE("inputs that are no tensors of the graph are refused by name") {
         "[with_control_dependencies] input 0 is an invalid Output");
 }
 
+TEST_CASE("an attribute that the op has not is refused, with the nearest") {
+  Graph graph;
+  Scope s(graph);
+  const Output m = s.constant(Tensor::of<float>({1, 1}, {1.f}));
+  s.op("MatMul", {m, m}, {{"transposed_b", true}});
+  CHECK(s.status().message() ==
+        "[MatMul] the op has no attribute \"transposed_b\", did you mean "
+        "\"transpose_b\"?");
+  Scope t(graph);
+  t.op("MatMul", {m, m}, {{"transpose_b", true}, {"_note", "ours"}});
+  CHECK(t.ok());
+}
+
 TEST_CASE("an unknown op or number of inputs is refused") {
   Graph graph;
   Scope s(graph);

@@ -1,0 +1,74 @@
+// The edges of a frame, followed backwards: for messages that say why.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "actors/plan.h"
+
+namespace tagflow::actors {
+
+// Where an edge starts: a port of a node, or an arrival.
+struct Origin {
+  bool is_arrival = false;
+  uint32_t index = 0;  // of the node or the arrival
+  uint32_t port = 0;   // num_outputs for the control port
+  EdgeItem edge;
+};
+
+// The edges of a frame, backwards.
+class Backwards {
+ public:
+  explicit Backwards(const FramePlan& plan)
+      : plan_(plan), into_node_(plan.nodes.size()) {
+    for (uint32_t n = 0; n < plan.nodes.size(); ++n)
+      for (uint32_t p = 0; p <= plan.nodes[n].num_outputs; ++p)
+        add(plan.ports[plan.nodes[n].first_port + p], {false, n, p, {}});
+    for (uint32_t a = 0; a < plan.arrivals.size(); ++a)
+      add(plan.arrivals[a].edges, {true, a, 0, {}});
+  }
+
+  const std::vector<Origin>& into_node(uint32_t node) const {
+    return into_node_[node];
+  }
+  std::vector<Origin> into_fetch(uint32_t fetch) const {
+    return select([&](const EdgeItem& edge) {
+      return edge.kind == EdgeKind::kFetch && edge.target == fetch;
+    });
+  }
+  std::vector<Origin> into_child(uint32_t child) const {
+    return select([&](const EdgeItem& edge) {
+      return edge.kind == EdgeKind::kEnter && edge.slot == child;
+    });
+  }
+
+ private:
+  void add(const PortItem& port, Origin origin) {
+    for (uint32_t e = port.begin; e < port.end; ++e) {
+      origin.edge = plan_.edges[e];
+      switch (origin.edge.kind) {
+        case EdgeKind::kInput:
+        case EdgeKind::kControl:
+        case EdgeKind::kLiveControl:
+        case EdgeKind::kMergeInput:
+          into_node_[origin.edge.target].push_back(origin);
+          break;
+        default:
+          elsewhere_.push_back(origin);
+      }
+    }
+  }
+  template <class F>
+  std::vector<Origin> select(F wanted) const {
+    std::vector<Origin> found;
+    for (const Origin& origin : elsewhere_)
+      if (wanted(origin.edge)) found.push_back(origin);
+    return found;
+  }
+
+  const FramePlan& plan_;
+  std::vector<std::vector<Origin>> into_node_;
+  std::vector<Origin> elsewhere_;  // of edges that lead out of the iteration
+};
+
+}  // namespace tagflow::actors

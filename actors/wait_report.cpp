@@ -1,0 +1,254 @@
+// The functions of actors/diagnosis.h about steps that stopped short.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "actors/backwards.h"
+#include "actors/diagnosis.h"
+
+namespace tagflow::actors {
+namespace {
+
+// Text lists longer than this are cut.
+constexpr size_t kMaxListed = 10;
+
+// "the root frame", or "frame "while", iteration 3".
+std::string place(const IterationActor& iteration) {
+  const std::string& name = iteration.frame().plan->name;
+  if (name.empty()) return "the root frame";
+  return fmt::format("frame \"{}\", iteration {}", name, iteration.iteration());
+}
+
+// Oldest first; of a root frame that has ended, its only one.
+std::vector<const IterationActor*> busy_iterations(const FrameActor& frame) {
+  const bool ended = frame.instance().plan->parent < 0 && !frame.live();
+  std::vector<const IterationActor*> busy;
+  for (const caf::actor& actor : frame.instance().ring) {
+    const auto* iteration = actor_pointer<IterationActor>(actor);
+    if (iteration->busy() || ended) busy.push_back(iteration);
+  }
+  std::ranges::sort(busy, {}, &IterationActor::iteration);
+  return busy;
+}
+
+// What an iteration of a step at rest has not got. `enters` are those whose
+// tokens its frame has not got.
+class Missing {
+ public:
+  Missing(const IterationActor& iteration,
+          const std::vector<std::string>& enters)
+      : iteration_(iteration),
+        enters_(enters),
+        plan_(*iteration.frame().plan),
+        backwards_(plan_),
+        entered_(plan_.children.size()) {}
+
+  // The nodes that owe `node` a token.
+  std::vector<std::string> sources_of(uint32_t node) {
+    std::vector<std::string> names;
+    for (const Origin& origin : backwards_.into_node(node)) {
+      if (!is_missing(origin)) continue;
+      names.push_back(origin.is_arrival
+                          ? plan_.arrivals[origin.index].node->name()
+                          : plan_.nodes[origin.index].node->name());
+    }
+    return names;
+  }
+
+  // The Enters of child frame `ordinal` whose token has not come.
+  std::vector<std::string> enters_of(uint32_t ordinal) {
+    const FramePlan& child =
+        iteration_.frame().run->plan->frames[size_t(plan_.children[ordinal])];
+    std::vector<std::string> names;
+    for (const Origin& origin : backwards_.into_child(ordinal))
+      if (is_missing(origin))
+        names.push_back(child.arrivals[origin.edge.target].node->name());
+    return names;
+  }
+
+ private:
+  bool is_missing(const Origin& origin) {
+    if (!origin.is_arrival)
+      return !iteration_.has_fired(origin.index) ||
+             iteration_.awaits(origin.index);
+    const ArrivalItem& arrival = plan_.arrivals[origin.index];
+    if (arrival.node->is_exit()) return is_missing_exit(*arrival.node);
+    if (arrival.node->is_enter())
+      return (arrival.is_constant || iteration_.iteration() == 0) &&
+             std::ranges::find(enters_, arrival.node->name()) != enters_.end();
+    return arrival.node->is_next_iteration() && iteration_.iteration() > 0 &&
+           iteration_.waits_for_predecessor();
+  }
+
+  bool is_missing_exit(const graph::Node& exit) {
+    for (uint32_t c = 0; c < plan_.children.size(); ++c) {
+      const FramePlan& child =
+          iteration_.frame().run->plan->frames[size_t(plan_.children[c])];
+      for (size_t e = 0; e < child.exits.size(); ++e) {
+        if (child.exits[e].node != &exit) continue;
+        if (!was_entered(c)) return true;
+        return iteration_.child_live(c) &&
+               !iteration_.children()[c]->exit_was_live(e);
+      }
+    }
+    return false;
+  }
+
+  // Whether any token, dead or alive, went into the child frame. Kept, since
+  // one loop may be entered from the next in a long row.
+  bool was_entered(uint32_t ordinal) {
+    std::optional<bool>& entered = entered_[ordinal];
+    if (!entered.has_value()) {
+      const std::vector<Origin> into = backwards_.into_child(ordinal);
+      entered = std::ranges::any_of(
+          into, [this](const Origin& origin) { return !is_missing(origin); });
+    }
+    return *entered;
+  }
+
+  const IterationActor& iteration_;
+  const std::vector<std::string>& enters_;
+  const FramePlan& plan_;
+  const Backwards backwards_;
+  std::vector<std::optional<bool>> entered_;  // by child
+};
+
+// A list of who waits, or runs. What nobody in the step can mend comes first.
+class Report {
+ public:
+  // Kernels and Recvs that have not answered, from the root frame inwards.
+  void add_unanswered(const FrameActor& frame) {
+    for (const IterationActor* iteration : busy_iterations(frame)) {
+      const FramePlan& plan = *iteration->frame().plan;
+      for (uint32_t n = 0; n < plan.nodes.size(); ++n) {
+        if (!iteration->awaits(n)) continue;
+        const graph::Node& node = *plan.nodes[n].node;
+        line("{} \"{}\" in {} {}", node.op(), node.name(), place(*iteration),
+             plan.nodes[n].kind == NodeKind::kRecv
+                 ? "waits for a token that nobody has sent"
+                 : "has not answered");
+      }
+      each_child(*iteration, [this](uint32_t, const FrameActor& child) {
+        add_unanswered(child);
+      });
+    }
+  }
+
+  // Nodes that wait for others, from the root frame inwards. `enters` are
+  // those whose tokens have not come.
+  void add_waiting(const FrameActor& frame,
+                   const std::vector<std::string>& enters = {}) {
+    const FramePlan& plan = *frame.instance().plan;
+    const std::vector<const IterationActor*> busy = busy_iterations(frame);
+    for (const IterationActor* iteration : busy) {
+      // The cause is in the first one; the rest follows from it.
+      if (iteration->iteration() > 0 && iteration->waits_for_predecessor()) {
+        line("frame \"{}\": iterations {} to {} wait for iteration {}",
+             plan.name, iteration->iteration(), busy.back()->iteration(),
+             iteration->iteration() - 1);
+        break;
+      }
+      add_nodes(*iteration, enters);
+    }
+  }
+
+  // The frames that run, with the iterations that they are in.
+  void add_progress(const FrameActor& frame) {
+    if (!frame.live()) return;
+    const std::vector<const IterationActor*> busy = busy_iterations(frame);
+    if (busy.empty()) return;
+    const FramePlan& plan = *frame.instance().plan;
+    const int64_t oldest = busy.front()->iteration();
+    const int64_t newest = busy.back()->iteration();
+    if (plan.parent >= 0)
+      line("frame \"{}\" had come to iteration {}{}", plan.name, newest,
+           oldest == newest
+               ? std::string()
+               : fmt::format(", with those from {} on unfinished", oldest));
+    for (const IterationActor* iteration : busy)
+      each_child(*iteration, [this](uint32_t, const FrameActor& child) {
+        add_progress(child);
+      });
+  }
+
+  template <class... Args>
+  void line(fmt::format_string<Args...> format, Args&&... args) {
+    if (lines_.size() < kMaxListed) {
+      lines_.push_back(fmt::format(format, std::forward<Args>(args)...));
+    } else {
+      ++omitted_;
+    }
+  }
+
+  std::string text() const {
+    return fmt::format(
+        "{}{}", fmt::join(lines_, "; "),
+        omitted_ > 0 ? fmt::format("; and {} more", omitted_) : std::string());
+  }
+
+ private:
+  // Calls f(ordinal, frame) for the child frames that run.
+  template <class F>
+  static void each_child(const IterationActor& iteration, F f) {
+    for (uint32_t c = 0; c < iteration.children().size(); ++c)
+      if (iteration.child_live(c)) f(c, *iteration.children()[c]);
+  }
+
+  void add_nodes(const IterationActor& iteration,
+                 const std::vector<std::string>& enters) {
+    const FramePlan& plan = *iteration.frame().plan;
+    Missing missing(iteration, enters);
+    for (uint32_t n = 0; n < plan.nodes.size(); ++n) {
+      if (iteration.has_fired(n)) continue;
+      const graph::Node& node = *plan.nodes[n].node;
+      const std::vector<std::string> sources = missing.sources_of(n);
+      line("{} \"{}\" in {} waits for {} more input(s){}", node.op(),
+           node.name(), place(iteration), iteration.inputs_left(n),
+           sources.empty()
+               ? std::string()
+               : fmt::format(", of \"{}\"", fmt::join(sources, "\", \"")));
+    }
+    each_child(iteration, [&](uint32_t ordinal, const FrameActor& child) {
+      const std::vector<std::string> late = missing.enters_of(ordinal);
+      if (!late.empty())
+        line("frame \"{}\" waits for {} of its Enters: \"{}\"",
+             child.instance().plan->name, late.size(),
+             fmt::join(late, "\", \""));
+      add_waiting(child, late);
+    });
+  }
+
+  std::vector<std::string> lines_;
+  size_t omitted_ = 0;
+};
+
+}  // namespace
+
+Status explain_deadlock(const RunContext& context,
+                        const std::vector<std::string>& missing_fetches) {
+  Report report;
+  for (const PartitionActor* partition : context.partitions)
+    report.add_unanswered(partition->root());
+  for (const std::string& receive : context.rendezvous->waiting())
+    report.line("nobody has sent {}", receive);
+  for (const PartitionActor* partition : context.partitions)
+    report.add_waiting(partition->root());
+  for (const std::string& fetch : missing_fetches)
+    report.line("the fetch \"{}\" has not arrived", fetch);
+  return error(Code::kDeadlock, "[session] the step can make no progress: {}",
+               report.text());
+}
+
+Status explain_late(const Status& late, const RunContext& context) {
+  Report report;
+  for (const PartitionActor* partition : context.partitions) {
+    report.add_unanswered(partition->root());
+    report.add_progress(partition->root());
+  }
+  const std::string text = report.text();
+  return Status(late.code(), fmt::format("{}{}{}", late.message(),
+                                         text.empty() ? "" : "; ", text));
+}
+
+}  // namespace tagflow::actors
