@@ -338,7 +338,7 @@ Status held_up(bool asynchronous, const char* first,
   register_test_ops();
   Graph graph;
   Scope s(graph);
-  const Output held = Output(s.op("TestHold", {1}));
+  const Output slow = Output(s.op("TestHold", {1}));
   const Output other = Output(s.op(first, {1}));
   REQUIRE(s.status().ok());
   SessionOptions options;
@@ -352,7 +352,7 @@ Status held_up(bool asynchronous, const char* first,
   if (asynchronous) {
     std::mutex mutex;
     std::condition_variable changed;
-    session->run_async({}, {held.name(), other.name()}, {}, run,
+    session->run_async({}, {slow.name(), other.name()}, {}, run,
                        [&](auto result, RunStats) {
                          std::lock_guard lock(mutex);
                          status = result.status();
@@ -367,7 +367,7 @@ Status held_up(bool asynchronous, const char* first,
     holding.notify_all();
     session.reset();  // waits for the kernel, after which nobody answers
   } else {
-    status = session->run({}, {held.name(), other.name()}, {}, run).status();
+    status = session->run({}, {slow.name(), other.name()}, {}, run).status();
     answers = 1;
     holding.store(false);
     holding.notify_all();
