@@ -25,6 +25,16 @@ std::string cache_key(const Signature& signature) {
   return key;
 }
 
+// What the name of a feed or fetch stands for.
+Result<graph::Endpoint> find_endpoint(const graph::Graph& graph,
+                                      const std::string& name) {
+  if (name.empty())
+    return invalid_argument(
+        "[session] an empty name; an Output has none where its Scope has "
+        "failed, whose status() says why");
+  return graph.endpoint(name);
+}
+
 }  // namespace
 
 SessionState::SessionState(SessionOptions options)
@@ -95,18 +105,18 @@ Result<std::shared_ptr<const Prepared>> SessionState::compile(
   std::vector<graph::Endpoint> fetches;
   std::vector<graph::Node*> targets;
   for (const std::string& name : signature.feeds) {
-    TAGFLOW_ASSIGN(auto endpoint, graph_.endpoint(name));
+    TAGFLOW_ASSIGN(auto endpoint, find_endpoint(graph_, name));
     prepared->feeds.push_back(endpoint);
   }
   for (const std::string& name : signature.fetches) {
-    TAGFLOW_ASSIGN(auto endpoint, graph_.endpoint(name));
+    TAGFLOW_ASSIGN(auto endpoint, find_endpoint(graph_, name));
     fetches.push_back(endpoint);
   }
   for (const std::string& name : signature.targets) {
     graph::Node* node = graph_.find(name);
     if (node == nullptr) {
       // For the message, which suggests the nearest name.
-      TAGFLOW_RETURN_IF_ERROR(graph_.endpoint(name).status());
+      TAGFLOW_RETURN_IF_ERROR(find_endpoint(graph_, name).status());
       return error(Code::kNotFound, "[session] no node \"{}\" to run", name);
     }
     targets.push_back(node);

@@ -156,6 +156,12 @@ std::string processor_name() {
   return "an unknown processor";
 }
 
+// Four digits that count, without an exponent.
+std::string four_digits(double value) {
+  return value < 1e4 ? fmt::format("{:.4g}", value)
+                     : fmt::format("{:.0f}", value);
+}
+
 void print_row(const CompareEntry& entry, const Row& row, bool json) {
   if (json) {
     const nlohmann::json line = {
@@ -163,8 +169,9 @@ void print_row(const CompareEntry& entry, const Row& row, bool json) {
         {"tagflow", row.ours}, {"ratio", row.ratio}, {"unit", entry.unit}};
     fmt::print("{}\n", line.dump());
   } else {
-    fmt::print("| {} | {:.4g} | {:.4g} | {} | {:.3g} |\n", entry.what,
-               row.rival, row.ours, entry.unit, row.ratio);
+    fmt::print("| {} | {} | {} | {} | {:.3g} |\n", entry.what,
+               four_digits(row.rival), four_digits(row.ours), entry.unit,
+               row.ratio);
   }
   std::fflush(stdout);
 }

@@ -448,5 +448,6 @@ TEST_CASE("smoke: wrong signatures and feeds are refused by name") {
   says({{"count", two}, {"count:0", two}}, {"negative"}, "fed twice");
   says({}, {"negative"}, "count");
   says({}, {"while/Merge"}, "inside the loop");
+  says({}, {Output().name()}, "Scope has failed");
   CHECK(session->run({{"count", two}}, {"negative"}).ok());
 }
