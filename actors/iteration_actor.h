@@ -114,6 +114,7 @@ class IterationActor : public EngineActor {
   void arrive(uint32_t arrival, bool is_dead, Tensor&& value);
   void send_port(const PortItem& port, Tensor&& value);
   void send_control(const PortItem& port);
+  void spread_dead(const EdgeItem& edge);
   void send_dead(const PortItem& port);
   void send_elsewhere(const EdgeItem& edge, Tensor&& value);
   void send_copy_elsewhere(const EdgeItem& edge, const Tensor& value);

@@ -116,15 +116,16 @@ void IterationActor::send_copy_elsewhere(const EdgeItem& edge,
 
 // A dead NextIteration starts nothing; a dead Exit is one that was not live,
 // which the frame knows when it ends.
-inline void IterationActor::send_dead(const PortItem& port) {
-  for (uint32_t e = port.begin; e < port.end; ++e) {
-    const EdgeItem& edge = edges_[e];
-    if (edge.kind == EdgeKind::kInput) [[likely]] {
-      state_.arrive_dead(edge.target);
-    } else if (edge.kind != EdgeKind::kNext && edge.kind != EdgeKind::kExit) {
-      send_dead(edge);
-    }
+inline void IterationActor::spread_dead(const EdgeItem& edge) {
+  if (edge.kind == EdgeKind::kInput) [[likely]] {
+    state_.arrive_dead(edge.target);
+  } else if (edge.kind != EdgeKind::kNext && edge.kind != EdgeKind::kExit) {
+    send_dead(edge);
   }
+}
+
+inline void IterationActor::send_dead(const PortItem& port) {
+  for (uint32_t e = port.begin; e < port.end; ++e) spread_dead(edges_[e]);
 }
 
 void IterationActor::arrive(uint32_t arrival, bool is_dead, Tensor&& value) {
@@ -240,7 +241,10 @@ void IterationActor::fire_other(uint32_t node, bool is_dead) {
 inline void IterationActor::skip(const NodeItem& item) {
   ++counters_.dead;
   if (item.may_hold_when_dead) consume_inputs(item);
-  send_dead(item.edges);
+  // Of a node without edges it leads nowhere, too.
+  spread_dead(item.first_edge);
+  for (uint32_t e = item.edges.begin + 1; e < item.edges.end; ++e)
+    spread_dead(edges_[e]);
 }
 
 // Sends the first input on through `port`, out of its slot where that need not

@@ -92,6 +92,9 @@ struct NodeItem {
   uint32_t first_port = 0;  // port i; the control port follows the last one
   uint32_t ordinal = 0;     // among the Merges, or the Sends and Recvs
   PortItem edges;           // of all its ports, which are neighbours
+  // A copy of the first of them, if any: a dead node's successor is found a
+  // load sooner, and a chain of dead nodes is as fast as its loads are.
+  EdgeItem first_edge{EdgeKind::kNext};
   devices::ScalarFunction scalar = nullptr;
   const devices::Kernel* kernel = nullptr;
   const graph::Node* node = nullptr;

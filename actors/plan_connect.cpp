@@ -159,6 +159,8 @@ void PlanBuilder::lay_out(DraftFrame& draft) {
     node.item.edges.begin = uint32_t(plan.edges.size());
     for (auto& edges : node.outputs) plan.ports.push_back(add_port(edges));
     node.item.edges.end = uint32_t(plan.edges.size());
+    if (node.item.edges.begin != node.item.edges.end)
+      node.item.first_edge = plan.edges[node.item.edges.begin];
     node.item.may_hold_when_dead = node.waits > 1;
     plan.nodes.push_back(node.item);
   }
