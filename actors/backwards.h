@@ -1,7 +1,9 @@
 // The edges of a frame, followed backwards: for messages that say why.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "actors/plan.h"
@@ -70,5 +72,23 @@ class Backwards {
   std::vector<std::vector<Origin>> into_node_;
   std::vector<Origin> elsewhere_;  // of edges that lead out of the iteration
 };
+
+// Which exit of which child frame of `frame` an Exit node is.
+struct ExitPlace {
+  uint32_t child = 0;
+  size_t exit = 0;
+};
+
+// Where the Exit `node` leaves; none where `frame` is not what it leaves to.
+inline std::optional<ExitPlace> find_exit(const Plan& plan,
+                                          const FramePlan& frame,
+                                          const graph::Node& node) {
+  for (uint32_t c = 0; c < frame.children.size(); ++c) {
+    const FramePlan& child = plan.frames[size_t(frame.children[c])];
+    for (size_t e = 0; e < child.exits.size(); ++e)
+      if (child.exits[e].node == &node) return ExitPlace{c, e};
+  }
+  return std::nullopt;
+}
 
 }  // namespace tagflow::actors

@@ -1,6 +1,5 @@
 #include "actors/diagnosis.h"
 
-#include <algorithm>
 #include <set>
 
 #include "actors/backwards.h"
@@ -50,13 +49,10 @@ class DeathWalk {
 
   // What is fed is alive; what comes out of a loop, where its Exit was.
   bool is_dead_exit(const graph::Node& node) const {
-    for (uint32_t c = 0; c < plan_.children.size(); ++c) {
-      const FramePlan& frame = whole_.frames[size_t(plan_.children[c])];
-      for (size_t e = 0; e < frame.exits.size(); ++e)
-        if (frame.exits[e].node == &node)
-          return children_[c] == nullptr || !children_[c]->exit_was_live(e);
-    }
-    return false;
+    const auto place = find_exit(whole_, plan_, node);
+    if (!place.has_value()) return false;
+    const FrameActor* child = children_[place->child];
+    return child == nullptr || !child->exit_was_live(place->exit);
   }
 
   const Origin* choose(const std::vector<Origin>& origins) const {
@@ -101,16 +97,12 @@ class DeathWalk {
   // where the loop was entered alive: then its own Switch sent the Exit
   // nothing.
   std::vector<Origin> dead_enters(const Origin& exit) const {
-    const graph::Node* node = plan_.arrivals[exit.index].node;
+    const auto place =
+        find_exit(whole_, plan_, *plan_.arrivals[exit.index].node);
     std::vector<Origin> dead;
-    for (uint32_t child = 0; child < plan_.children.size(); ++child) {
-      const FramePlan& frame = whole_.frames[size_t(plan_.children[child])];
-      const bool leaves = std::ranges::any_of(
-          frame.exits, [&](const ExitItem& e) { return e.node == node; });
-      if (!leaves) continue;
-      for (const Origin& enter : backwards_.into_child(child))
-        if (is_dead(enter)) dead.push_back(enter);
-    }
+    if (!place.has_value()) return dead;
+    for (const Origin& enter : backwards_.into_child(place->child))
+      if (is_dead(enter)) dead.push_back(enter);
     return dead;
   }
 

@@ -104,8 +104,7 @@ void EngineActor::handle(Batch* batch, Runner& runner) {
   try {
     on_batch(batch, runner);
   } catch (const std::exception& thrown) {
-    const Status status = status_of(thrown);
-    step->fail(tagflow::error(status.code(), "[engine] {}", status.message()));
+    step->fail(status_of(thrown).with_prefix("[engine] "));
   }
 }
 

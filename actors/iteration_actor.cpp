@@ -337,13 +337,7 @@ void IterationActor::reset() {
   for (Tensor& output : outputs_) output = Tensor();
   heavy_.clear();
   free_requests_.clear();
-  for (const auto& request : requests_) {
-    request->inputs.clear();
-    request->outputs.clear();
-    request->status = Status();
-    request->open = false;
-    free_requests_.push_back(request.get());
-  }
+  for (const auto& request : requests_) give_request(request.get());
   std::fill(child_live_.begin(), child_live_.end(), uint8_t(0));
   for (FrameActor* child : children_)
     if (child != nullptr) child->reset();

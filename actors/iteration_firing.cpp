@@ -371,7 +371,6 @@ KernelRequest* IterationActor::take_request(uint32_t node) {
   request->outputs.resize(item.num_outputs);
   request->context.emplace(item.node, request->inputs, request->outputs,
                            &step_->info, &request->tag);
-  request->status = Status();
   request->is_dead = false;
   request->met.store(false, std::memory_order_relaxed);
   request->batch.step = step_;
@@ -382,6 +381,7 @@ KernelRequest* IterationActor::take_request(uint32_t node) {
 void IterationActor::give_request(KernelRequest* request) {
   request->inputs.clear();
   request->outputs.clear();
+  request->status = Status();
   request->open = false;
   free_requests_.push_back(request);
 }

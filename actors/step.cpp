@@ -29,8 +29,14 @@ Step::Step(uint64_t id, size_t fetch_count) : fetches(fetch_count) {
 
 void Step::fail(Status status) {
   std::lock_guard lock(mutex_);
-  if (error_.ok()) error_ = std::move(status);
+  fail_locked(std::move(status));
+}
+
+bool Step::fail_locked(Status status) {
+  const bool first = error_.ok();
+  if (first) error_ = std::move(status);
   cancelled_.store(true, std::memory_order_release);
+  return first;
 }
 
 Status Step::error() const {
@@ -78,11 +84,7 @@ void Step::check_deadline() {
 
 void Step::expire() {
   std::lock_guard lock(mutex_);
-  if (error_.ok()) {
-    error_ = late();
-    expired_ = true;
-  }
-  cancelled_.store(true, std::memory_order_release);
+  if (fail_locked(late())) expired_ = true;
 }
 
 bool Step::expired() const {

@@ -99,6 +99,8 @@ class Step : public std::enable_shared_from_this<Step> {
   void give_up();
 
  private:
+  // Returns whether the error is the first. REQUIRES: mutex_ is held.
+  bool fail_locked(Status status);
   Status late() const;
   void quiet();
 

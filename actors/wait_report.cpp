@@ -81,18 +81,12 @@ class Missing {
            iteration_.waits_for_predecessor();
   }
 
-  bool is_missing_exit(const graph::Node& exit) {
-    for (uint32_t c = 0; c < plan_.children.size(); ++c) {
-      const FramePlan& child =
-          iteration_.frame().run->plan->frames[size_t(plan_.children[c])];
-      for (size_t e = 0; e < child.exits.size(); ++e) {
-        if (child.exits[e].node != &exit) continue;
-        if (!was_entered(c)) return true;
-        return iteration_.child_live(c) &&
-               !iteration_.children()[c]->exit_was_live(e);
-      }
-    }
-    return false;
+  bool is_missing_exit(const graph::Node& node) {
+    const auto place = find_exit(*iteration_.frame().run->plan, plan_, node);
+    if (!place.has_value()) return false;
+    if (!was_entered(place->child)) return true;
+    return iteration_.child_live(place->child) &&
+           !iteration_.children()[place->child]->exit_was_live(place->exit);
   }
 
   // Whether any token, dead or alive, went into the child frame. Kept, since

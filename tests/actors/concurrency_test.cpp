@@ -18,11 +18,18 @@ using namespace tagflow::graph;
 
 namespace {
 
-// Counts how many of them run at once; says that it is expensive.
+// Is worth a lane of its own.
+class ExpensiveKernel : public devices::Kernel {
+ public:
+  bool may_be_expensive() const override { return true; }
+  double cost(const devices::KernelContext&) const override { return 1e6; }
+};
+
+// Counts how many of them run at once.
 std::atomic<int> running{0};
 std::atomic<int> most_running{0};
 
-class CountingKernel : public devices::Kernel {
+class CountingKernel : public ExpensiveKernel {
  public:
   explicit CountingKernel(const devices::KernelInfo&) {}
   Status compute(devices::KernelContext& context) const override {
@@ -37,8 +44,6 @@ class CountingKernel : public devices::Kernel {
     context.set_output(0, context.input(0));
     return {};
   }
-  bool may_be_expensive() const override { return true; }
-  double cost(const devices::KernelContext&) const override { return 1e6; }
 };
 
 class FailingKernel : public devices::Kernel {
@@ -49,22 +54,20 @@ class FailingKernel : public devices::Kernel {
   }
 };
 
-// Is worth a lane of its own, and throws.
-class ThrowingKernel : public devices::Kernel {
+// Throws.
+class ThrowingKernel : public ExpensiveKernel {
  public:
   explicit ThrowingKernel(const devices::KernelInfo&) {}
   Status compute(devices::KernelContext&) const override {
     throw std::runtime_error("as thrown");
   }
-  bool may_be_expensive() const override { return true; }
-  double cost(const devices::KernelContext&) const override { return 1e6; }
 };
 
 // Blocks until it is let go, whatever becomes of its step.
 std::atomic<bool> holding{false};
 std::atomic<bool> held{false};  // it blocks now
 
-class HoldingKernel : public devices::Kernel {
+class HoldingKernel : public ExpensiveKernel {
  public:
   explicit HoldingKernel(const devices::KernelInfo&) {}
   Status compute(devices::KernelContext& context) const override {
@@ -75,8 +78,6 @@ class HoldingKernel : public devices::Kernel {
     context.set_output(0, context.input(0));
     return {};
   }
-  bool may_be_expensive() const override { return true; }
-  double cost(const devices::KernelContext&) const override { return 1e6; }
 };
 
 // Fails while TestHold blocks.
