@@ -46,8 +46,8 @@ class Backwards {
 
  private:
   void add(const PortItem& port, Origin origin) {
-    for (uint32_t e = port.begin; e < port.end; ++e) {
-      origin.edge = plan_.edges[e];
+    for (uint32_t i = 0; i < port.count; ++i) {
+      origin.edge = plan_.edges[port.begin + i];
       switch (origin.edge.kind) {
         case EdgeKind::kInput:
         case EdgeKind::kControl:

@@ -1,9 +1,10 @@
 // Batch: the message of the engine: tagged tokens that travel together.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <utility>
-#include <vector>
 
 #include "graph/tensor.h"
 
@@ -17,13 +18,46 @@ struct KernelRequest;
 // A token on its way: (value, is_dead) at an arrival of its destination. The
 // tag is the batch's, since all tokens of a batch share it.
 struct Token {
-  Token() = default;
-  Token(uint32_t to, bool dead, Tensor what)
-      : arrival(to), is_dead(dead), value(std::move(what)) {}
-
   uint32_t arrival = 0;
   bool is_dead = false;
   Tensor value;
+};
+
+// The tokens of a batch. What is let go of here keeps its place, so that the
+// tokens of one iteration after the other are written to the same memory.
+class TokenList {
+ public:
+  Token* begin() { return tokens_.get(); }
+  Token* end() { return begin() + size_; }
+  size_t size() const { return size_; }
+  // One more, without a value yet.
+  [[gnu::always_inline]] Token& add(uint32_t arrival, bool is_dead = false) {
+    if (size_ == capacity_) [[unlikely]]
+      grow();
+    Token& token = tokens_[size_++];
+    token.arrival = arrival;
+    token.is_dead = is_dead;
+    return token;
+  }
+  // Keeps the first `size` of them.
+  void truncate(size_t size) {
+    Token* const end = this->end();
+    for (Token* token = begin() + size; token != end; ++token)
+      token->value.reset();
+    size_ = size;
+  }
+
+ private:
+  [[gnu::noinline]] void grow() {
+    capacity_ = std::max<size_t>(2 * capacity_, 2);
+    auto larger = std::make_unique<Token[]>(capacity_);
+    std::move(begin(), end(), larger.get());
+    tokens_ = std::move(larger);
+  }
+
+  std::unique_ptr<Token[]> tokens_;
+  size_t size_ = 0;
+  size_t capacity_ = 0;
 };
 
 enum class BatchKind : uint8_t {
@@ -57,8 +91,8 @@ struct Batch {
   const ConstSet* constants = nullptr;  // kTokens: the loop constants so far
   EngineActor* sender = nullptr;        // kEnter: the parent iteration
   KernelRequest* request = nullptr;     // kKernel
-  std::vector<Token> tokens;
-  Batch* next = nullptr;  // in an inbox
+  TokenList tokens;
+  Batch* next = nullptr;  // in an inbox, or in a pool
 };
 
 // Batches at rest, for reuse. Not thread-safe: each actor has its own.
@@ -68,37 +102,39 @@ class BatchPool {
   BatchPool(const BatchPool&) = delete;
   BatchPool& operator=(const BatchPool&) = delete;
   ~BatchPool() {
-    for (Batch* batch : free_) delete batch;
+    while (free_ != nullptr) delete std::exchange(free_, free_->next);
   }
 
   Batch* take(BatchKind kind) {
-    if (free_.empty()) {
-      auto* batch = new Batch;
-      batch->kind = kind;
-      return batch;
+    Batch* batch = free_;
+    if (batch != nullptr) [[likely]] {
+      free_ = batch->next;
+      --kept_;
+    } else {
+      batch = new Batch;
     }
-    Batch* batch = free_.back();
-    free_.pop_back();
     batch->kind = kind;
     return batch;
   }
   // Keeps a few; the rest goes back to the system.
   void give(Batch* batch) {
-    if (free_.size() >= kKept) {
+    if (kept_ == kMost) {
       delete batch;
       return;
     }
-    batch->tokens.clear();
+    batch->tokens.truncate(0);
     batch->final = false;
     batch->constants = nullptr;
     batch->sender = nullptr;
     batch->request = nullptr;
-    free_.push_back(batch);
+    batch->next = std::exchange(free_, batch);
+    ++kept_;
   }
 
  private:
-  static constexpr size_t kKept = 4;
-  std::vector<Batch*> free_;
+  static constexpr int kMost = 4;
+  Batch* free_ = nullptr;  // a list
+  int kept_ = 0;           // its length
 };
 
 }  // namespace tagflow::actors

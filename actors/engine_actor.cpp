@@ -98,7 +98,8 @@ void EngineActor::settle(Runner& runner) {
     step->drop_activity();
 }
 
-void EngineActor::handle(Batch* batch, Runner& runner) {
+[[gnu::always_inline]] inline void EngineActor::handle(Batch* batch,
+                                                       Runner& runner) {
   runner.credit_ = batch->step;
   Step* step = batch->step;
   try {
@@ -168,24 +169,37 @@ caf::resumable::resume_result EngineActor::resume(caf::execution_unit* unit,
 }
 
 void EngineActor::hand_off(Batch* batch, Runner& runner) {
-  int idle = kIdle;
-  if (!state_.compare_exchange_strong(idle, kRunning,
-                                      std::memory_order_acq_rel)) {
-    deliver(batch, nullptr);
-    return;
+  if (!runner.take_held(this)) {
+    int idle = kIdle;
+    if (!state_.compare_exchange_strong(idle, kRunning,
+                                        std::memory_order_acq_rel)) {
+      runner.let_go_of_all();
+      deliver(batch, nullptr);
+      return;
+    }
   }
   handle(batch, runner);
   Step* unsettled = std::exchange(runner.credit_, nullptr);
-  int running = kRunning;
-  if (inbox_.load(std::memory_order_acquire) != nullptr ||
-      !state_.compare_exchange_strong(running, kIdle,
-                                      std::memory_order_acq_rel)) {
-    // Something was delivered meanwhile: let the scheduler run the actor.
-    state_.store(kNotified, std::memory_order_release);
-    caf::intrusive_ptr_add_ref(ctrl());
-    home_system().scheduler().enqueue(this);
+  if (at_rest_ && unsettled == nullptr &&
+      state_.load(std::memory_order_relaxed) == kRunning) {
+    runner.hold(this);
+    return;
   }
-  if (unsettled != nullptr) unsettled->drop_activity();
+  let_go();
+  if (unsettled == nullptr) return;
+  runner.let_go_of_all();
+  unsettled->drop_activity();
+}
+
+void EngineActor::let_go() {
+  int running = kRunning;
+  if (inbox_.load(std::memory_order_acquire) == nullptr &&
+      state_.compare_exchange_strong(running, kIdle, std::memory_order_acq_rel))
+    return;
+  // Something was delivered meanwhile: let the scheduler run the actor.
+  state_.store(kNotified, std::memory_order_release);
+  caf::intrusive_ptr_add_ref(ctrl());
+  home_system().scheduler().enqueue(this);
 }
 
 // --- Runner -----------------------------------------------------------------
@@ -233,8 +247,12 @@ void Runner::post(EngineActor* target, Batch* batch) {
 
 void Runner::post_later(EngineActor* target, Batch* batch) {
   take_unit(batch);
-  if (!sent_by_policy(target, batch))
+  if (sent_by_policy(target, batch)) return;
+  if (newest_.batch == nullptr) {
+    newest_ = {target, batch};
+  } else {
     queue_.insert(queue_.begin(), {target, batch});
+  }
 }
 
 void Runner::renew(Step* step) {
@@ -256,13 +274,51 @@ bool Runner::sent_by_policy(EngineActor* target, Batch* batch) {
 }
 
 void Runner::post_counted(EngineActor* target, Batch* batch) {
-  if (!sent_by_policy(target, batch)) queue_.push_back({target, batch});
+  if (!sent_by_policy(target, batch)) push(target, batch);
+}
+
+inline void Runner::push(EngineActor* target, Batch* batch) {
+  if (newest_.batch != nullptr) [[unlikely]]
+    push_older(newest_);
+  newest_ = {target, batch};
+}
+
+// Apart, for what it costs where it is not called.
+[[gnu::noinline]] void Runner::push_older(const Posted& posted) {
+  queue_.push_back(posted);
 }
 
 void Runner::flush() {
+  let_go_of_all();
   for (const Posted& posted : queue_)
     posted.target->deliver(posted.batch, nullptr);
   queue_.clear();
+  if (newest_.batch == nullptr) return;
+  newest_.target->deliver(std::exchange(newest_.batch, nullptr), nullptr);
+}
+
+inline bool Runner::take_held(EngineActor* actor) {
+  for (EngineActor*& held : held_) {
+    if (held != actor) continue;
+    held = nullptr;
+    return true;
+  }
+  return false;
+}
+
+inline void Runner::hold(EngineActor* actor) {
+  auto& [older, newer] = held_;
+  if (newer != nullptr) {
+    if (older != nullptr) [[unlikely]]
+      older->let_go();
+    older = newer;
+  }
+  newer = actor;
+}
+
+void Runner::let_go_of_all() {
+  for (EngineActor*& actor : held_)
+    if (actor != nullptr) std::exchange(actor, nullptr)->let_go();
 }
 
 bool Runner::over_quantum() {
@@ -274,13 +330,18 @@ bool Runner::over_quantum() {
 }
 
 void Runner::drain() {
-  while (!queue_.empty()) {
+  while (newest_.batch != nullptr) {
     if (over_quantum()) {
       flush();
       return;
     }
-    const Posted posted = queue_.back();
-    queue_.pop_back();
+    const Posted posted = newest_;
+    if (queue_.empty()) [[likely]] {
+      newest_.batch = nullptr;
+    } else {
+      newest_ = queue_.back();
+      queue_.pop_back();
+    }
     posted.target->hand_off(posted.batch, *this);
   }
 }

@@ -63,6 +63,9 @@ class EngineActor : public AnnotatedActor {
   virtual void on_stop() {}
   HandOff policy() const { return policy_; }
   BatchPool& pool() { return pool_; }
+  // Whether the actor is through with what it had to do, so that a runner may
+  // hold it: Note [Holding]. False until said.
+  void set_at_rest(bool at_rest) { at_rest_ = at_rest; }
   caf::behavior make_behavior() override;
 
  private:
@@ -70,10 +73,14 @@ class EngineActor : public AnnotatedActor {
   void handle(Batch* batch, Runner& runner);
   bool take_inbox(Runner& runner);
   void wake(caf::execution_unit* unit);
+  friend class Runner;
+  // What begins with taking state_ from kIdle ends here: rule 3.
+  void let_go();
   // Gives the unit in hand back, if nothing took it over.
   static void settle(Runner& runner);
 
   const HandOff policy_;
+  bool at_rest_ = false;
   uint64_t resumes_ = 0;      // seeds HandOff::kRandom
   Runner* runner_ = nullptr;  // while CAF's mailbox is served
   BatchPool pool_;

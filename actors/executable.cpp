@@ -77,8 +77,7 @@ void Executable::start(const std::shared_ptr<Step>& step,
     batch->step = step.get();
     for (size_t i = 0; i < feeds.size(); ++i)
       if (plan.feed_arrivals[i] >= 0)
-        batch->tokens.push_back(
-            {uint32_t(plan.feed_arrivals[i]), false, feeds[i]});
+        batch->tokens.add(uint32_t(plan.feed_arrivals[i])).value = feeds[i];
     runner.post(raw->partitions[p], batch);
   }
   if (lend) {

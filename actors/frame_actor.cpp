@@ -93,12 +93,12 @@ void FrameActor::take_enters(Batch* batch, Runner& runner) {
           set.steady = set.steady && !constant.is_dead;
       }
     } else {
-      Token& slot = batch->tokens[kept++];
+      Token& slot = batch->tokens.begin()[kept++];
       if (&slot != &token) slot = std::move(token);
     }
     --enters_left_;
   }
-  batch->tokens.resize(kept);
+  batch->tokens.truncate(kept);
   batch->kind = BatchKind::kTokens;
   batch->iteration = 0;
   batch->generation = instance_.generation;
@@ -134,8 +134,7 @@ void FrameActor::take_exits(Batch* batch, Runner& runner) {
   batch->count = ++sent_parent_;
   if (batch->final) {
     for (size_t i = 0; i < plan.exits.size(); ++i) {
-      if (!exit_live_[i])
-        batch->tokens.push_back({plan.exits[i].parent_arrival, true, Tensor()});
+      if (!exit_live_[i]) batch->tokens.add(plan.exits[i].parent_arrival, true);
     }
     end();
   }

@@ -18,6 +18,7 @@ IterationActor::IterationActor(caf::actor_config& config, FrameInstance& frame)
       nodes_(plan_.nodes.data()),
       ports_(plan_.ports.data()),
       edges_(plan_.edges.data()),
+      arrivals_(plan_.arrivals.data()),
       state_(*frame.plan),
       next_(this),
       out_enter_(plan_.children.size()),
@@ -84,6 +85,7 @@ void IterationActor::drop(Batch* batch) {
 inline void IterationActor::begin(int64_t iteration,
                                   const ConstSet* constants) {
   busy_.store(true, std::memory_order_relaxed);
+  set_at_rest(false);
   observer_ = frame_.observer;
   iteration_ = iteration;
   tag_ = frame_.tag;
@@ -114,34 +116,19 @@ inline void IterationActor::begin(int64_t iteration,
   for (const ConstantEdge& dynamic : plan_.constant_edges)
     for (const Token& token : constants->tokens)
       if (token.arrival == dynamic.arrival)
-        send_elsewhere(dynamic.edge, Tensor(token.value));
+        send_copy(dynamic.edge, token.value);
 }
 
 void IterationActor::load_constants() {
   for (const Token& token : constants_->tokens) {
-    const PortItem& port = plan_.arrivals[token.arrival].edges;
-    for (uint32_t e = port.begin; e < port.end; ++e) {
-      const EdgeItem& edge = edges_[e];
+    const PortItem& port = arrivals_[token.arrival].edges;
+    for (uint32_t i = 0; i < port.count; ++i) {
+      const EdgeItem& edge = edges_[port.begin + i];
       if (edge.kind == EdgeKind::kInput) state_.slot(edge.slot) = token.value;
     }
     holds_values_ = holds_values_ || token.value.buffer() != nullptr;
   }
   loaded_epoch_ = constants_->epoch;
-}
-
-inline void IterationActor::take_tokens(Batch* batch) {
-  if (batch->kind == BatchKind::kTokens) {
-    if (batch->constants != constants_) take_constants(batch->constants);
-    ++received_;
-    if (batch->final) {
-      expected_ = batch->count;
-      exits_ += batch->exits;
-    }
-    predecessor_done_ = received_ == expected_;
-  }
-  for (Token& token : batch->tokens)
-    arrive(token.arrival, token.is_dead, std::move(token.value));
-  pool().give(batch);
 }
 
 inline void IterationActor::take_child_end(const Batch& batch) {
@@ -151,22 +138,6 @@ inline void IterationActor::take_child_end(const Batch& batch) {
   if (child_received_[child] != child_expected_[child]) return;
   child_live_[child] = 0;
   --outstanding_;
-}
-
-// A loop constant that came late: the rest of the new set is what this
-// iteration has not seen.
-void IterationActor::take_constants(const ConstSet* constants) {
-  const size_t known = constants_ == nullptr ? 0 : constants_->tokens.size();
-  if (constants == nullptr || constants->tokens.size() <= known) return;
-  constants_ = constants;
-  for (size_t i = known; i < constants->tokens.size(); ++i)
-    arrive_constant(constants->tokens[i]);
-}
-
-// Its slot keeps the value, as that of any loop constant.
-void IterationActor::arrive_constant(const Token& token) {
-  holds_values_ = holds_values_ || token.value.buffer() != nullptr;
-  arrive(token.arrival, token.is_dead, Tensor(token.value));
 }
 
 inline void IterationActor::work(Runner& runner) {
@@ -187,6 +158,8 @@ inline void IterationActor::retire(Runner& runner) {
   if (successor_ != nullptr || out_next_ != nullptr) {
     post_exits(runner);
     choose_successor(true);
+    // Where nothing was sent before, no iteration overlaps with this one.
+    set_at_rest(sent_ == 0);
     busy_.store(false, std::memory_order_release);
     post_next(runner, true);
   } else {

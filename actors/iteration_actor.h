@@ -93,10 +93,12 @@ class IterationActor : public EngineActor {
 
   void run_ready(Runner& runner);
   void fire(uint32_t node);
+  void fire_observed(uint32_t node);
   void fire_other(uint32_t node, bool is_dead);
   bool fire_scalar(const NodeItem& item);
   void skip(const NodeItem& item);
-  void fire_switch(uint32_t node, const NodeItem& item);
+  void fire_switch(const NodeItem& item, uint32_t& word, bool observed);
+  int read_predicate(const NodeItem& item);
   void fire_merge(const NodeItem& item);
   void fire_kernel(const NodeItem& item);
   void fire_async(uint32_t node, const NodeItem& item);
@@ -105,7 +107,7 @@ class IterationActor : public EngineActor {
   bool defer_if_heavy(uint32_t node, const NodeItem& item);
   void run_heavy(Runner& runner);
   void finish_kernel(const NodeItem& item, Tensor* outputs);
-  void pass_on(const NodeItem& item, const PortItem& port);
+  void pass_on(const NodeItem& item, const PortItem& port, bool observed);
   void drop_input(const NodeItem& item, uint32_t i);
   void consume_inputs(const NodeItem& item);
   Tensor take_input(const NodeItem& item, uint32_t i);
@@ -116,8 +118,10 @@ class IterationActor : public EngineActor {
   void send_control(const PortItem& port);
   void spread_dead(const EdgeItem& edge);
   void send_dead(const PortItem& port);
+  void send_edge(const EdgeItem& edge, Tensor&& value);
+  void send_to_many(const PortItem& port, Tensor&& value);
   void send_elsewhere(const EdgeItem& edge, Tensor&& value);
-  void send_copy_elsewhere(const EdgeItem& edge, const Tensor& value);
+  void send_copy(const EdgeItem& edge, const Tensor& value);
   void send_dead(const EdgeItem& edge);
   void load_constants();
 
@@ -138,6 +142,7 @@ class IterationActor : public EngineActor {
   const NodeItem* const nodes_;
   const PortItem* const ports_;
   const EdgeItem* const edges_;
+  const ArrivalItem* const arrivals_;
   Observer* observer_ = nullptr;  // the frame instance's, from begin() on
   IterationState state_;
   IterationActor* next_;  // in the ring
@@ -168,6 +173,7 @@ class IterationActor : public EngineActor {
   std::vector<Batch*> parked_;
   std::vector<uint32_t> heavy_;  // ready nodes worth a hop
   std::vector<Tensor> outputs_;  // of the kernel that fires
+  Tensor passing_;               // between a node and its edges; then empty
   std::vector<std::unique_ptr<KernelRequest>> requests_;
   std::vector<KernelRequest*> free_requests_;
   Counters counters_;

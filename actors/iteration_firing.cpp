@@ -13,38 +13,31 @@ constexpr double kHeavyNanoseconds = 20e3;
 // How many nodes fire between two looks at the abort flag.
 constexpr uint32_t kFiringsPerCheck = 256;
 
-// A token of `value` at the end of the batch.
-inline void append(Batch& batch, uint32_t arrival, Tensor&& value) {
-  batch.tokens.emplace_back(arrival, false, std::move(value));
-}
-
 }  // namespace
 
 // --- Edges ------------------------------------------------------------------
 
-// The edges that leave the iteration's state alone, and those of a Merge.
+// The rarer kinds of edges. The value is gone afterwards, as with all that send
+// one.
 void IterationActor::send_elsewhere(const EdgeItem& edge, Tensor&& value) {
   switch (edge.kind) {
     case EdgeKind::kInput:
     case EdgeKind::kControl:
     case EdgeKind::kLiveControl:
+    case EdgeKind::kNext:
       break;
     case EdgeKind::kMergeInput:
       state_.merge_live(edge.target, edge.slot, std::move(value));
       break;
-    case EdgeKind::kNext:
-      if (out_next_ == nullptr) out_next_ = take_batch(BatchKind::kTokens);
-      append(*out_next_, edge.target, std::move(value));
-      break;
     case EdgeKind::kEnter: {
       Batch*& batch = out_enter_[edge.slot];
       if (batch == nullptr) batch = take_batch(BatchKind::kEnter);
-      append(*batch, edge.target, std::move(value));
+      batch->tokens.add(edge.target).value.take(value);
       break;
     }
     case EdgeKind::kExit:
       if (out_exit_ == nullptr) out_exit_ = take_batch(BatchKind::kExit);
-      append(*out_exit_, edge.target, std::move(value));
+      out_exit_->tokens.add(edge.target).value.take(value);
       break;
     case EdgeKind::kFetch: {
       FetchSlot& fetch = step_->fetches[edge.target];
@@ -70,7 +63,7 @@ void IterationActor::send_dead(const EdgeItem& edge) {
     case EdgeKind::kEnter: {
       Batch*& batch = out_enter_[edge.slot];
       if (batch == nullptr) batch = take_batch(BatchKind::kEnter);
-      batch->tokens.push_back({edge.target, true, Tensor()});
+      batch->tokens.add(edge.target, true);
       break;
     }
     case EdgeKind::kNext:
@@ -82,41 +75,58 @@ void IterationActor::send_dead(const EdgeItem& edge) {
   }
 }
 
-// Apart, so that send_port() has no tensor of its own to destroy.
-void IterationActor::send_copy_elsewhere(const EdgeItem& edge,
-                                         const Tensor& value) {
-  send_elsewhere(edge, Tensor(value));
+// What most edges are comes first; send_elsewhere() has the rest.
+[[gnu::always_inline]] inline void IterationActor::send_edge(
+    const EdgeItem& edge, Tensor&& value) {
+  if (edge.kind == EdgeKind::kInput) [[likely]] {
+    state_.slot(edge.slot).take(value);
+    state_.arrive(edge.target);
+  } else if (edge.kind == EdgeKind::kNext) {
+    if (out_next_ == nullptr) out_next_ = take_batch(BatchKind::kTokens);
+    out_next_->tokens.add(edge.target).value.take(value);
+  } else if (is_control(edge.kind)) {
+    value.reset();
+    state_.arrive(edge.target);
+  } else {
+    send_elsewhere(edge, std::move(value));
+  }
+}
+
+// Apart, so that the caller has no tensor of its own to destroy.
+void IterationActor::send_copy(const EdgeItem& edge, const Tensor& value) {
+  send_edge(edge, Tensor(value));
 }
 
 // The last edge takes the value, the others copies of it.
+void IterationActor::send_to_many(const PortItem& port, Tensor&& value) {
+  const EdgeItem* edge = edges_ + port.begin;
+  const EdgeItem* const last = edge + port.count - 1;
+  {
+    IterationState::Arrivals arrivals(state_);
+    for (; edge != last && is_control(edge->kind); ++edge)
+      arrivals.add(edge->target);
+    for (; edge != last && edge->kind == EdgeKind::kInput; ++edge)
+      arrivals.add(edge->target, edge->slot, value);
+  }
+  for (; edge != last; ++edge) send_copy(*edge, value);
+  send_edge(*last, std::move(value));
+}
+
 [[gnu::always_inline]] inline void IterationActor::send_port(
     const PortItem& port, Tensor&& value) {
-  if (port.begin == port.end) return;
-  const EdgeItem* edge = edges_ + port.begin;
-  const EdgeItem* const last = edges_ + port.end - 1;
-  for (; edge != last; ++edge) {
-    if (edge->kind == EdgeKind::kInput) [[likely]] {
-      state_.slot(edge->slot) = value;
-      state_.arrive(edge->target);
-    } else if (is_control(edge->kind)) {
-      state_.arrive(edge->target);
-    } else {
-      send_copy_elsewhere(*edge, value);
-    }
-  }
-  if (last->kind == EdgeKind::kInput) {
-    state_.slot(last->slot) = std::move(value);
-    state_.arrive(last->target);
-  } else if (is_control(last->kind)) {
-    state_.arrive(last->target);
+  if (port.count == 1) [[likely]] {
+    send_edge(port.first, std::move(value));
+  } else if (port.count > 1) {
+    send_to_many(port, std::move(value));
   } else {
-    send_elsewhere(*last, std::move(value));
+    value.reset();
   }
 }
 
 // A dead NextIteration starts nothing; a dead Exit is one that was not live,
 // which the frame knows when it ends.
-inline void IterationActor::spread_dead(const EdgeItem& edge) {
+[[gnu::always_inline]] inline void IterationActor::spread_dead(
+    const EdgeItem& edge) {
   if (edge.kind == EdgeKind::kInput) [[likely]] {
     state_.arrive_dead(edge.target);
   } else if (edge.kind != EdgeKind::kNext && edge.kind != EdgeKind::kExit) {
@@ -124,24 +134,60 @@ inline void IterationActor::spread_dead(const EdgeItem& edge) {
   }
 }
 
-inline void IterationActor::send_dead(const PortItem& port) {
-  for (uint32_t e = port.begin; e < port.end; ++e) spread_dead(edges_[e]);
+[[gnu::always_inline]] inline void IterationActor::send_dead(
+    const PortItem& port) {
+  if (port.count == 0) return;
+  spread_dead(port.first);
+  for (uint32_t i = 1; i < port.count; ++i) spread_dead(edges_[port.begin + i]);
 }
 
-void IterationActor::arrive(uint32_t arrival, bool is_dead, Tensor&& value) {
-  const ArrivalItem& item = plan_.arrivals[arrival];
+inline void IterationActor::send_control(const PortItem& port) {
+  for (uint32_t i = 0; i < port.count; ++i)
+    state_.arrive(edges_[port.begin + i].target);
+}
+
+[[gnu::always_inline]] inline void IterationActor::arrive(uint32_t arrival,
+                                                          bool is_dead,
+                                                          Tensor&& value) {
+  const ArrivalItem& item = arrivals_[arrival];
   if (observer_ != nullptr) [[unlikely]]
     observer_->on_arrive(place(), *item.node, value, is_dead);
-  if (is_dead) {
+  if (is_dead) [[unlikely]] {
     send_dead(item.edges);
   } else {
     send_port(item.edges, std::move(value));
   }
 }
 
-inline void IterationActor::send_control(const PortItem& port) {
-  for (uint32_t e = port.begin; e < port.end; ++e)
-    state_.arrive(edges_[e].target);
+void IterationActor::take_tokens(Batch* batch) {
+  if (batch->kind == BatchKind::kTokens) {
+    if (batch->constants != constants_) take_constants(batch->constants);
+    ++received_;
+    if (batch->final) {
+      expected_ = batch->count;
+      exits_ += batch->exits;
+    }
+    predecessor_done_ = received_ == expected_;
+  }
+  for (Token& token : batch->tokens)
+    arrive(token.arrival, token.is_dead, std::move(token.value));
+  pool().give(batch);
+}
+
+// A loop constant that came late: the rest of the new set is what this
+// iteration has not seen.
+void IterationActor::take_constants(const ConstSet* constants) {
+  const size_t known = constants_ == nullptr ? 0 : constants_->tokens.size();
+  if (constants == nullptr || constants->tokens.size() <= known) return;
+  constants_ = constants;
+  for (size_t i = known; i < constants->tokens.size(); ++i)
+    arrive_constant(constants->tokens[i]);
+}
+
+// Its slot keeps the value, as that of any loop constant.
+void IterationActor::arrive_constant(const Token& token) {
+  holds_values_ = holds_values_ || token.value.buffer() != nullptr;
+  arrive(token.arrival, token.is_dead, Tensor(token.value));
 }
 
 // --- Nodes ------------------------------------------------------------------
@@ -150,7 +196,7 @@ inline void IterationActor::drop_input(const NodeItem& item, uint32_t i) {
   Tensor& slot = state_.slot(item.first_slot + i);
   if (slot.buffer() == nullptr) return;
   if (item.has_constant_inputs && plan_.sticky[item.first_slot + i]) return;
-  slot = Tensor();
+  slot.reset();
 }
 
 inline void IterationActor::consume_inputs(const NodeItem& item) {
@@ -166,38 +212,40 @@ inline Tensor IterationActor::take_input(const NodeItem& item, uint32_t i) {
 
 // A kernel on scalars that are held in their tokens has nothing to allocate,
 // to share or to let go of. False where this is another case.
-inline bool IterationActor::fire_scalar(const NodeItem& item) {
-  const Tensor* inputs = state_.slots() + item.first_slot;
-  for (uint32_t i = 0; i < item.num_inputs; ++i)
-    if (!inputs[i].is_inline_scalar()) return false;
-  Tensor output;
-  if (!item.scalar(inputs, output)) return false;
-  send_port(item.edges, std::move(output));
+[[gnu::always_inline]] inline bool IterationActor::fire_scalar(
+    const NodeItem& item) {
+  if (!item.scalar(state_.slots() + item.first_slot, passing_)) return false;
+  send_port(item.edges, std::move(passing_));
   return true;
 }
 
 // What fires most comes first; fire_other() has the rest.
-inline void IterationActor::fire(uint32_t node) {
+[[gnu::always_inline]] inline void IterationActor::fire(uint32_t node) {
   const NodeItem& item = nodes_[node];
   uint32_t& word = state_.pending(node);
   const uint32_t facts = std::exchange(word, word | IterationState::kFired);
-  if (observer_ == nullptr) [[likely]] {
-    if (facts & IterationState::kDead) {
-      if (item.kind < NodeKind::kSend) return skip(item);
-    } else if (item.kind == NodeKind::kKernel) {
-      if (item.scalar != nullptr && fire_scalar(item)) return;
-    } else if (item.kind == NodeKind::kSwitch) {
-      return fire_switch(node, item);
-    } else if (item.kind == NodeKind::kForward) {
-      return pass_on(item, item.edges);
-    }
+  if (facts & IterationState::kDead) {
+    if (item.kind < NodeKind::kSend) return skip(item);
+  } else if (item.kind == NodeKind::kKernel) {
+    if (item.scalar != nullptr && fire_scalar(item)) return;
+  } else if (item.kind == NodeKind::kSwitch) {
+    return fire_switch(item, word, false);
+  } else if (item.kind == NodeKind::kForward) {
+    return pass_on(item, item.edges, false);
   }
   fire_other(node, (facts & IterationState::kDead) != 0);
 }
 
+void IterationActor::fire_observed(uint32_t node) {
+  uint32_t& word = state_.pending(node);
+  const bool is_dead = (word & IterationState::kDead) != 0;
+  word |= IterationState::kFired;
+  observer_->on_fire(place(), *nodes_[node].node, is_dead);
+  fire_other(node, is_dead);
+}
+
 void IterationActor::fire_other(uint32_t node, bool is_dead) {
   const NodeItem& item = nodes_[node];
-  if (observer_ != nullptr) observer_->on_fire(place(), *item.node, is_dead);
   if (is_dead) {
     // Transfers run dead or alive, so that the other side hears of it.
     if (item.kind == NodeKind::kSend) {
@@ -215,13 +263,13 @@ void IterationActor::fire_other(uint32_t node, bool is_dead) {
       fire_kernel(item);
       break;
     case NodeKind::kSwitch:
-      fire_switch(node, item);
+      fire_switch(item, state_.pending(node), observer_ != nullptr);
       break;
     case NodeKind::kMerge:
       fire_merge(item);
       break;
     case NodeKind::kForward:
-      pass_on(item, item.edges);
+      pass_on(item, item.edges, observer_ != nullptr);
       break;
     case NodeKind::kTrigger:
       send_control(ports_[item.first_port]);
@@ -238,47 +286,54 @@ void IterationActor::fire_other(uint32_t node, bool is_dead) {
   }
 }
 
-inline void IterationActor::skip(const NodeItem& item) {
+[[gnu::always_inline]] inline void IterationActor::skip(const NodeItem& item) {
   ++counters_.dead;
   if (item.may_hold_when_dead) consume_inputs(item);
-  // Of a node without edges it leads nowhere, too.
-  spread_dead(item.first_edge);
-  for (uint32_t e = item.edges.begin + 1; e < item.edges.end; ++e)
-    spread_dead(edges_[e]);
+  send_dead(item.edges);
 }
 
 // Sends the first input on through `port`, out of its slot where that need not
 // keep it.
-inline void IterationActor::pass_on(const NodeItem& item,
-                                    const PortItem& port) {
+[[gnu::always_inline]] inline void IterationActor::pass_on(const NodeItem& item,
+                                                           const PortItem& port,
+                                                           bool observed) {
   Tensor& value = state_.slot(item.first_slot);
-  if (observer_ != nullptr) [[unlikely]]
-    observer_->on_fired(place(), *item.node, {&value, 1});
+  if (observed) observer_->on_fired(place(), *item.node, {&value, 1});
   if (item.has_constant_inputs && plan_.sticky[item.first_slot]) [[unlikely]] {
-    send_port(port, Tensor(value));
+    passing_ = value;
+    send_port(port, std::move(passing_));
   } else {
     send_port(port, std::move(value));
-    // It is still there where the port leads nowhere.
-    if (value.buffer() != nullptr) value = Tensor();
   }
 }
 
-inline void IterationActor::fire_switch(uint32_t node, const NodeItem& item) {
+// The side that is taken where it is not held in the token; -1 after an error.
+int IterationActor::read_predicate(const NodeItem& item) {
   const Tensor& predicate = state_.slot(item.first_slot + 1);
-  if (predicate.dtype() != DataType::kBool ||
-      (!predicate.is_inline_scalar() && predicate.num_elements() != 1))
-      [[unlikely]] {
+  if (predicate.dtype() != DataType::kBool || predicate.num_elements() != 1) {
     fail(invalid_argument("[Switch] the predicate must be one bool, not {}",
                           predicate.describe()),
          *item.node);
-    return;
+    return -1;
   }
   const bool taken = predicate.scalar_value<bool>();
-  if (taken) state_.pending(node) |= IterationState::kTaken;
-  if (predicate.buffer() != nullptr) [[unlikely]]
-    drop_input(item, 1);
+  drop_input(item, 1);
+  return taken;
+}
+
+[[gnu::always_inline]] inline void IterationActor::fire_switch(
+    const NodeItem& item, uint32_t& word, bool observed) {
+  const Tensor& predicate = state_.slot(item.first_slot + 1);
+  int taken;
+  if (predicate.is_inline_scalar(DataType::kBool)) [[likely]] {
+    taken = *predicate.inline_data<bool>();
+  } else {
+    taken = read_predicate(item);
+    if (taken < 0) return;
+  }
+  if (taken) word |= IterationState::kTaken;
   const PortItem* const ports = ports_ + item.first_port;
-  pass_on(item, ports[taken ? 1 : 0]);
+  pass_on(item, ports[taken ? 1 : 0], observed);
   send_dead(ports[taken ? 0 : 1]);
   send_control(ports[2]);
 }
@@ -324,15 +379,22 @@ void IterationActor::finish_kernel(const NodeItem& item, Tensor* outputs) {
 }
 
 void IterationActor::run_ready(Runner& runner) {
-  for (;;) {
+  const auto fire_all = [this](auto&& fire_one) {
     uint32_t fired = 0;
     while (state_.has_ready()) {
-      fire(state_.pop_ready());
+      fire_one(state_.pop_ready());
       if (++fired % kFiringsPerCheck == 0) {
         step_->check_deadline();
         if (step_->cancelled()) break;
       }
     }
+    return fired;
+  };
+  for (;;) {
+    const uint32_t fired =
+        observer_ == nullptr
+            ? fire_all([this](uint32_t node) { fire(node); })
+            : fire_all([this](uint32_t node) { fire_observed(node); });
     fired_ += fired;
     counters_.fired += fired;
     if (heavy_.empty() || step_->cancelled()) return;

@@ -49,9 +49,10 @@ class IterationState {
 
   void start(const StartState& from) {
     constexpr size_t kBlock = StartState::kBlock;
-    for (size_t i = 0; i < from.words.size(); i += kBlock)
-      std::memcpy(pending_ + i, from.words.data() + i,
-                  kBlock * sizeof(uint32_t));
+    const uint32_t* word = from.words.data();
+    const uint32_t* const end = word + from.words.size();
+    for (uint32_t* to = pending_; word != end; word += kBlock, to += kBlock)
+      std::memcpy(to, word, kBlock * sizeof(uint32_t));
     ready_end_ = ready_ + from.num_ready;
     for (size_t i = 0; i < merges_.size(); ++i)
       merges_[i] = {from.merge_inputs[i], -1};
@@ -67,6 +68,33 @@ class IterationState {
   MergeRecord& merge(uint32_t ordinal) { return merges_[ordinal]; }
   const MergeRecord& merge(uint32_t ordinal) const { return merges_[ordinal]; }
 
+  // Many arrivals in a row, with all that they need at hand. Meanwhile nothing
+  // else may arrive.
+  class Arrivals {
+   public:
+    explicit Arrivals(IterationState& state)
+        : state_(state),
+          slots_(state.slots_.data()),
+          pending_(state.pending_),
+          ready_end_(state.ready_end_) {}
+    Arrivals(const Arrivals&) = delete;
+    Arrivals& operator=(const Arrivals&) = delete;
+    ~Arrivals() { state_.ready_end_ = ready_end_; }
+    void add(uint32_t node) {
+      if ((--pending_[node] & kCount) == 0) *ready_end_++ = node;
+    }
+    void add(uint32_t node, uint32_t slot, const Tensor& value) {
+      slots_[slot] = value;
+      add(node);
+    }
+
+   private:
+    IterationState& state_;
+    Tensor* const slots_;
+    uint32_t* const pending_;
+    uint32_t* ready_end_;
+  };
+
   // One of the inputs that `node` waits for is there.
   void arrive(uint32_t node) {
     if ((--pending_[node] & kCount) == 0) *ready_end_++ = node;
@@ -77,7 +105,10 @@ class IterationState {
   }
   // The first live input wins; later ones are dropped.
   void merge_live(uint32_t node, uint32_t input, Tensor&& value) {
-    if (pending_[node] & (kLive | kFired)) return;
+    if (pending_[node] & (kLive | kFired)) {
+      value.reset();
+      return;
+    }
     const NodeItem& item = plan_.nodes[node];
     slots_[item.first_slot] = std::move(value);
     merges_[item.ordinal].index = int32_t(input);

@@ -73,32 +73,36 @@ struct EdgeItem {
   uint32_t slot = 0;
 };
 
-// A run of edges: where one output's tokens go.
+// A run of edges: where one output's tokens go. Control edges come first, then
+// those to inputs, then those that lead elsewhere: the last edge can take the
+// value itself.
 struct PortItem {
   uint32_t begin = 0;
-  uint32_t end = 0;
+  uint32_t count = 0;
+  // A copy of the first of them, if any: most ports have one edge, which is
+  // then found a load sooner. A chain of nodes is as fast as its loads are.
+  EdgeItem first{EdgeKind::kNext};
 };
 
-struct NodeItem {
+// One cache line.
+struct alignas(64) NodeItem {
   NodeKind kind = NodeKind::kKernel;
-  bool has_constant_inputs = false;  // some slot is sticky
-  bool may_be_expensive = false;
-  bool only_if_large = false;  // and only where an input is in a buffer
+  bool has_constant_inputs : 1 = false;  // some slot is sticky
+  bool may_be_expensive : 1 = false;
+  bool only_if_large : 1 = false;  // and only where an input is in a buffer
   // A dead node may have got a live input too, which must be let go of.
-  bool may_hold_when_dead = false;
+  bool may_hold_when_dead : 1 = false;
   uint16_t num_inputs = 0;
   uint16_t num_outputs = 0;
   uint32_t first_slot = 0;
   uint32_t first_port = 0;  // port i; the control port follows the last one
   uint32_t ordinal = 0;     // among the Merges, or the Sends and Recvs
   PortItem edges;           // of all its ports, which are neighbours
-  // A copy of the first of them, if any: a dead node's successor is found a
-  // load sooner, and a chain of dead nodes is as fast as its loads are.
-  EdgeItem first_edge{EdgeKind::kNext};
   devices::ScalarFunction scalar = nullptr;
   const devices::Kernel* kernel = nullptr;
   const graph::Node* node = nullptr;
 };
+static_assert(sizeof(NodeItem) == 64);
 
 struct ArrivalItem {
   PortItem edges;

@@ -144,23 +144,25 @@ Status PlanBuilder::connect_controls(Node* node, uint32_t frame, uint32_t index,
 
 void PlanBuilder::lay_out(DraftFrame& draft) {
   FramePlan& plan = draft.plan;
+  // The port has all edges from its begin on.
+  const auto close = [&](PortItem& port) {
+    port.count = uint32_t(plan.edges.size()) - port.begin;
+    if (port.count > 0) port.first = plan.edges[port.begin];
+  };
   const auto add_port = [&](std::vector<EdgeItem>& edges) {
     PortItem port;
     port.begin = uint32_t(plan.edges.size());
-    // Control edges first: the last edge can then take the value itself.
-    std::stable_partition(edges.begin(), edges.end(), [](const EdgeItem& edge) {
-      return is_control(edge.kind);
+    std::ranges::stable_sort(edges, {}, [](const EdgeItem& edge) {
+      return is_control(edge.kind) ? 0 : edge.kind == EdgeKind::kInput ? 1 : 2;
     });
     plan.edges.insert(plan.edges.end(), edges.begin(), edges.end());
-    port.end = uint32_t(plan.edges.size());
+    close(port);
     return port;
   };
   for (DraftNode& node : draft.nodes) {
     node.item.edges.begin = uint32_t(plan.edges.size());
     for (auto& edges : node.outputs) plan.ports.push_back(add_port(edges));
-    node.item.edges.end = uint32_t(plan.edges.size());
-    if (node.item.edges.begin != node.item.edges.end)
-      node.item.first_edge = plan.edges[node.item.edges.begin];
+    close(node.item.edges);
     node.item.may_hold_when_dead = node.waits > 1;
     plan.nodes.push_back(node.item);
   }

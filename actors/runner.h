@@ -28,6 +28,7 @@
 // receive that waits holds no unit.
 #pragma once
 
+#include <array>
 #include <boost/container/small_vector.hpp>
 #include <chrono>
 #include <cstdint>
@@ -40,6 +41,19 @@ class execution_unit;
 }
 
 namespace tagflow::actors {
+
+// Note [Holding]
+// To take hold of an actor and to let go of it cost an atomic exchange each, a
+// fifth of a small loop's iteration. So an iteration that was retired, having
+// sent its successor one batch, the last, is not let go of at once: nobody has
+// to do with it until its turn comes again, most likely in the hop after the
+// next. The runner *holds* it, which to all others looks as if it ran: what
+// they deliver waits in its inbox, and whoever lets go of it sees that. Two
+// are held at most: a ring of two that takes turns.
+//
+// All are let go of before anything moves to another thread, and before a
+// unit of activity is given back. So an actor is held only while this thread
+// has work of its step, and no step can end while one of its actors is held.
 
 // Lives on the stack of a worker while it resumes an actor, or of a thread
 // that lends itself to a run. Not thread-safe.
@@ -77,9 +91,17 @@ class Runner {
  private:
   friend class EngineActor;
   struct Posted {
-    EngineActor* target;
-    Batch* batch;
+    EngineActor* target = nullptr;
+    Batch* batch = nullptr;
   };
+  void push(EngineActor* target, Batch* batch);
+  void push_older(const Posted& posted);
+  // Instead of letting go of `actor`. Lets go of who was held longest, if
+  // that makes three.
+  void hold(EngineActor* actor);
+  // Whether `actor` was held; now it is in hand.
+  bool take_held(EngineActor* actor);
+  void let_go_of_all();
   // Gives the batch its unit: that of the handler's, or a new one.
   void take_unit(Batch* batch);
   // Sends it by message where the policy says so.
@@ -93,7 +115,11 @@ class Runner {
   Clock::time_point started_;
   int hops_until_check_;
   uint64_t random_;
+  // The newest batch apart, since a chain of hand-offs has no other. While
+  // there is none, the queue is empty.
+  Posted newest_;
   boost::container::small_vector<Posted, 8> queue_;
+  std::array<EngineActor*, 2> held_{};
   // The unit of the batch in hand, until something takes it over.
   Step* credit_ = nullptr;
 };

@@ -41,8 +41,8 @@ class KernelInfo {
 };
 
 // Computes an output from inputs that are all scalars held inline in their
-// tokens. False where compute() has to be asked, which then says what is
-// wrong. Thread-safe.
+// tokens. False where they are not, and where compute() has to say what is
+// wrong. REQUIRES: `output` holds no buffer. Thread-safe.
 using ScalarFunction = bool (*)(const Tensor* inputs, Tensor& output);
 
 // A synchronous kernel. One instance serves every run of its node in a

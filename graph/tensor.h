@@ -43,11 +43,7 @@ class alignas(32) Tensor {
     return *this;
   }
   Tensor& operator=(Tensor&& other) noexcept {
-    if (this != &other) {
-      if (header_.storage == kHeap) drop();
-      copy_bits(other);
-      other.clear();
-    }
+    if (this != &other) take(other);
     return *this;
   }
   ~Tensor() {
@@ -78,6 +74,18 @@ class alignas(32) Tensor {
   template <class T>
   static Tensor vector(std::initializer_list<T> values) {
     return of<T>({int64_t(values.size())}, values);
+  }
+
+  // Moves `other` here. REQUIRES: it is another one.
+  void take(Tensor& other) noexcept {
+    if (header_.storage == kHeap) drop();
+    copy_bits(other);
+    other.clear();
+  }
+  // Lets go of the elements: the empty tensor again.
+  void reset() noexcept {
+    if (header_.storage == kHeap) drop();
+    clear();
   }
 
   bool valid() const { return header_.storage != kNone; }
@@ -146,6 +154,12 @@ class alignas(32) Tensor {
   bool is_inline_scalar() const {
     return (std::bit_cast<uint64_t>(header_) & kFormMask) == kInlineScalarForm;
   }
+  bool is_inline_scalar(DataType dtype) const {
+    constexpr uint64_t kMask = kFormMask | kDtypeMask;
+    const Header form{dtype, kInline, 0, 0, 0};
+    return (std::bit_cast<uint64_t>(header_) & kMask) ==
+           std::bit_cast<uint64_t>(form);
+  }
 
   // No other tensor shares the elements (always so where they are inline).
   bool unique() const {
@@ -184,6 +198,8 @@ class alignas(32) Tensor {
   // Of a header, without what does not say how the elements are held.
   static constexpr uint64_t kFormMask =
       std::bit_cast<uint64_t>(Header{DataType(0), 0xff, 0xff, 0, 0});
+  static constexpr uint64_t kDtypeMask =
+      std::bit_cast<uint64_t>(Header{DataType(0xff), 0, 0, 0, 0});
   static constexpr uint64_t kInlineScalarForm =
       std::bit_cast<uint64_t>(Header{DataType(0), kInline, 0, 0, 0});
 

@@ -147,15 +147,17 @@ class UnaryKernel final : public UnaryBase {
       : UnaryBase(info, {&row, sizeof(In), sizeof(Out), Op::kCost}) {}
 
   Status compute(KernelContext& context) const override {
-    if (!context.input(0).is_inline_scalar()) return compute_tensor(context);
-    scalar(context.inputs().data(), context.output(0));
-    return {};
+    context.output(0) = Tensor();
+    if (scalar(context.inputs().data(), context.output(0))) return {};
+    return compute_tensor(context);
   }
   ScalarFunction scalar_function() const override { return &scalar; }
 
  private:
   static bool scalar(const Tensor* inputs, Tensor& output) {
-    output = Tensor::scalar<Out>(Op::apply(*inputs[0].inline_data<In>()));
+    if (!inputs[0].is_inline_scalar()) return false;
+    new (&output)
+        Tensor(Tensor::scalar<Out>(Op::apply(*inputs[0].inline_data<In>())));
     return true;
   }
   static void row(const void* x, void* z, int64_t n) {
@@ -176,6 +178,7 @@ class BinaryKernel : public BinaryBase {
     if constexpr (kPlain) {
       if (context.input(0).is_inline_scalar() &&
           context.input(1).is_inline_scalar()) {
+        context.output(0) = Tensor();
         if (scalar(context.inputs().data(), context.output(0))) return {};
         return refuse(context, 0);
       }
@@ -192,11 +195,14 @@ class BinaryKernel : public BinaryBase {
   static constexpr bool kRefuses = requires(In y) { Op::refuses(y); };
 
   static bool scalar(const Tensor* inputs, Tensor& output) {
+    if (!inputs[0].is_inline_scalar() || !inputs[1].is_inline_scalar())
+      return false;
     const In b = *inputs[1].inline_data<In>();
     if constexpr (kRefuses) {
       if (Op::refuses(b)) return false;
     }
-    output = Tensor::scalar<Out>(Op::apply(*inputs[0].inline_data<In>(), b));
+    new (&output)
+        Tensor(Tensor::scalar<Out>(Op::apply(*inputs[0].inline_data<In>(), b)));
     return true;
   }
 
