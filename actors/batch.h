@@ -23,8 +23,8 @@ struct Token {
   Tensor value;
 };
 
-// The tokens of a batch. What is let go of here keeps its place, so that the
-// tokens of one iteration after the other are written to the same memory.
+// The tokens of a batch. truncate() keeps the memory, so that a steady loop
+// writes all its tokens to the same places. Those beyond size() are empty.
 class TokenList {
  public:
   Token* begin() { return tokens_.get(); }
@@ -49,10 +49,11 @@ class TokenList {
 
  private:
   [[gnu::noinline]] void grow() {
-    capacity_ = std::max<size_t>(2 * capacity_, 2);
-    auto larger = std::make_unique<Token[]>(capacity_);
+    const size_t capacity = std::max<size_t>(2 * capacity_, 2);
+    auto larger = std::make_unique<Token[]>(capacity);
     std::move(begin(), end(), larger.get());
     tokens_ = std::move(larger);
+    capacity_ = capacity;
   }
 
   std::unique_ptr<Token[]> tokens_;
@@ -118,7 +119,7 @@ class BatchPool {
   }
   // Keeps a few; the rest goes back to the system.
   void give(Batch* batch) {
-    if (kept_ == kMost) {
+    if (kept_ == kMostKept) {
       delete batch;
       return;
     }
@@ -132,7 +133,7 @@ class BatchPool {
   }
 
  private:
-  static constexpr int kMost = 4;
+  static constexpr int kMostKept = 4;
   Batch* free_ = nullptr;  // a list
   int kept_ = 0;           // its length
 };

@@ -98,6 +98,7 @@ void EngineActor::settle(Runner& runner) {
     step->drop_activity();
 }
 
+// Inlined into hand_off(), which every hop goes through.
 [[gnu::always_inline]] inline void EngineActor::handle(Batch* batch,
                                                        Runner& runner) {
   runner.credit_ = batch->step;
@@ -283,7 +284,7 @@ inline void Runner::push(EngineActor* target, Batch* batch) {
   newest_ = {target, batch};
 }
 
-// Apart, for what it costs where it is not called.
+// Apart, to save post() the registers that growing needs.
 [[gnu::noinline]] void Runner::push_older(const Posted& posted) {
   queue_.push_back(posted);
 }

@@ -31,10 +31,12 @@ struct Stop {};
 //      idle he schedules it, so no batch is left behind.
 //   3. The actor becomes idle only by a compare-exchange from kRunning, with
 //      the inbox seen empty: a delivery in between fails it.
+//   4. A runner that has run it may keep it from becoming idle for a while:
+//      Note [Holding] in runner.h.
 //
 // Life cycle: spawned by its parent, lazily but for the device (initialised by
-// CAF with its first message); idle; running; idle ...; stopped by Stop, which
-// it passes on.
+// CAF with its first message); idle; running; held or idle; running ...;
+// stopped by Stop, which it passes on.
 class EngineActor : public AnnotatedActor {
  public:
   EngineActor(caf::actor_config& config, HandOff policy);
@@ -44,7 +46,8 @@ class EngineActor : public AnnotatedActor {
   // activity. `unit` is the calling worker's, or null to wake another one.
   // Thread-safe.
   void deliver(Batch* batch, caf::execution_unit* unit);
-  // Runs the batch right here if the actor is idle, else delivers it.
+  // Runs the batch right here if the actor is idle, or held by this runner;
+  // else delivers it.
   void hand_off(Batch* batch, Runner& runner);
   // As a message through CAF's mailbox. Thread-safe.
   void mail(Batch* batch, caf::execution_unit* unit);
@@ -69,12 +72,12 @@ class EngineActor : public AnnotatedActor {
   caf::behavior make_behavior() override;
 
  private:
+  friend class Runner;
   enum State : int { kIdle, kRunning, kNotified };
   void handle(Batch* batch, Runner& runner);
   bool take_inbox(Runner& runner);
   void wake(caf::execution_unit* unit);
-  friend class Runner;
-  // What begins with taking state_ from kIdle ends here: rule 3.
+  // Makes the actor idle again, or has it scheduled, after a hand-off.
   void let_go();
   // Gives the unit in hand back, if nothing took it over.
   static void settle(Runner& runner);

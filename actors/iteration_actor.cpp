@@ -7,7 +7,8 @@
 #include "actors/frame_actor.h"
 #include "actors/observer.h"
 
-// The firing of nodes is in iteration_firing.cpp; here is the protocol.
+// Tokens and the firing of nodes are in iteration_firing.cpp; here is the
+// protocol.
 
 namespace tagflow::actors {
 
@@ -307,7 +308,8 @@ void IterationActor::reset() {
   drop_batches();
   holds_values_ = true;
   release_values();
-  for (Tensor& output : outputs_) output = Tensor();
+  for (Tensor& output : outputs_) output.reset();
+  passing_.reset();
   heavy_.clear();
   free_requests_.clear();
   for (const auto& request : requests_) give_request(request.get());

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <caf/actor.hpp>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "actors/device_actor.h"
@@ -97,8 +98,10 @@ class IterationActor : public EngineActor {
   void fire_other(uint32_t node, bool is_dead);
   bool fire_scalar(const NodeItem& item);
   void skip(const NodeItem& item);
-  void fire_switch(const NodeItem& item, uint32_t& word, bool observed);
-  int read_predicate(const NodeItem& item);
+  // Whether there is an observer: known where the code is compiled.
+  enum class Observed : bool { kNo, kYes };
+  void fire_switch(const NodeItem& item, uint32_t& word, Observed observed);
+  std::optional<bool> read_predicate(const NodeItem& item);
   void fire_merge(const NodeItem& item);
   void fire_kernel(const NodeItem& item);
   void fire_async(uint32_t node, const NodeItem& item);
@@ -107,7 +110,7 @@ class IterationActor : public EngineActor {
   bool defer_if_heavy(uint32_t node, const NodeItem& item);
   void run_heavy(Runner& runner);
   void finish_kernel(const NodeItem& item, Tensor* outputs);
-  void pass_on(const NodeItem& item, const PortItem& port, bool observed);
+  void pass_on(const NodeItem& item, const PortItem& port, Observed observed);
   void drop_input(const NodeItem& item, uint32_t i);
   void consume_inputs(const NodeItem& item);
   Tensor take_input(const NodeItem& item, uint32_t i);
@@ -116,13 +119,13 @@ class IterationActor : public EngineActor {
   void arrive(uint32_t arrival, bool is_dead, Tensor&& value);
   void send_port(const PortItem& port, Tensor&& value);
   void send_control(const PortItem& port);
-  void spread_dead(const EdgeItem& edge);
+  void send_dead_edge(const EdgeItem& edge);
   void send_dead(const PortItem& port);
   void send_edge(const EdgeItem& edge, Tensor&& value);
   void send_to_many(const PortItem& port, Tensor&& value);
   void send_elsewhere(const EdgeItem& edge, Tensor&& value);
   void send_copy(const EdgeItem& edge, const Tensor& value);
-  void send_dead(const EdgeItem& edge);
+  void send_dead_elsewhere(const EdgeItem& edge);
   void load_constants();
 
   void post_enters(Runner& runner);

@@ -1,4 +1,7 @@
-// The inner loop: ready nodes of one iteration, fired to completion.
+// The inner loop: the tokens that come to one iteration, and its ready nodes,
+// fired to completion. All that a token passes on the common way is in this
+// file, and inlined by force: the compiler, left alone, calls functions for a
+// few instructions each, which made every token half again as expensive.
 #include "actors/frame_actor.h"
 #include "actors/iteration_actor.h"
 #include "actors/observer.h"
@@ -17,8 +20,8 @@ constexpr uint32_t kFiringsPerCheck = 256;
 
 // --- Edges ------------------------------------------------------------------
 
-// The rarer kinds of edges. The value is gone afterwards, as with all that send
-// one.
+// The edges that send_edge() leaves to it. The value is gone afterwards, as
+// with all that send one.
 void IterationActor::send_elsewhere(const EdgeItem& edge, Tensor&& value) {
   switch (edge.kind) {
     case EdgeKind::kInput:
@@ -48,9 +51,8 @@ void IterationActor::send_elsewhere(const EdgeItem& edge, Tensor&& value) {
   }
 }
 
-void IterationActor::send_dead(const EdgeItem& edge) {
+void IterationActor::send_dead_elsewhere(const EdgeItem& edge) {
   switch (edge.kind) {
-    case EdgeKind::kInput:
     case EdgeKind::kControl:
       state_.arrive_dead(edge.target);
       break;
@@ -66,6 +68,7 @@ void IterationActor::send_dead(const EdgeItem& edge) {
       batch->tokens.add(edge.target, true);
       break;
     }
+    case EdgeKind::kInput:
     case EdgeKind::kNext:
     case EdgeKind::kExit:
       break;
@@ -125,20 +128,21 @@ void IterationActor::send_to_many(const PortItem& port, Tensor&& value) {
 
 // A dead NextIteration starts nothing; a dead Exit is one that was not live,
 // which the frame knows when it ends.
-[[gnu::always_inline]] inline void IterationActor::spread_dead(
+[[gnu::always_inline]] inline void IterationActor::send_dead_edge(
     const EdgeItem& edge) {
   if (edge.kind == EdgeKind::kInput) [[likely]] {
     state_.arrive_dead(edge.target);
   } else if (edge.kind != EdgeKind::kNext && edge.kind != EdgeKind::kExit) {
-    send_dead(edge);
+    send_dead_elsewhere(edge);
   }
 }
 
 [[gnu::always_inline]] inline void IterationActor::send_dead(
     const PortItem& port) {
   if (port.count == 0) return;
-  spread_dead(port.first);
-  for (uint32_t i = 1; i < port.count; ++i) spread_dead(edges_[port.begin + i]);
+  send_dead_edge(port.first);
+  for (uint32_t i = 1; i < port.count; ++i)
+    send_dead_edge(edges_[port.begin + i]);
 }
 
 inline void IterationActor::send_control(const PortItem& port) {
@@ -158,6 +162,8 @@ inline void IterationActor::send_control(const PortItem& port) {
     send_port(item.edges, std::move(value));
   }
 }
+
+// --- Batches ----------------------------------------------------------------
 
 void IterationActor::take_tokens(Batch* batch) {
   if (batch->kind == BatchKind::kTokens) {
@@ -229,9 +235,9 @@ inline Tensor IterationActor::take_input(const NodeItem& item, uint32_t i) {
   } else if (item.kind == NodeKind::kKernel) {
     if (item.scalar != nullptr && fire_scalar(item)) return;
   } else if (item.kind == NodeKind::kSwitch) {
-    return fire_switch(item, word, false);
+    return fire_switch(item, word, Observed::kNo);
   } else if (item.kind == NodeKind::kForward) {
-    return pass_on(item, item.edges, false);
+    return pass_on(item, item.edges, Observed::kNo);
   }
   fire_other(node, (facts & IterationState::kDead) != 0);
 }
@@ -244,6 +250,8 @@ void IterationActor::fire_observed(uint32_t node) {
   fire_other(node, is_dead);
 }
 
+// What is observed, and what fire() leaves to it, which has passed on what a
+// Switch and a forwarding node have.
 void IterationActor::fire_other(uint32_t node, bool is_dead) {
   const NodeItem& item = nodes_[node];
   if (is_dead) {
@@ -263,13 +271,13 @@ void IterationActor::fire_other(uint32_t node, bool is_dead) {
       fire_kernel(item);
       break;
     case NodeKind::kSwitch:
-      fire_switch(item, state_.pending(node), observer_ != nullptr);
+      fire_switch(item, state_.pending(node), Observed::kYes);
       break;
     case NodeKind::kMerge:
       fire_merge(item);
       break;
     case NodeKind::kForward:
-      pass_on(item, item.edges, observer_ != nullptr);
+      pass_on(item, item.edges, Observed::kYes);
       break;
     case NodeKind::kTrigger:
       send_control(ports_[item.first_port]);
@@ -296,9 +304,10 @@ void IterationActor::fire_other(uint32_t node, bool is_dead) {
 // keep it.
 [[gnu::always_inline]] inline void IterationActor::pass_on(const NodeItem& item,
                                                            const PortItem& port,
-                                                           bool observed) {
+                                                           Observed observed) {
   Tensor& value = state_.slot(item.first_slot);
-  if (observed) observer_->on_fired(place(), *item.node, {&value, 1});
+  if (observed == Observed::kYes)
+    observer_->on_fired(place(), *item.node, {&value, 1});
   if (item.has_constant_inputs && plan_.sticky[item.first_slot]) [[unlikely]] {
     passing_ = value;
     send_port(port, std::move(passing_));
@@ -307,14 +316,14 @@ void IterationActor::fire_other(uint32_t node, bool is_dead) {
   }
 }
 
-// The side that is taken where it is not held in the token; -1 after an error.
-int IterationActor::read_predicate(const NodeItem& item) {
+// A predicate that is no scalar held in its token. None after an error.
+std::optional<bool> IterationActor::read_predicate(const NodeItem& item) {
   const Tensor& predicate = state_.slot(item.first_slot + 1);
   if (predicate.dtype() != DataType::kBool || predicate.num_elements() != 1) {
     fail(invalid_argument("[Switch] the predicate must be one bool, not {}",
                           predicate.describe()),
          *item.node);
-    return -1;
+    return std::nullopt;
   }
   const bool taken = predicate.scalar_value<bool>();
   drop_input(item, 1);
@@ -322,14 +331,15 @@ int IterationActor::read_predicate(const NodeItem& item) {
 }
 
 [[gnu::always_inline]] inline void IterationActor::fire_switch(
-    const NodeItem& item, uint32_t& word, bool observed) {
+    const NodeItem& item, uint32_t& word, Observed observed) {
   const Tensor& predicate = state_.slot(item.first_slot + 1);
-  int taken;
+  bool taken;
   if (predicate.is_inline_scalar(DataType::kBool)) [[likely]] {
     taken = *predicate.inline_data<bool>();
   } else {
-    taken = read_predicate(item);
-    if (taken < 0) return;
+    const std::optional<bool> read = read_predicate(item);
+    if (!read) return;
+    taken = *read;
   }
   if (taken) word |= IterationState::kTaken;
   const PortItem* const ports = ports_ + item.first_port;

@@ -80,9 +80,7 @@ class IterationState {
     Arrivals(const Arrivals&) = delete;
     Arrivals& operator=(const Arrivals&) = delete;
     ~Arrivals() { state_.ready_end_ = ready_end_; }
-    void add(uint32_t node) {
-      if ((--pending_[node] & kCount) == 0) *ready_end_++ = node;
-    }
+    void add(uint32_t node) { arrive(pending_, node, ready_end_); }
     void add(uint32_t node, uint32_t slot, const Tensor& value) {
       slots_[slot] = value;
       add(node);
@@ -96,9 +94,7 @@ class IterationState {
   };
 
   // One of the inputs that `node` waits for is there.
-  void arrive(uint32_t node) {
-    if ((--pending_[node] & kCount) == 0) *ready_end_++ = node;
-  }
+  void arrive(uint32_t node) { arrive(pending_, node, ready_end_); }
   void arrive_dead(uint32_t node) {
     pending_[node] |= kDead;
     arrive(node);
@@ -129,6 +125,10 @@ class IterationState {
   }
 
  private:
+  static void arrive(uint32_t* pending, uint32_t node, uint32_t*& ready_end) {
+    if ((--pending[node] & kCount) == 0) *ready_end++ = node;
+  }
+
   const FramePlan& plan_;
   std::vector<Tensor> slots_;
   std::vector<uint32_t> words_;  // as in StartState

@@ -68,20 +68,20 @@ inline bool is_control(EdgeKind kind) {
 }
 
 struct EdgeItem {
-  EdgeKind kind;
+  EdgeKind kind = EdgeKind::kNext;
   uint32_t target = 0;
   uint32_t slot = 0;
 };
 
 // A run of edges: where one output's tokens go. Control edges come first, then
 // those to inputs, then those that lead elsewhere: the last edge can take the
-// value itself.
+// value itself. So do the edges of a node of one output, control port included.
 struct PortItem {
   uint32_t begin = 0;
   uint32_t count = 0;
   // A copy of the first of them, if any: most ports have one edge, which is
   // then found a load sooner. A chain of nodes is as fast as its loads are.
-  EdgeItem first{EdgeKind::kNext};
+  EdgeItem first;
 };
 
 // One cache line.

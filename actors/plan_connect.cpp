@@ -145,7 +145,7 @@ Status PlanBuilder::connect_controls(Node* node, uint32_t frame, uint32_t index,
 void PlanBuilder::lay_out(DraftFrame& draft) {
   FramePlan& plan = draft.plan;
   // The port has all edges from its begin on.
-  const auto close = [&](PortItem& port) {
+  const auto end_port = [&](PortItem& port) {
     port.count = uint32_t(plan.edges.size()) - port.begin;
     if (port.count > 0) port.first = plan.edges[port.begin];
   };
@@ -156,13 +156,16 @@ void PlanBuilder::lay_out(DraftFrame& draft) {
       return is_control(edge.kind) ? 0 : edge.kind == EdgeKind::kInput ? 1 : 2;
     });
     plan.edges.insert(plan.edges.end(), edges.begin(), edges.end());
-    close(port);
+    end_port(port);
     return port;
   };
   for (DraftNode& node : draft.nodes) {
     node.item.edges.begin = uint32_t(plan.edges.size());
+    const PortItem control = add_port(node.outputs.back());
+    node.outputs.pop_back();
     for (auto& edges : node.outputs) plan.ports.push_back(add_port(edges));
-    close(node.item.edges);
+    plan.ports.push_back(control);
+    end_port(node.item.edges);
     node.item.may_hold_when_dead = node.waits > 1;
     plan.nodes.push_back(node.item);
   }

@@ -26,6 +26,25 @@
 // shared counter, and the count reaches zero exactly when no actor of the step
 // has anything to do: the run is complete, or it can make no progress. A
 // receive that waits holds no unit.
+//
+// Note [Holding]
+// To take hold of an actor and to let go of it cost an atomic exchange each,
+// together a fifth of a small loop's iteration. So an iteration that was
+// retired, having sent its successor one batch, the last, is not let go of at
+// once: no batch is meant for it until its turn comes again, most likely in the
+// hop after the next. The runner *holds* it, which to all others looks as if it
+// ran: what they deliver waits in its inbox, for as long as the quantum at the
+// most, and whoever lets go of it sees that. Two are held at most: a ring of
+// two that takes turns.
+//
+// Invariants:
+//   1. An actor is held only while a unit of its step lies in this runner's
+//      queue or in the hand of its handler. So all are let go of before units
+//      leave: before a flush or another delivery, and before the last unit in
+//      hand is given back. No step can end while one of its actors is held.
+//   2. The actor in hand is not among those that are held.
+//   3. With the other policies none is held: there the handler keeps a unit of
+//      its own (take_unit), and gives it back in the end.
 #pragma once
 
 #include <array>
@@ -41,19 +60,6 @@ class execution_unit;
 }
 
 namespace tagflow::actors {
-
-// Note [Holding]
-// To take hold of an actor and to let go of it cost an atomic exchange each, a
-// fifth of a small loop's iteration. So an iteration that was retired, having
-// sent its successor one batch, the last, is not let go of at once: nobody has
-// to do with it until its turn comes again, most likely in the hop after the
-// next. The runner *holds* it, which to all others looks as if it ran: what
-// they deliver waits in its inbox, and whoever lets go of it sees that. Two
-// are held at most: a ring of two that takes turns.
-//
-// All are let go of before anything moves to another thread, and before a
-// unit of activity is given back. So an actor is held only while this thread
-// has work of its step, and no step can end while one of its actors is held.
 
 // Lives on the stack of a worker while it resumes an actor, or of a thread
 // that lends itself to a run. Not thread-safe.
@@ -97,7 +103,8 @@ class Runner {
   void push(EngineActor* target, Batch* batch);
   void push_older(const Posted& posted);
   // Instead of letting go of `actor`. Lets go of who was held longest, if
-  // that makes three.
+  // that makes three. REQUIRES: the batch that took over the handler's unit is
+  // still in the queue.
   void hold(EngineActor* actor);
   // Whether `actor` was held; now it is in hand.
   bool take_held(EngineActor* actor);

@@ -42,7 +42,8 @@ class KernelInfo {
 
 // Computes an output from inputs that are all scalars held inline in their
 // tokens. False where they are not, and where compute() has to say what is
-// wrong. REQUIRES: `output` holds no buffer. Thread-safe.
+// wrong; the output is then left alone. It is made anew in its place, as if
+// that were raw memory. REQUIRES: `output` holds no buffer. Thread-safe.
 using ScalarFunction = bool (*)(const Tensor* inputs, Tensor& output);
 
 // A synchronous kernel. One instance serves every run of its node in a

@@ -76,7 +76,8 @@ class alignas(32) Tensor {
     return of<T>({int64_t(values.size())}, values);
   }
 
-  // Moves `other` here. REQUIRES: it is another one.
+  // Moves `other` here, without asking whether it is this one, as assignment
+  // has to: tokens move at every edge. REQUIRES: it is another one.
   void take(Tensor& other) noexcept {
     if (header_.storage == kHeap) drop();
     copy_bits(other);

@@ -147,7 +147,7 @@ class UnaryKernel final : public UnaryBase {
       : UnaryBase(info, {&row, sizeof(In), sizeof(Out), Op::kCost}) {}
 
   Status compute(KernelContext& context) const override {
-    context.output(0) = Tensor();
+    context.output(0).reset();
     if (scalar(context.inputs().data(), context.output(0))) return {};
     return compute_tensor(context);
   }
@@ -176,12 +176,8 @@ class BinaryKernel : public BinaryBase {
 
   Status compute(KernelContext& context) const override {
     if constexpr (kPlain) {
-      if (context.input(0).is_inline_scalar() &&
-          context.input(1).is_inline_scalar()) {
-        context.output(0) = Tensor();
-        if (scalar(context.inputs().data(), context.output(0))) return {};
-        return refuse(context, 0);
-      }
+      context.output(0).reset();
+      if (scalar(context.inputs().data(), context.output(0))) return {};
     }
     return compute_tensors(context);
   }

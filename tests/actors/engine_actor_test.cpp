@@ -59,8 +59,9 @@ struct Rally {
     batch->count = uint32_t(limit);
     return batch;
   }
-  void play(Batch* batch) {
-    Runner runner(nullptr, HandOff::kDirect, std::chrono::hours(1));
+  void play(Batch* batch,
+            std::chrono::nanoseconds quantum = std::chrono::hours(1)) {
+    Runner runner(nullptr, HandOff::kDirect, quantum);
     runner.post(a, batch);
     runner.drain();
   }
@@ -169,6 +170,40 @@ TEST_CASE("smoke: a held actor is let go of before work moves elsewhere") {
   rally.scheduler.run();
   CHECK(rally.log.size() == 9);
   CHECK(rally.over());
+}
+
+TEST_CASE("smoke: a rally whose time slice ends goes on by the scheduler") {
+  Rally rally(true);
+  rally.play(rally.serve(50), std::chrono::nanoseconds(0));
+  CHECK(rally.log.size() < 50);
+  CHECK(rally.scheduler.jobs.size() == 1);
+  rally.scheduler.run();
+  CHECK(rally.log.size() == 50);
+  CHECK(rally.over());
+}
+
+TEST_CASE("smoke: the third actor takes the place of the one held longest") {
+  Rally rally(true);
+  const caf::actor handle =
+      rally.system.spawn<Player, caf::lazy_init>(std::ref(rally), 'c');
+  auto* c = actor_pointer<Player>(handle);
+  rally.b->other = c;  // a b c a b c ...
+  c->other = rally.a;
+  rally.during = [&](int64_t now, Runner&) {
+    if (now != 6) return;
+    // a and b are held, c is in hand: one that was let go of would be woken.
+    for (Player* player : {rally.a, rally.b, c}) {
+      rally.step->add_activity();
+      player->deliver(rally.serve(1), nullptr);
+    }
+    CHECK_FALSE(rally.scheduler.has_job());
+  };
+  rally.play(rally.serve(8));
+  rally.during = nullptr;
+  rally.scheduler.run();
+  CHECK(rally.log.size() == 11);
+  CHECK(rally.over());
+  caf::anon_send(handle, Stop{});
 }
 
 TEST_CASE("smoke: a message of CAF's reaches an actor that is held") {

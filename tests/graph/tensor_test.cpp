@@ -60,6 +60,33 @@ TEST_CASE("a moved-from tensor is empty") {
   CHECK(second.scalar_value<std::string>().starts_with("a string"));
 }
 
+TEST_CASE("a tensor takes another's place, and can be let go of") {
+  Tensor large = Tensor::make(DataType::kFloat, {100});
+  const Buffer* buffer = large.buffer();
+  Tensor place = Tensor::make(DataType::kFloat, {200});
+  place.take(large);
+  CHECK_FALSE(large.valid());
+  CHECK(place.buffer() == buffer);
+  CHECK(place.unique());
+  Tensor small = Tensor::scalar<int32_t>(7);
+  place.take(small);
+  CHECK(place.scalar_value<int32_t>() == 7);
+  place.reset();
+  CHECK_FALSE(place.valid());
+  const Tensor copy = (place = Tensor::make(DataType::kInt8, {64}));
+  place.reset();
+  CHECK(copy.unique());
+}
+
+TEST_CASE("an inline scalar is told by its type") {
+  const Tensor yes = Tensor::scalar(true);
+  CHECK(yes.is_inline_scalar(DataType::kBool));
+  CHECK_FALSE(yes.is_inline_scalar(DataType::kUInt8));
+  CHECK_FALSE(Tensor::vector<bool>({true}).is_inline_scalar(DataType::kBool));
+  CHECK_FALSE(Tensor().is_inline_scalar(DataType::kInvalid));
+  CHECK_FALSE(Tensor::scalar("x").is_inline_scalar(DataType::kString));
+}
+
 TEST_CASE("dimensions of every rank are kept") {
   Shape shape;
   for (int rank = 0; rank <= 8; ++rank) {
