@@ -524,7 +524,8 @@ void IterationActor::fire_async(uint32_t node, const NodeItem& item) {
     kernel->compute_async(*request->context, answer);
   } catch (const std::exception& thrown) {
     // It threw before it could promise to call `answer`.
-    answer(status_of(thrown));
+    answer(
+        status_of(thrown).with_prefix(fmt::format("[{}] ", item.node->op())));
   }
 }
 

@@ -63,6 +63,16 @@ class ThrowingKernel : public ExpensiveKernel {
   }
 };
 
+// Throws before it has promised an answer.
+class ThrowingAsyncKernel : public devices::AsyncKernel {
+ public:
+  explicit ThrowingAsyncKernel(const devices::KernelInfo&) {}
+  void compute_async(devices::KernelContext&,
+                     devices::Completion) const override {
+    throw std::runtime_error("as thrown");
+  }
+};
+
 // Blocks until it is let go, whatever becomes of its step.
 std::atomic<bool> holding{false};
 std::atomic<bool> held{false};  // it blocks now
@@ -108,8 +118,9 @@ class LaterKernel : public devices::AsyncKernel {
 
 void register_test_ops() {
   static const bool once = [] {
-    for (const char* name : {"TestCount", "TestFail", "TestThrow", "TestHold",
-                             "TestFailLate", "TestLater"})
+    for (const char* name :
+         {"TestCount", "TestFail", "TestThrow", "TestThrowAsync", "TestHold",
+          "TestFailLate", "TestLater"})
       OpRegistry::global().add(OpDefBuilder(name)
                                    .input("x: T")
                                    .output("y: T")
@@ -120,6 +131,7 @@ void register_test_ops() {
     kernels.add<CountingKernel>("TestCount");
     kernels.add<FailingKernel>("TestFail");
     kernels.add<ThrowingKernel>("TestThrow");
+    kernels.add<ThrowingAsyncKernel>("TestThrowAsync");
     kernels.add<HoldingKernel>("TestHold");
     kernels.add<FailingLateKernel>("TestFailLate");
     kernels.add<LaterKernel>("TestLater");
@@ -404,6 +416,7 @@ TEST_CASE("what a kernel throws is an error of its node, on a lane or not") {
   std::vector<std::string> fetches;
   for (int i = 0; i < 3; ++i)
     fetches.push_back(Output(s.op("TestThrow", {i})).name());
+  const std::string late = Output(s.op("TestThrowAsync", {0})).name();
   REQUIRE(s.status().ok());
   for (HandOff policy :
        {HandOff::kDirect, HandOff::kMailbox, HandOff::kRandom}) {
@@ -419,6 +432,10 @@ TEST_CASE("what a kernel throws is an error of its node, on a lane or not") {
       CAPTURE(text);
       CHECK(text.find("[TestThrow] unexpected exception: as thrown (node "
                       "\"TestThrow") == 0);
+      const auto async = session->run({}, {late});
+      CHECK(async.status().message().find(
+                "[TestThrowAsync] unexpected exception: as thrown (node "
+                "\"TestThrowAsync") == 0);
     }
   }
 }
