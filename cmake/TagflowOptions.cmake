@@ -61,6 +61,8 @@ if(TAGFLOW_SANITIZE)
     -fsanitize=${TAGFLOW_SANITIZE} -fno-sanitize-recover=all
     -fno-omit-frame-pointer)
   target_link_options(tagflow_build INTERFACE -fsanitize=${TAGFLOW_SANITIZE})
+  set_property(DIRECTORY "${PROJECT_SOURCE_DIR}" APPEND PROPERTY
+    TEST_INCLUDE_FILES "${PROJECT_SOURCE_DIR}/cmake/SanitizerOptions.cmake")
 endif()
 # GCC says so by itself; actors/ and graph/allocator.cpp ask for these names.
 foreach(kind IN ITEMS thread address)

@@ -11,8 +11,4 @@ if ! command -v clang++-14 >/dev/null; then
   exit 77
 fi
 
-TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
-TSAN_OPTIONS+=:suppressions="$top/tests/checks/tsan.supp"
-export TSAN_OPTIONS
-
 sanitizer_pass tsan "$1" "$2" 'actors' 'tests/actors/' actors_tests
