@@ -4,7 +4,6 @@
 #include <doctest/doctest.h>
 
 #include <caf/actor_system.hpp>
-#include <caf/event_based_actor.hpp>
 #include <caf/send.hpp>
 #include <future>
 
@@ -15,9 +14,15 @@ using namespace tagflow::actors;
 
 namespace {
 
-caf::behavior idle(caf::event_based_actor*) {
-  return {[](int) {}};
-}
+class Ward : public AnnotatedActor {
+ public:
+  using AnnotatedActor::AnnotatedActor;
+
+ protected:
+  caf::behavior make_behavior() override {
+    return {[this](Stop&) { quit(); }};
+  }
+};
 
 }  // namespace
 
@@ -27,7 +32,7 @@ TEST_CASE("smoke: the owner hears of an actor that ends by itself") {
   options.workers = 1;
   options.on_warning = [&](const std::string& text) { told.set_value(text); };
   Engine engine(options);
-  const caf::actor actor = engine.system().spawn(idle);
+  const caf::actor actor = engine.system().spawn<Ward>();
   engine.supervise(actor);
   caf::anon_send_exit(actor, caf::exit_reason::kill);
   const std::string text = told.get_future().get();
@@ -44,10 +49,7 @@ TEST_CASE("smoke: nothing is said of actors that end with the engine") {
   {
     Engine engine(options);
     for (int i = 0; i < 10; ++i)
-      engine.supervise(engine.system().spawn(
-          [](caf::event_based_actor* self) -> caf::behavior {
-            return {[self](Stop&) { self->quit(); }};
-          }));
+      engine.supervise(engine.system().spawn<Ward>());
   }
   CHECK_FALSE(told);
 }
