@@ -23,8 +23,9 @@ struct Token {
   Tensor value;
 };
 
-// The tokens of a batch. truncate() keeps the memory, so that a steady loop
-// writes all its tokens to the same places. Those beyond size() are empty.
+// The tokens of a batch. Where std::vector would make and destroy a token, this
+// fills and empties one that stays: adding is a few instructions in the
+// caller. Tokens beyond size() hold no value.
 class TokenList {
  public:
   Token* begin() { return tokens_.get(); }

@@ -275,10 +275,7 @@ bool Runner::sent_by_policy(EngineActor* target, Batch* batch) {
 }
 
 void Runner::post_counted(EngineActor* target, Batch* batch) {
-  if (!sent_by_policy(target, batch)) push(target, batch);
-}
-
-inline void Runner::push(EngineActor* target, Batch* batch) {
+  if (sent_by_policy(target, batch)) return;
   if (newest_.batch != nullptr) [[unlikely]]
     push_older(newest_);
   newest_ = {target, batch};

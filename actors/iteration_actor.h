@@ -121,6 +121,7 @@ class IterationActor : public EngineActor {
   void send_control(const PortItem& port);
   void send_dead_edge(const EdgeItem& edge);
   void send_dead(const PortItem& port);
+  Token& add_token(Batch*& batch, BatchKind kind, const EdgeItem& edge);
   void send_edge(const EdgeItem& edge, Tensor&& value);
   void send_to_many(const PortItem& port, Tensor&& value);
   void send_elsewhere(const EdgeItem& edge, Tensor&& value);

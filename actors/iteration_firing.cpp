@@ -20,6 +20,13 @@ constexpr uint32_t kFiringsPerCheck = 256;
 
 // --- Edges ------------------------------------------------------------------
 
+// A live token for the edge's arrival, in the batch that will take it there.
+[[gnu::always_inline]] inline Token& IterationActor::add_token(
+    Batch*& batch, BatchKind kind, const EdgeItem& edge) {
+  if (batch == nullptr) batch = take_batch(kind);
+  return batch->tokens.add(edge.target);
+}
+
 // The edges that send_edge() leaves to it. The value is gone afterwards, as
 // with all that send one.
 void IterationActor::send_elsewhere(const EdgeItem& edge, Tensor&& value) {
@@ -32,15 +39,12 @@ void IterationActor::send_elsewhere(const EdgeItem& edge, Tensor&& value) {
     case EdgeKind::kMergeInput:
       state_.merge_live(edge.target, edge.slot, std::move(value));
       break;
-    case EdgeKind::kEnter: {
-      Batch*& batch = out_enter_[edge.slot];
-      if (batch == nullptr) batch = take_batch(BatchKind::kEnter);
-      batch->tokens.add(edge.target).value.take(value);
+    case EdgeKind::kEnter:
+      add_token(out_enter_[edge.slot], BatchKind::kEnter, edge)
+          .value.take(value);
       break;
-    }
     case EdgeKind::kExit:
-      if (out_exit_ == nullptr) out_exit_ = take_batch(BatchKind::kExit);
-      out_exit_->tokens.add(edge.target).value.take(value);
+      add_token(out_exit_, BatchKind::kExit, edge).value.take(value);
       break;
     case EdgeKind::kFetch: {
       FetchSlot& fetch = step_->fetches[edge.target];
@@ -62,12 +66,9 @@ void IterationActor::send_dead_elsewhere(const EdgeItem& edge) {
     case EdgeKind::kMergeInput:
       state_.merge_dead(edge.target);
       break;
-    case EdgeKind::kEnter: {
-      Batch*& batch = out_enter_[edge.slot];
-      if (batch == nullptr) batch = take_batch(BatchKind::kEnter);
-      batch->tokens.add(edge.target, true);
+    case EdgeKind::kEnter:
+      add_token(out_enter_[edge.slot], BatchKind::kEnter, edge).is_dead = true;
       break;
-    }
     case EdgeKind::kInput:
     case EdgeKind::kNext:
     case EdgeKind::kExit:
@@ -85,8 +86,7 @@ void IterationActor::send_dead_elsewhere(const EdgeItem& edge) {
     state_.slot(edge.slot).take(value);
     state_.arrive(edge.target);
   } else if (edge.kind == EdgeKind::kNext) {
-    if (out_next_ == nullptr) out_next_ = take_batch(BatchKind::kTokens);
-    out_next_->tokens.add(edge.target).value.take(value);
+    add_token(out_next_, BatchKind::kTokens, edge).value.take(value);
   } else if (is_control(edge.kind)) {
     value.reset();
     state_.arrive(edge.target);

@@ -100,7 +100,6 @@ class Runner {
     EngineActor* target = nullptr;
     Batch* batch = nullptr;
   };
-  void push(EngineActor* target, Batch* batch);
   void push_older(const Posted& posted);
   // Instead of letting go of `actor`. Lets go of who was held longest, if
   // that makes three. REQUIRES: the batch that took over the handler's unit is

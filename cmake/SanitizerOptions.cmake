@@ -2,6 +2,7 @@
 # includes this (TEST_INCLUDE_FILES), however it is started.
 
 set(asan
+  halt_on_error=1
   detect_leaks=1
   strict_string_checks=1
   detect_stack_use_after_return=1
