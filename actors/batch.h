@@ -86,7 +86,7 @@ struct Batch {
   bool final = false;
   uint32_t count = 0;       // of a final one: Note [Counted ends]
   uint32_t exits = 0;       // kTokens, final: kExit batches sent so far
-  uint32_t ordinal = 0;     // kExit to a parent: which child frame
+  uint32_t ordinal = 0;     // kEnter, kExit to a parent: which child frame
   int64_t iteration = 0;    // of the receiving or the answering iteration
   uint64_t generation = 0;  // of the receiving frame instance
   Step* step = nullptr;     // on whose account it travels

@@ -192,6 +192,7 @@ struct Engine::Parts {
         system(config),
         parallel(system, workers),
         hand_off(options.hand_off),
+        max_call_depth(options.max_call_depth),
         warn(options.on_warning ? options.on_warning : print_warning),
         session(system.spawn<SessionActor>(warn)) {}
 
@@ -201,6 +202,7 @@ struct Engine::Parts {
   caf::actor_system system;
   WorkerParallel parallel;
   HandOff hand_off;
+  int max_call_depth;
   Warn warn;
   caf::actor session;
   DeviceActor* device = nullptr;
@@ -223,6 +225,8 @@ Engine::~Engine() {
 caf::actor_system& Engine::system() { return parts_->system; }
 int Engine::workers() const { return parts_->workers; }
 HandOff Engine::hand_off() const { return parts_->hand_off; }
+
+int Engine::max_call_depth() const { return parts_->max_call_depth; }
 DeviceActor* Engine::device() const { return parts_->device; }
 devices::Parallel* Engine::parallel() const { return &parts_->parallel; }
 

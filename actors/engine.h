@@ -31,6 +31,7 @@ class Engine {
   caf::actor_system& system();
   int workers() const;
   HandOff hand_off() const;
+  int max_call_depth() const;
   DeviceActor* device() const;
   // Shards kernels over the workers.
   devices::Parallel* parallel() const;

@@ -25,9 +25,9 @@ std::unique_ptr<RunContext> Executable::make_context() {
     run->policy = engine_.hand_off();
     run->workers = engine_.workers();
     run->device = engine_.device();
+    run->max_call_depth = engine_.max_call_depth();
     context->handles.push_back(
-        engine_.system().spawn<PartitionActor, caf::lazy_init>(
-            std::cref(*run)));
+        engine_.system().spawn<PartitionActor, caf::lazy_init>(std::ref(*run)));
     context->partitions.push_back(
         actor_pointer<PartitionActor>(context->handles.back()));
     engine_.supervise(context->handles.back());
@@ -70,14 +70,13 @@ void Executable::start(const std::shared_ptr<Step>& step,
   step->add_activity();  // the start itself
   Runner runner(nullptr, engine_.hand_off(), kLentQuantum, step->info.step_id);
   for (size_t p = 0; p < raw->partitions.size(); ++p) {
-    const Plan& plan = *plans_[p];
     // The partition gives it to its own pool.
     auto* batch = new Batch;
     batch->kind = BatchKind::kStart;
     batch->step = step.get();
-    for (size_t i = 0; i < feeds.size(); ++i)
-      if (plan.feed_arrivals[i] >= 0)
-        batch->tokens.add(uint32_t(plan.feed_arrivals[i])).value = feeds[i];
+    const std::vector<uint32_t>& taken = plans_[p]->feeds;
+    for (uint32_t i = 0; i < taken.size(); ++i)
+      batch->tokens.add(i).value = feeds[taken[i]];
     runner.post(raw->partitions[p], batch);
   }
   if (lend) {

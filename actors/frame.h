@@ -14,6 +14,7 @@
 
 namespace tagflow::actors {
 
+class CallFrames;  // actors/call_frames.h
 class DeviceActor;
 class FrameActor;
 
@@ -41,6 +42,8 @@ struct PartitionRun {
   HandOff policy = HandOff::kDirect;
   int workers = 1;
   DeviceActor* device = nullptr;
+  int max_call_depth = 0;
+  CallFrames* calls = nullptr;  // the partition's
 };
 
 // The loop constants of a frame instance that have arrived. Immutable once an
@@ -64,6 +67,8 @@ struct FrameInstance {
   int window = 1;                 // iterations in flight at once
   EngineActor* parent = nullptr;  // the return address
   int64_t parent_iteration = 0;
+  uint32_t ordinal = 0;  // among the parent's children
+  int call_depth = 0;    // calls that this instance is inside of
   // The ring's actors, in order of spawning. Grown by the newest iteration
   // only, whose right to do so travels with the hand-over to the next.
   std::vector<caf::actor> ring;

@@ -25,7 +25,10 @@ void FrameActor::on_batch(Batch* batch, Runner& runner) {
     return;
   }
   if (batch->kind == BatchKind::kEnter) {
-    if (!live_) begin(*batch);
+    if (!live_ && !begin(*batch)) {
+      pool().give(batch);
+      return;
+    }
     take_enters(batch, runner);
   } else if (batch->generation != instance_.generation) {
     ++counters_.stale;
@@ -35,14 +38,14 @@ void FrameActor::on_batch(Batch* batch, Runner& runner) {
   }
 }
 
-void FrameActor::begin(const Batch& batch) {
-  live_ = true;
+bool FrameActor::begin(const Batch& batch) {
   const FramePlan& plan = *instance_.plan;
   instance_.step = batch.step;
   instance_.observer = batch.step->observer;
   ++instance_.generation;
   instance_.parent = batch.sender;
   instance_.parent_iteration = batch.iteration;
+  instance_.ordinal = batch.ordinal;
   enters_left_ = plan.num_enters;
   constants_left_ = 0;
   sent_ = 0;
@@ -53,12 +56,21 @@ void FrameActor::begin(const Batch& batch) {
     for (const ArrivalItem& arrival : plan.arrivals)
       constants_left_ += arrival.is_constant ? 1 : 0;
   std::fill(exit_live_.begin(), exit_live_.end(), uint8_t(0));
-  if (plan.parent >= 0) {
-    const auto* parent = static_cast<const IterationActor*>(batch.sender);
+  if (!plan.is_root()) {
+    const FrameInstance& outer =
+        static_cast<const IterationActor*>(batch.sender)->frame();
     instance_.tag =
-        frame_tag(parent->frame().tag, batch.iteration, plan.name_hash);
+        frame_tag(outer.tag, batch.iteration,
+                  plan.is_body ? outer.plan->calls[batch.ordinal]->name_hash
+                               : plan.name_hash);
+    instance_.call_depth = outer.call_depth + (plan.is_body ? 1 : 0);
     ++counters_.frames;
+    if (instance_.call_depth > instance_.run->max_call_depth) {
+      refuse_depth(outer);
+      return false;
+    }
   }
+  live_ = true;
   constants_.resize(1);
   constants_.front().tokens.clear();
   constants_.front().epoch = ++epoch_;
@@ -66,6 +78,17 @@ void FrameActor::begin(const Batch& batch) {
   constants_seen_ = false;
   if (instance_.observer != nullptr)
     instance_.observer->on_frame_start({plan.name, instance_.tag});
+  return true;
+}
+
+void FrameActor::refuse_depth(const FrameInstance& outer) {
+  const CallItem& call = *outer.plan->calls[instance_.ordinal];
+  instance_.step->fail(error(
+      Code::kResourceExhausted,
+      "[call] calls nest deeper than {}: node \"{}\" calls function \"{}\" "
+      "from function \"{}\"; does the recursion end?",
+      instance_.run->max_call_depth, outer.plan->nodes[call.node].node->name(),
+      instance_.plan->name, outer.plan->name));
 }
 
 ConstSet& FrameActor::open_constants() {
@@ -126,7 +149,7 @@ void FrameActor::take_exits(Batch* batch, Runner& runner) {
     exit_live_[token.arrival] = 1;
     token.arrival = exit.parent_arrival;
   }
-  batch->ordinal = plan.ordinal;
+  batch->ordinal = instance_.ordinal;
   batch->iteration = instance_.parent_iteration;
   ++exits_received_;
   if (batch->final) exits_expected_ = batch->count;

@@ -14,12 +14,13 @@ namespace tagflow::actors {
 // Belongs to the iteration actor (or, for the root frame, the partition actor)
 // that spawned it, which needs it for at most one instance at a time: so
 // frames, their rings and all below are reused from iteration to iteration and
-// from run to run without a shared pool.
+// from run to run without a shared pool. Those of calls, of which a recursion
+// needs a number that only the run knows, come from CallFrames.
 //
 // Life cycle of an instance: started by the first batch of Enter tokens, dead
-// ones included; runs while iterations do; ends when the last iteration gives
-// it the baton. Then each Exit that was never live sends one dead token to the
-// parent. The actor is idle until the next instance.
+// ones included, or of a call's inputs; runs while iterations do; ends when the
+// last iteration gives it the baton. Then each Exit that was never live sends
+// one dead token to the parent. The actor is idle until the next instance.
 //
 // Invariants:
 //   1. The baton goes to iteration 0 when all Enters have arrived.
@@ -43,7 +44,9 @@ class FrameActor : public EngineActor {
   void on_stop() override;
 
  private:
-  void begin(const Batch& batch);
+  // False where the instance must not be: the step has failed.
+  bool begin(const Batch& batch);
+  void refuse_depth(const FrameInstance& outer);
   void take_enters(Batch* batch, Runner& runner);
   void take_exits(Batch* batch, Runner& runner);
   void end();

@@ -4,6 +4,7 @@
 #include <caf/actor_system.hpp>
 #include <caf/send.hpp>
 
+#include "actors/call_frames.h"
 #include "actors/frame_actor.h"
 #include "actors/observer.h"
 
@@ -56,8 +57,12 @@ void IterationActor::on_batch(Batch* batch, Runner& runner) {
       take_tokens(batch);
       break;
     case BatchKind::kExit:
-      take_child_end(*batch);
-      take_tokens(batch);
+      if (is_call(batch->ordinal)) {
+        take_return(batch);
+      } else {
+        take_child_end(*batch);
+        take_tokens(batch);
+      }
       break;
     case BatchKind::kKernel:
       take_kernel(batch->request);
@@ -141,6 +146,28 @@ inline void IterationActor::take_child_end(const Batch& batch) {
   --outstanding_;
 }
 
+// What a call gives back are the outputs of its node.
+void IterationActor::take_return(Batch* batch) {
+  const uint32_t child = batch->ordinal;
+  const NodeItem& item = nodes_[plan_.calls[child]->node];
+  for (Token& token : batch->tokens) {
+    if (observer_ != nullptr)
+      observer_->on_arrive(place(), *item.node, token.value, token.is_dead);
+    const PortItem& port = ports_[item.first_port + token.arrival];
+    if (token.is_dead) {
+      send_dead(port);
+    } else {
+      send_port(port, std::move(token.value));
+    }
+  }
+  take_child_end(*batch);
+  if (!child_live_[child]) {
+    send_control(ports_[item.first_port + item.num_outputs]);
+    frame_.run->calls->give(std::exchange(children_[child], nullptr));
+  }
+  pool().give(batch);
+}
+
 inline void IterationActor::work(Runner& runner) {
   run_ready(runner);
   if (step_->cancelled()) return;
@@ -198,7 +225,9 @@ void IterationActor::post_enters(Runner& runner) {
   for (size_t i = 0; i < out_enter_.size(); ++i) {
     Batch* batch = std::exchange(out_enter_[i], nullptr);
     if (batch == nullptr) continue;
-    if (children_[i] == nullptr) {
+    if (children_[i] == nullptr && is_call(uint32_t(i))) {
+      children_[i] = frame_.run->calls->take(plan_.children[i], home_system());
+    } else if (children_[i] == nullptr) {
       const FramePlan& child =
           frame_.run->plan->frames[size_t(plan_.children[i])];
       child_handles_[i] =
@@ -213,6 +242,7 @@ void IterationActor::post_enters(Runner& runner) {
       ++outstanding_;
     }
     batch->sender = this;
+    batch->ordinal = uint32_t(i);
     ++counters_.hops;
     runner.post(children_[i], batch);
   }
@@ -279,11 +309,14 @@ void IterationActor::collect(Counters& counters) const {
   // One is in flight even where none ever ran ahead.
   counters.max_in_flight =
       std::max<uint64_t>({counters.max_in_flight, counters_.max_in_flight, 1});
-  for (const FrameActor* child : children_)
-    if (child != nullptr) child->collect(counters);
+  for (size_t i = 0; i < children_.size(); ++i)
+    if (children_[i] != nullptr && !is_call(uint32_t(i)))
+      children_[i]->collect(counters);
 }
 
 bool IterationActor::awaits(uint32_t node) const {
+  if (nodes_[node].kind == NodeKind::kCall)
+    return child_live_[nodes_[node].ordinal] != 0;
   return std::ranges::any_of(requests_, [&](const auto& request) {
     return request->open && request->node == node;
   });
@@ -314,8 +347,14 @@ void IterationActor::reset() {
   free_requests_.clear();
   for (const auto& request : requests_) give_request(request.get());
   std::fill(child_live_.begin(), child_live_.end(), uint8_t(0));
-  for (FrameActor* child : children_)
-    if (child != nullptr) child->reset();
+  for (size_t i = 0; i < children_.size(); ++i) {
+    if (children_[i] == nullptr) continue;
+    if (is_call(uint32_t(i))) {
+      children_[i] = nullptr;  // CallFrames resets it
+    } else {
+      children_[i]->reset();
+    }
+  }
   outstanding_ = 0;
   busy_.store(false, std::memory_order_release);
 }

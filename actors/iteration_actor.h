@@ -67,6 +67,10 @@ class IterationActor : public EngineActor {
   }
   // Whether the node fired, and its kernel or Recv has not answered.
   bool awaits(uint32_t node) const;
+  // Whether child `ordinal` is a call.
+  bool is_call(uint32_t ordinal) const {
+    return !plan_.calls.empty() && plan_.calls[ordinal].has_value();
+  }
   // Whether child frame `ordinal` runs.
   bool child_live(size_t ordinal) const { return child_live_[ordinal] != 0; }
   void collect(Counters& counters) const;
@@ -85,6 +89,7 @@ class IterationActor : public EngineActor {
   void begin(int64_t iteration, const ConstSet* constants);
   void take_tokens(Batch* batch);
   void take_child_end(const Batch& batch);
+  void take_return(Batch* batch);
   void take_constants(const ConstSet* constants);
   void arrive_constant(const Token& token);
   void take_kernel(KernelRequest* request);
@@ -102,7 +107,9 @@ class IterationActor : public EngineActor {
   enum class Observed : bool { kNo, kYes };
   void fire_switch(const NodeItem& item, uint32_t& word, Observed observed);
   std::optional<bool> read_predicate(const NodeItem& item);
+  void fire_switch_n(const NodeItem& item, uint32_t& word);
   void fire_merge(const NodeItem& item);
+  void fire_call(const NodeItem& item);
   void fire_kernel(const NodeItem& item);
   void fire_async(uint32_t node, const NodeItem& item);
   void fire_send(const NodeItem& item, bool is_dead);

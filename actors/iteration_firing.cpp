@@ -273,8 +273,14 @@ void IterationActor::fire_other(uint32_t node, bool is_dead) {
     case NodeKind::kSwitch:
       fire_switch(item, state_.pending(node), Observed::kYes);
       break;
+    case NodeKind::kSwitchN:
+      fire_switch_n(item, state_.pending(node));
+      break;
     case NodeKind::kMerge:
       fire_merge(item);
+      break;
+    case NodeKind::kCall:
+      fire_call(item);
       break;
     case NodeKind::kForward:
       pass_on(item, item.edges, Observed::kYes);
@@ -346,6 +352,38 @@ std::optional<bool> IterationActor::read_predicate(const NodeItem& item) {
   pass_on(item, ports[taken ? 1 : 0], observed);
   send_dead(ports[taken ? 0 : 1]);
   send_control(ports[2]);
+}
+
+// An index that is out of range means the last output. The one that was taken
+// is noted in the word, whose count nobody needs any more.
+void IterationActor::fire_switch_n(const NodeItem& item, uint32_t& word) {
+  const Tensor& index = state_.slot(item.first_slot + 1);
+  if (index.dtype() != DataType::kInt32 || index.num_elements() != 1) {
+    fail(invalid_argument("[_SwitchN] the index must be one int32, not {}",
+                          index.describe()),
+         *item.node);
+    return;
+  }
+  const int32_t wanted = index.scalar_value<int32_t>();
+  drop_input(item, 1);
+  const auto last = uint32_t(item.num_outputs - 1);
+  const uint32_t taken =
+      wanted < 0 || uint32_t(wanted) > last ? last : uint32_t(wanted);
+  word |= taken & IterationState::kCount;
+  const PortItem* const ports = ports_ + item.first_port;
+  pass_on(item, ports[taken],
+          observer_ != nullptr ? Observed::kYes : Observed::kNo);
+  for (uint32_t i = 0; i <= last; ++i)
+    if (i != taken) send_dead(ports[i]);
+  send_control(ports[item.num_outputs]);
+}
+
+// The node's outputs come when the frame of the call sends them.
+void IterationActor::fire_call(const NodeItem& item) {
+  Batch*& batch = out_enter_[item.ordinal];
+  batch = take_batch(BatchKind::kEnter);
+  for (uint32_t i = 0; i < item.num_inputs; ++i)
+    batch->tokens.add(i).value = take_input(item, i);
 }
 
 void IterationActor::fire_merge(const NodeItem& item) {

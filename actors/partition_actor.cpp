@@ -5,9 +5,9 @@
 
 namespace tagflow::actors {
 
-PartitionActor::PartitionActor(caf::actor_config& config,
-                               const PartitionRun& run)
-    : EngineActor(config, run.policy) {
+PartitionActor::PartitionActor(caf::actor_config& config, PartitionRun& run)
+    : EngineActor(config, run.policy), calls_(run) {
+  run.calls = &calls_;
   root_handle_ = home_system().spawn<FrameActor, caf::lazy_init + caf::hidden>(
       std::cref(run), std::cref(run.plan->frames[0]));
   root_ = actor_pointer<FrameActor>(root_handle_);
@@ -26,6 +26,19 @@ void PartitionActor::on_batch(Batch* batch, Runner& runner) {
   pool().give(batch);
 }
 
-void PartitionActor::on_stop() { caf::anon_send(root_handle_, Stop{}); }
+void PartitionActor::collect(Counters& counters) const {
+  root_->collect(counters);
+  calls_.collect(counters);
+}
+
+void PartitionActor::reset() {
+  root_->reset();
+  calls_.reset();
+}
+
+void PartitionActor::on_stop() {
+  caf::anon_send(root_handle_, Stop{});
+  calls_.stop();
+}
 
 }  // namespace tagflow::actors

@@ -3,6 +3,7 @@
 
 #include <caf/actor.hpp>
 
+#include "actors/call_frames.h"
 #include "actors/engine_actor.h"
 #include "actors/frame.h"
 #include "actors/frame_actor.h"
@@ -14,13 +15,13 @@ namespace tagflow::actors {
 // ended; started again with the next step; stopped with the session.
 class PartitionActor : public EngineActor {
  public:
-  PartitionActor(caf::actor_config& config, const PartitionRun& run);
+  PartitionActor(caf::actor_config& config, PartitionRun& run);
 
   // For the time when the step is quiet.
   bool done() const { return done_; }
   const FrameActor& root() const { return *root_; }
-  void collect(Counters& counters) const { root_->collect(counters); }
-  void reset() { root_->reset(); }
+  void collect(Counters& counters) const;
+  void reset();
 
  protected:
   // kStart: the feeds. kExit: the root frame has ended.
@@ -28,6 +29,7 @@ class PartitionActor : public EngineActor {
   void on_stop() override;
 
  private:
+  CallFrames calls_;
   caf::actor root_handle_;
   FrameActor* root_;
   bool done_ = false;

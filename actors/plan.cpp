@@ -1,5 +1,7 @@
 #include "actors/plan.h"
 
+#include <numeric>
+
 #include "actors/frame.h"
 #include "actors/plan_builder.h"
 #include "graph/frames.h"
@@ -7,38 +9,44 @@
 namespace tagflow::actors {
 namespace {
 
-Status check_outside_loops(const graph::FrameMap& frames,
-                           const graph::Endpoint& endpoint,
-                           std::string_view what, std::string_view instead) {
-  const graph::FrameId frame = frames.output_of(*endpoint.node);
-  if (frame == graph::FrameId::kRoot) return {};
-  return invalid_argument(
-      "[session] cannot {} \"{}\": it is inside the loop of frame \"{}\" and "
-      "has a value per iteration; {}",
-      what, endpoint.to_string(), frames.frame(frame).name, instead);
+// Adds the frames of one graph to the plan.
+Status add_frames(const graph::Program& program, const PlanOptions& options,
+                  const KernelLookup& kernels, Plan& plan) {
+  TAGFLOW_ASSIGN(const graph::FrameMap frames,
+                 graph::FrameMap::build(program.graph));
+  PlanBuilder builder(program.graph, frames, options, kernels, plan);
+  TAGFLOW_RETURN_IF_ERROR(builder.add_feeds(program.feeds));
+  if (program.name.empty()) {
+    TAGFLOW_RETURN_IF_ERROR(builder.add_fetches(program.fetches));
+  } else {
+    TAGFLOW_RETURN_IF_ERROR(builder.add_results(program.name, program.fetches));
+  }
+  for (graph::Node* target : program.targets)
+    TAGFLOW_RETURN_IF_ERROR(builder.add_target(target));
+  TAGFLOW_RETURN_IF_ERROR(builder.finish());
+  const auto& warnings = frames.warnings();
+  plan.warnings.insert(plan.warnings.end(), warnings.begin(), warnings.end());
+  return {};
 }
 
 }  // namespace
 
-Result<std::unique_ptr<Plan>> compile_plan(
-    const graph::Graph& graph, const std::vector<graph::Endpoint>& feeds,
-    const std::vector<graph::Endpoint>& fetches,
-    const std::vector<graph::Node*>& targets, const PlanOptions& options,
-    const KernelLookup& kernels) {
-  TAGFLOW_ASSIGN(const graph::FrameMap frames, graph::FrameMap::build(graph));
-  for (const auto& feed : feeds)
-    TAGFLOW_RETURN_IF_ERROR(check_outside_loops(
-        frames, feed, "feed", "feed what enters the loop instead"));
-  for (const auto& fetch : fetches)
-    TAGFLOW_RETURN_IF_ERROR(check_outside_loops(
-        frames, fetch, "fetch", "fetch an Exit of the loop instead"));
-  PlanBuilder builder(graph, frames, options, kernels);
-  TAGFLOW_RETURN_IF_ERROR(builder.add_feeds(feeds));
-  TAGFLOW_RETURN_IF_ERROR(builder.add_fetches(fetches));
-  for (graph::Node* target : targets)
-    TAGFLOW_RETURN_IF_ERROR(builder.add_target(target));
-  TAGFLOW_ASSIGN(auto plan, builder.finish());
-  plan->warnings = frames.warnings();
+Result<std::unique_ptr<Plan>> compile_plan(const graph::Program& program,
+                                           const PlanOptions& options,
+                                           const KernelLookup& kernels) {
+  auto plan = std::make_unique<Plan>();
+  plan->feeds.resize(program.feeds.size());
+  std::iota(plan->feeds.begin(), plan->feeds.end(), 0);
+  TAGFLOW_RETURN_IF_ERROR(add_frames(program, options, kernels, *plan));
+  std::vector<int> first_frames;  // of the bodies
+  for (const auto& body : program.bodies) {
+    first_frames.push_back(int(plan->frames.size()));
+    TAGFLOW_RETURN_IF_ERROR(add_frames(*body, options, kernels, *plan));
+  }
+  for (FramePlan& frame : plan->frames)
+    for (size_t i = 0; i < frame.calls.size(); ++i)
+      if (frame.calls[i])
+        frame.children[i] = first_frames[size_t(frame.children[i])];
   return plan;
 }
 

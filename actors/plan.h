@@ -10,8 +10,8 @@
 // and are spread at their destination along the out-edges of that *arrival*.
 // There is one arrival per NextIteration (in its own frame), per Enter (in the
 // child frame), per Exit (in the parent frame) and per feed (in the root
-// frame). So control-flow nodes need no firing of their own, and a batch is
-// independent of what consumes it.
+// frame; its arrivals come first, in their order). So control-flow nodes need
+// no firing of their own, and a batch is independent of what consumes it.
 //
 // Note [Compiled edges]
 // With PlanOptions::compile_edges these nodes vanish into edges: Identity,
@@ -26,16 +26,26 @@
 // instance's loop constants are there and alive, an iteration starts from
 // `steady`, in which inputs fed by them are not awaited: their slots keep the
 // value from one iteration of the actor to its next.
+//
+// Note [Calls]
+// A function that is recursive is compiled once, into frames of its own; its
+// body's frame has no static parent. A node that calls it is, in its frame's
+// plan, one more child, whose instance gets the node's inputs as tokens of
+// Enters and gives back its outputs as those of Exits. So a call is to the
+// actors what a loop is, but for two things: where its frame instance returns
+// to is known at run time only, and the frame actors of calls are shared by
+// all nodes that call the function (CallFrames in frame.h).
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "devices/kernel.h"
-#include "graph/graph.h"
+#include "graph/program.h"
 #include "graph/status.h"
 
 namespace tagflow::actors {
@@ -44,9 +54,11 @@ enum class NodeKind : uint8_t {
   kKernel,  // a synchronous kernel
   kAsync,   // an asynchronous kernel
   kSwitch,
+  kSwitchN,
   kMerge,
   kForward,  // passes its input on: Identity, NextIteration, ..., Const
   kTrigger,  // has no data: NoOp; ControlTrigger, which is always live
+  kCall,     // runs a function's body in a frame of its own: Note [Calls]
   kSend,
   kRecv,
 };
@@ -96,8 +108,9 @@ struct alignas(64) NodeItem {
   uint16_t num_outputs = 0;
   uint32_t first_slot = 0;
   uint32_t first_port = 0;  // port i; the control port follows the last one
-  uint32_t ordinal = 0;     // among the Merges, or the Sends and Recvs
-  PortItem edges;           // of all its ports, which are neighbours
+  // Among the Merges, the Sends and Recvs, or, of a call, the children.
+  uint32_t ordinal = 0;
+  PortItem edges;  // of all its ports, which are neighbours
   devices::ScalarFunction scalar = nullptr;
   const devices::Kernel* kernel = nullptr;
   const graph::Node* node = nullptr;
@@ -111,7 +124,7 @@ struct ArrivalItem {
 };
 
 struct ExitItem {
-  uint32_t parent_arrival = 0;
+  uint32_t parent_arrival = 0;  // of a call: which of its outputs
   const graph::Node* node = nullptr;
 };
 
@@ -144,12 +157,21 @@ inline constexpr uint8_t kConsumed = 0;
 inline constexpr uint8_t kPlanConstant = 1;  // stays: a ConstantSlot
 inline constexpr uint8_t kLoopConstant = 2;  // stays: Note [Loop constants]
 
+// A child that is a call.
+struct CallItem {
+  uint32_t node = 0;
+  uint64_t name_hash = 0;  // of the node that calls
+};
+
 struct FramePlan {
   std::string name;  // "" for the root
   uint64_t name_hash = 0;
-  int parent = -1;
+  int parent = -1;       // of a loop's frame
+  bool is_body = false;  // of a function
+  bool is_root() const { return parent < 0 && !is_body; }
   uint32_t ordinal = 0;  // among the parent's children
   std::vector<int> children;
+  std::vector<std::optional<CallItem>> calls;  // per child; empty: none is one
   int parallel_iterations = 1;
   uint32_t num_enters = 0;  // arrivals from outside that each instance awaits
 
@@ -180,9 +202,12 @@ struct ConstantFetch {
 };
 
 struct Plan {
-  std::vector<FramePlan> frames;  // parents before children; 0 is the root
-  // Arrival of feed i in the root frame; -1 where nothing needs it.
-  std::vector<int> feed_arrivals;
+  // The graph and the kernels that the plan points into.
+  std::shared_ptr<const void> owned;
+  // Parents before children; 0 is the root. Those of functions' bodies follow.
+  std::vector<FramePlan> frames;
+  // Which of the signature's feeds it takes, in the order of their arrivals.
+  std::vector<uint32_t> feeds;
   std::vector<ConstantFetch> constant_fetches;
   std::string device;
   // Of each Send and Recv, by ordinal: the static part of its TransferKey.
@@ -196,16 +221,14 @@ struct PlanOptions {
   int window = 0;  // overrides parallel_iterations where > 0
 };
 
-// Finds the kernel of a node; the session's cache of kernel instances.
+// Finds or makes the kernel of a node.
 using KernelLookup =
     std::function<Result<const devices::Kernel*>(const graph::Node&)>;
 
-// Compiles what `fetches` and `targets` need of a valid graph. Fed endpoints
-// cut the graph. InvalidArgument for a feed or fetch inside a loop.
-Result<std::unique_ptr<Plan>> compile_plan(
-    const graph::Graph& graph, const std::vector<graph::Endpoint>& feeds,
-    const std::vector<graph::Endpoint>& fetches,
-    const std::vector<graph::Node*>& targets, const PlanOptions& options,
-    const KernelLookup& kernels);
+// Compiles what the fetches and targets of a program need, and its bodies.
+// REQUIRES: the graphs are valid; feeds and fetches are outside loops.
+Result<std::unique_ptr<Plan>> compile_plan(const graph::Program& program,
+                                           const PlanOptions& options,
+                                           const KernelLookup& kernels);
 
 }  // namespace tagflow::actors

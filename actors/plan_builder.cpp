@@ -15,8 +15,13 @@ using graph::Node;
 PlanBuilder::PlanBuilder(const graph::Graph& graph,
                          const graph::FrameMap& frames,
                          const PlanOptions& options,
-                         const KernelLookup& kernels)
-    : graph_(graph), frames_(frames), options_(options), kernels_(kernels) {
+                         const KernelLookup& kernels, Plan& plan)
+    : graph_(graph),
+      frames_(frames),
+      options_(options),
+      kernels_(kernels),
+      plan_(plan),
+      first_frame_(plan.frames.size()) {
   frame_index(FrameId::kRoot);
   // A Merge whose index somebody reads has to say which input came first.
   for (const Node* node : graph.nodes())
@@ -36,6 +41,7 @@ PlanBuilder::Role PlanBuilder::role_of(const Node& node) {
   if (node.is_control_trigger() || node.op() == "NoOp") return Role::kTrigger;
   if (node.op() == "_Send" || node.op() == "_HostSend") return Role::kSend;
   if (node.op() == "_Recv" || node.op() == "_HostRecv") return Role::kRecv;
+  if (node.op() == "_Call") return Role::kCall;
   static constexpr std::array kForwarding = {
       "StopGradient", "PreventGradient", "PlaceholderWithDefault",
       "Snapshot",     "GuaranteeConst",  "LoopCond",
@@ -85,7 +91,7 @@ uint32_t PlanBuilder::frame_index(FrameId id) {
   FramePlan& plan = drafts_.emplace_back().plan;
   plan.name = frame.name;
   plan.name_hash = frame_name_hash(frame.name);
-  plan.parent = parent;
+  plan.parent = parent < 0 ? -1 : parent + int(first_frame_);
   plan.parallel_iterations =
       options_.window > 0
           ? options_.window
@@ -93,7 +99,8 @@ uint32_t PlanBuilder::frame_index(FrameId id) {
   if (parent >= 0) {
     FramePlan& outer = drafts_[size_t(parent)].plan;
     plan.ordinal = uint32_t(outer.children.size());
-    outer.children.push_back(int(index));
+    outer.children.push_back(int(index + first_frame_));
+    if (!outer.calls.empty()) outer.calls.emplace_back();
   }
   frame_index_[uint32_t(id)] = index;
   return index;
@@ -200,23 +207,27 @@ Result<uint32_t> PlanBuilder::draft(Node* node) {
       item.kind = NodeKind::kTrigger;
       break;
     case Role::kSwitch:
-      item.kind = NodeKind::kSwitch;
+      item.kind =
+          node->op() == "_SwitchN" ? NodeKind::kSwitchN : NodeKind::kSwitch;
       break;
     case Role::kMerge:
       item.kind = NodeKind::kMerge;
       item.ordinal = frame.plan.num_merges++;
       break;
+    case Role::kCall:
+      TAGFLOW_RETURN_IF_ERROR(add_call(*node, item, frame));
+      break;
     case Role::kSend:
     case Role::kRecv: {
       item.kind =
           role_of(*node) == Role::kSend ? NodeKind::kSend : NodeKind::kRecv;
-      item.ordinal = uint32_t(plan_->transfers.size());
+      item.ordinal = uint32_t(plan_.transfers.size());
       TAGFLOW_ASSIGN(auto from, node->attr<std::string>("send_device"));
       TAGFLOW_ASSIGN(auto to, node->attr<std::string>("recv_device"));
       TAGFLOW_ASSIGN(auto name, node->attr<std::string>("tensor_name"));
       TAGFLOW_ASSIGN(auto birth,
                      node->attr<int64_t>("send_device_incarnation"));
-      plan_->transfers.push_back(
+      plan_.transfers.push_back(
           fmt::format("{};{:x};{};{}", from, uint64_t(birth), to, name));
       break;
     }
@@ -232,6 +243,20 @@ Result<uint32_t> PlanBuilder::draft(Node* node) {
   node_index_[node] = index;
   work_.push_back({node, index, true});
   return index;
+}
+
+// A child whose plan is that of the body, here still its number.
+Status PlanBuilder::add_call(const Node& node, NodeItem& item,
+                             DraftFrame& frame) {
+  TAGFLOW_ASSIGN(const auto body, node.attr<int64_t>("body"));
+  FramePlan& plan = frame.plan;
+  item.kind = NodeKind::kCall;
+  item.ordinal = uint32_t(plan.children.size());
+  plan.calls.resize(plan.children.size());
+  plan.children.push_back(int(body));
+  plan.calls.push_back(
+      CallItem{uint32_t(frame.nodes.size() - 1), frame_name_hash(node.name())});
+  return {};
 }
 
 uint32_t PlanBuilder::arrival(Node* node) {
@@ -256,7 +281,7 @@ Result<PlanBuilder::Sources> PlanBuilder::sources(Endpoint endpoint) {
   Node* node = endpoint.node;
   if (is_fed(endpoint)) {
     const auto feed = std::ranges::find(feeds_, endpoint) - feeds_.begin();
-    return Sources{{0, true, uint32_t(plan_->feed_arrivals[size_t(feed)]), 0}};
+    return Sources{{0, true, uint32_t(feed), 0}};
   }
   if (is_compiled_merge(*node)) {
     Sources both;
@@ -310,7 +335,6 @@ Status PlanBuilder::add_feeds(const std::vector<Endpoint>& feeds) {
                               feed.to_string());
     fed_[feed.node].push_back(feed.port);
     DraftFrame& root = drafts_[0];
-    plan_->feed_arrivals.push_back(int(root.arrivals.size()));
     root.arrivals.emplace_back().item.node = feed.node;
     ++root.plan.num_enters;
   }
@@ -321,7 +345,7 @@ Status PlanBuilder::add_fetches(const std::vector<Endpoint>& fetches) {
   for (size_t i = 0; i < fetches.size(); ++i) {
     const auto index = uint32_t(i);
     if (auto folded = fold(fetches[i]); folded && folded->controls.empty()) {
-      plan_->constant_fetches.push_back({index, std::move(folded->value)});
+      plan_.constant_fetches.push_back({index, std::move(folded->value)});
       continue;
     }
     TAGFLOW_ASSIGN(const Sources from, sources(fetches[i]));
@@ -331,11 +355,26 @@ Status PlanBuilder::add_fetches(const std::vector<Endpoint>& fetches) {
   return {};
 }
 
+Status PlanBuilder::add_results(const std::string& name,
+                                const std::vector<Endpoint>& results) {
+  FramePlan& plan = drafts_[0].plan;
+  plan.name = name;
+  plan.is_body = true;
+  for (size_t i = 0; i < results.size(); ++i) {
+    TAGFLOW_ASSIGN(const Sources from, sources(results[i]));
+    const auto index = uint32_t(i);
+    drafts_[0].plan.exits.push_back({index, results[i].node});
+    for (const Source& source : from)
+      edges_of(source).push_back({EdgeKind::kExit, index, 0});
+  }
+  return {};
+}
+
 Status PlanBuilder::add_target(Node* node) {
   return control_sources(node).status();
 }
 
-Result<std::unique_ptr<Plan>> PlanBuilder::finish() {
+Status PlanBuilder::finish() {
   while (!work_.empty()) {
     const Work work = work_.front();
     work_.pop_front();
@@ -343,9 +382,9 @@ Result<std::unique_ptr<Plan>> PlanBuilder::finish() {
   }
   for (DraftFrame& draft : drafts_) {
     lay_out(draft);
-    plan_->frames.push_back(std::move(draft.plan));
+    plan_.frames.push_back(std::move(draft.plan));
   }
-  return std::move(plan_);
+  return {};
 }
 
 }  // namespace tagflow::actors

@@ -18,14 +18,19 @@ namespace tagflow::actors {
 // only what is needed exists, and nothing recurses.
 class PlanBuilder {
  public:
+  // Adds to `plan`, which is not to be used after an error.
   PlanBuilder(const graph::Graph& graph, const graph::FrameMap& frames,
-              const PlanOptions& options, const KernelLookup& kernels);
+              const PlanOptions& options, const KernelLookup& kernels,
+              Plan& plan);
 
   Status add_feeds(const std::vector<graph::Endpoint>& feeds);
   Status add_fetches(const std::vector<graph::Endpoint>& fetches);
+  // Of the body of function `name`: what its call gives.
+  Status add_results(const std::string& name,
+                     const std::vector<graph::Endpoint>& results);
   Status add_target(graph::Node* node);
   // Connects all that was asked for, and lays it out.
-  Result<std::unique_ptr<Plan>> finish();
+  Status finish();
 
  private:
   // Where tokens come from: a port of a node, or an arrival, of one frame. An
@@ -81,7 +86,8 @@ class PlanBuilder {
     kConst,
     kCross,
     kSend,
-    kRecv
+    kRecv,
+    kCall
   };
   static Role role_of(const graph::Node& node);
   bool is_alias(const graph::Node& node) const;
@@ -112,13 +118,15 @@ class PlanBuilder {
                           const std::vector<graph::Node*>& controls,
                           std::vector<Sources>& seen);
   Status connect_cross(graph::Node* node, const Sources& from);
+  Status add_call(const graph::Node& node, NodeItem& item, DraftFrame& frame);
   void lay_out(DraftFrame& draft);
 
   const graph::Graph& graph_;
   const graph::FrameMap& frames_;
   const PlanOptions& options_;
   const KernelLookup& kernels_;
-  std::unique_ptr<Plan> plan_ = std::make_unique<Plan>();
+  Plan& plan_;
+  const size_t first_frame_;  // in the plan
   std::deque<DraftFrame> drafts_;
   std::unordered_map<uint32_t, uint32_t> frame_index_;  // by FrameId
   std::unordered_map<const graph::Node*, uint32_t> node_index_;

@@ -71,6 +71,9 @@ Result<std::unique_ptr<Session>> Session::create(SessionOptions options) {
   if (options.window < 0)
     return invalid_argument("[session] a window of {} iterations",
                             options.window);
+  if (options.max_call_depth < 1)
+    return invalid_argument("[session] a call depth of {}",
+                            options.max_call_depth);
   if (options.timeout.count() < 0)
     return invalid_argument("[session] a negative time-out");
   return std::unique_ptr<Session>(

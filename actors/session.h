@@ -41,6 +41,8 @@ struct SessionOptions {
   bool compile_edges = true;
   // Overrides parallel_iterations of every loop where > 0.
   int window = 0;
+  // Calls of recursive functions inside one another; deeper ones fail.
+  int max_call_depth = 10000;
   // Of random ops.
   uint64_t seed = 0;
   // Default time-out of a run; none where zero.

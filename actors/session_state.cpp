@@ -1,7 +1,6 @@
 #include "actors/session_state.h"
 
-#include "actors/plan.h"
-#include "devices/kernel_registry.h"
+#include "actors/compile.h"
 #include "graph/function.h"
 #include "graph/validate.h"
 
@@ -58,6 +57,7 @@ SessionState::~SessionState() {
 
 Status SessionState::extend(std::span<const graph::NodeDef> nodes) {
   std::unique_lock lock(graph_mutex_);
+  frames_.reset();
   return graph_.extend(nodes);
 }
 
@@ -67,20 +67,20 @@ Status SessionState::extend(const graph::Graph& graph) {
     defs.push_back(graph::Graph::to_def(*node));
   std::unique_lock lock(graph_mutex_);
   // All or nothing: the functions may be refused, too.
-  graph::FunctionLibrary library = graph_.library();
-  TAGFLOW_RETURN_IF_ERROR(library.merge(graph.library()));
-  TAGFLOW_RETURN_IF_ERROR(graph_.extend(defs));
-  graph_.library() = std::move(library);
-  return {};
+  graph::FunctionLibrary before = graph_.library();
+  TAGFLOW_RETURN_IF_ERROR(graph_.library().merge(graph.library()));
+  Status status = graph_.extend(defs);
+  if (!status.ok()) graph_.library() = std::move(before);
+  frames_.reset();
+  return status;
 }
 
-Result<const devices::Kernel*> SessionState::kernel(const graph::Node& node) {
-  std::lock_guard lock(kernel_mutex_);
-  std::unique_ptr<devices::Kernel>& slot = kernels_[&node];
-  if (!slot) {
-    TAGFLOW_ASSIGN(slot, devices::KernelRegistry::global().make(node, "CPU"));
-  }
-  return slot.get();
+Status SessionState::check_graph() {
+  if (frames_) return {};
+  TAGFLOW_RETURN_IF_ERROR(graph::validate(graph_));
+  TAGFLOW_ASSIGN(frames_, graph::FrameMap::build(graph_));
+  warn(frames_->warnings());
+  return {};
 }
 
 Result<std::shared_ptr<const Prepared>> SessionState::prepare(
@@ -101,16 +101,14 @@ Result<std::shared_ptr<const Prepared>> SessionState::prepare(
 
 Result<std::shared_ptr<const Prepared>> SessionState::compile(
     const Signature& signature) {
-  auto prepared = std::make_shared<Prepared>();
-  std::vector<graph::Endpoint> fetches;
-  std::vector<graph::Node*> targets;
+  Request request;
   for (const std::string& name : signature.feeds) {
     TAGFLOW_ASSIGN(auto endpoint, find_endpoint(graph_, name));
-    prepared->feeds.push_back(endpoint);
+    request.feeds.push_back(endpoint);
   }
   for (const std::string& name : signature.fetches) {
     TAGFLOW_ASSIGN(auto endpoint, find_endpoint(graph_, name));
-    fetches.push_back(endpoint);
+    request.fetches.push_back(endpoint);
   }
   for (const std::string& name : signature.targets) {
     graph::Node* node = graph_.find(name);
@@ -119,18 +117,18 @@ Result<std::shared_ptr<const Prepared>> SessionState::compile(
       TAGFLOW_RETURN_IF_ERROR(find_endpoint(graph_, name).status());
       return error(Code::kNotFound, "[session] no node \"{}\" to run", name);
     }
-    targets.push_back(node);
+    request.targets.push_back(node);
   }
-  TAGFLOW_RETURN_IF_ERROR(graph::validate(graph_));
-  const PlanOptions plan_options{options_.compile_edges, options_.window};
-  TAGFLOW_ASSIGN(
-      auto plan,
-      compile_plan(graph_, prepared->feeds, fetches, targets, plan_options,
-                   [this](const graph::Node& node) { return kernel(node); }));
+  TAGFLOW_RETURN_IF_ERROR(check_graph());
+  TAGFLOW_ASSIGN(auto plan,
+                 actors::compile(graph_, *frames_, request,
+                                 {options_.compile_edges, options_.window}));
   warn(plan->warnings);
   plan->device = "/device:CPU:0";
   std::vector<std::unique_ptr<Plan>> plans;
   plans.push_back(std::move(plan));
+  auto prepared = std::make_shared<Prepared>();
+  prepared->feeds = request.feeds;
   prepared->executable = std::make_shared<Executable>(
       *engine_, std::move(plans), signature.fetches);
   return std::shared_ptr<const Prepared>(std::move(prepared));

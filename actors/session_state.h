@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <shared_mutex>
 #include <span>
@@ -16,6 +17,7 @@
 #include "actors/engine.h"
 #include "actors/executable.h"
 #include "actors/session.h"
+#include "graph/frames.h"
 #include "graph/graph.h"
 
 namespace tagflow::actors {
@@ -39,7 +41,7 @@ struct Prepared {
   std::shared_ptr<Executable> executable;
 };
 
-// Thread-safe. Lock order: graph_mutex_, then kernel_mutex_.
+// Thread-safe.
 class SessionState {
  public:
   explicit SessionState(SessionOptions options);
@@ -61,7 +63,8 @@ class SessionState {
 
  private:
   Result<std::shared_ptr<const Prepared>> compile(const Signature& signature);
-  Result<const devices::Kernel*> kernel(const graph::Node& node);
+  // Checks the whole graph, once after it was extended.
+  Status check_graph();
   void warn(const std::vector<std::string>& warnings);
   Status check_call(const Prepared& prepared, std::span<const Tensor> feeds,
                     const RunOptions& options);
@@ -72,10 +75,8 @@ class SessionState {
   std::shared_mutex graph_mutex_;
   graph::Graph graph_;
   std::map<std::string, std::shared_ptr<const Prepared>, std::less<>> cache_;
+  std::optional<graph::FrameMap> frames_;  // of graph_, where it was checked
   std::set<std::string> warned_;
-  std::mutex kernel_mutex_;
-  std::unordered_map<const graph::Node*, std::unique_ptr<devices::Kernel>>
-      kernels_;
   std::atomic<uint64_t> next_step_{1};
   // Steps that are not over yet; the destructor waits for them.
   std::mutex steps_mutex_;

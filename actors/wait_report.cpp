@@ -22,7 +22,7 @@ std::string place(const IterationActor& iteration) {
 
 // Oldest first; of a root frame that has ended, its only one.
 std::vector<const IterationActor*> busy_iterations(const FrameActor& frame) {
-  const bool ended = frame.instance().plan->parent < 0 && !frame.live();
+  const bool ended = frame.instance().plan->is_root() && !frame.live();
   std::vector<const IterationActor*> busy;
   for (const caf::actor& actor : frame.instance().ring) {
     const auto* iteration = actor_pointer<IterationActor>(actor);
@@ -155,7 +155,7 @@ class Report {
     const FramePlan& plan = *frame.instance().plan;
     const int64_t oldest = busy.front()->iteration();
     const int64_t newest = busy.back()->iteration();
-    if (plan.parent >= 0)
+    if (!plan.is_root())
       line("frame \"{}\" had come to iteration {}{}", plan.name, newest,
            oldest == newest
                ? std::string()

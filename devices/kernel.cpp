@@ -18,7 +18,7 @@ Result<Tensor*> KernelContext::allocate_output(int i, const Shape& shape) {
 Result<Tensor*> KernelContext::forward_or_allocate(int candidate, int i,
                                                    const Shape& shape) {
   Tensor& from = inputs_[size_t(candidate)];
-  if (from.buffer() != nullptr && from.unique() &&
+  if (step_->forward_buffers && from.buffer() != nullptr && from.unique() &&
       from.dtype() == node_->output_dtypes()[size_t(i)] &&
       from.buffer()->allocator == allocator_ && from.shape() == shape) {
     // A second reference: the kernel still reads the input through its slot.

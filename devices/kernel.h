@@ -109,6 +109,9 @@ struct StepInfo {
   const std::atomic<bool>* cancelled = nullptr;
   Parallel* parallel = nullptr;            // null: no sharding
   class Rendezvous* rendezvous = nullptr;  // of the step
+  // Whether kernels may write their output over an input that nobody else
+  // needs.
+  bool forward_buffers = true;
 };
 
 // Everything one execution of a kernel sees and produces. Small, made for each

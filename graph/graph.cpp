@@ -7,6 +7,7 @@
 #include "graph/node_name.h"
 #include "graph/node_types.h"
 #include "graph/op_registry.h"
+#include "graph/prune.h"
 #include "graph/shape_context.h"
 
 namespace tagflow::graph {
@@ -172,6 +173,10 @@ void Graph::add_control_input(Node* node, Node* source) {
     inputs.push_back(source);
 }
 
+void Graph::remove_control_input(Node* node, Node* source) {
+  std::erase(node->control_inputs_, source);
+}
+
 void Graph::set_attr(Node* node, std::string name, AttrValue value) {
   node->attrs_.insert_or_assign(std::move(name), std::move(value));
 }
@@ -232,31 +237,42 @@ std::string Graph::unique_name(std::string_view prefix) const {
   return name;
 }
 
-Graph Graph::clone() const {
+template <class Keep>
+Graph Graph::copy(Keep keep) const {
   Graph copy;
   *copy.library_ = *library_;
   copy.next_suffix_ = next_suffix_;
   copy.next_id_ = next_id_;
-  copy.num_outputs_ = num_outputs_;
   copy.producer_version_ = producer_version_;
-  copy.storage_.reserve(order_.size());
-  copy.order_.reserve(order_.size());
-  copy.by_name_.reserve(order_.size());
-  std::unordered_map<const Node*, Node*> twin;
-  twin.reserve(order_.size());
+  std::vector<Node*> twins(next_id_);  // by id
   for (const Node* node : order_) {
+    if (!keep(*node)) continue;
     copy.storage_.push_back(std::make_unique<Node>(*node));
     Node* made = copy.storage_.back().get();
     copy.order_.push_back(made);
     copy.by_name_.emplace(made->name_, made);
-    twin.emplace(node, made);
+    copy.num_outputs_ += made->num_outputs();
+    twins[made->id_] = made;
   }
   for (Node* node : copy.order_) {
-    for (Endpoint& input : node->inputs_)
-      if (input.node != nullptr) input.node = twin.at(input.node);
-    for (Node*& input : node->control_inputs_) input = twin.at(input);
+    for (Endpoint& input : node->inputs_) {
+      if (input.node == nullptr) continue;
+      input.node = twins[input.node->id_];
+      if (input.node == nullptr) input.port = 0;
+    }
+    std::vector<Node*>& controls = node->control_inputs_;
+    for (Node*& input : controls) input = twins[input->id_];
+    std::erase(controls, nullptr);
   }
   return copy;
+}
+
+Graph Graph::clone() const {
+  return copy([](const Node&) { return true; });
+}
+
+Graph Graph::subset(const NodeSet& nodes) const {
+  return copy([&](const Node& node) { return nodes.contains(node); });
 }
 
 NodeDef Graph::to_def(const Node& node) {

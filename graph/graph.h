@@ -14,6 +14,7 @@
 namespace tagflow::graph {
 
 class Node;
+class NodeSet;          // graph/prune.h
 class FunctionLibrary;  // graph/function.h
 
 // A node as text: what a file, a function body or a caller says. Inputs are
@@ -36,6 +37,10 @@ struct Endpoint {
   bool operator==(const Endpoint&) const = default;
   // "name:port".
   std::string to_string() const;
+};
+
+struct EndpointHash {
+  size_t operator()(const Endpoint& endpoint) const;
 };
 
 // Identity of a node that survives passes, for random numbers and traces.
@@ -131,6 +136,8 @@ class Graph {
   Status set_input(Node* node, int index, Endpoint source);
   // No effect where it is there already.
   void add_control_input(Node* node, Node* source);
+  // No effect where it is not there.
+  void remove_control_input(Node* node, Node* source);
   void set_attr(Node* node, std::string name, AttrValue value);
   void set_device(Node* node, std::string device);
   // Narrows what is known of an output. REQUIRES: compatible with it.
@@ -151,6 +158,10 @@ class Graph {
 
   // A deep copy; nodes keep their ids.
   Graph clone() const;
+  // A copy of these nodes. An input that comes from another node is open, as
+  // only a Merge's may be: to be closed with set_input(). A control input from
+  // another node is left out.
+  Graph subset(const NodeSet& nodes) const;
   // The node as text, inputs in order, control inputs last.
   static NodeDef to_def(const Node& node);
 
@@ -169,6 +180,9 @@ class Graph {
                  std::span<const Endpoint> inputs, AttrMap attrs,
                  std::span<Node* const> control_inputs) const;
   static Status infer_shapes(Node& node);
+  // Of the nodes for which keep(node) holds.
+  template <class Keep>
+  Graph copy(Keep keep) const;
   // ", did you mean ...?" or nothing.
   std::string suggestion(std::string_view name) const;
 
@@ -192,6 +206,11 @@ class Graph {
 // Splits "name:port" into name and port; "name" is port 0. InvalidArgument
 // for a malformed or out-of-range port.
 Result<std::pair<std::string, int>> parse_endpoint(std::string_view text);
+
+inline size_t EndpointHash::operator()(const Endpoint& endpoint) const {
+  const size_t id = endpoint.node == nullptr ? ~size_t(0) : endpoint.node->id();
+  return (id << 16) ^ size_t(endpoint.port);
+}
 
 template <class T>
 Result<T> Node::attr(std::string_view name) const {

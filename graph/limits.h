@@ -22,6 +22,8 @@ struct Limits {
   // All constants of a file together, in memory: a few bytes of a file can
   // say "a terabyte of zeros".
   int64_t max_tensor_bytes = int64_t(1) << 31;
+  // Functions that call functions, recursion apart.
+  int max_function_depth = 256;
   // Loops inside loops.
   int max_frame_depth = 64;
 };

@@ -6,12 +6,6 @@
 namespace tagflow::graph {
 namespace {
 
-struct EndpointHash {
-  size_t operator()(const Endpoint& e) const {
-    return (size_t(e.node->id()) << 16) ^ size_t(e.port);
-  }
-};
-
 bool is_placeholder(const Node& node) {
   return node.op() == "Placeholder" || node.op() == "PlaceholderV2" ||
          node.op() == "PlaceholderWithDefault";

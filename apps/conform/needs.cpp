@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "devices/kernel_registry.h"
+#include "graph/functions/lower.h"
 #include "graph/op_registry.h"
 
 namespace tagflow::apps {
@@ -62,8 +63,7 @@ class MissingOps {
     const auto* definition = graph::OpRegistry::global().find_or_null(op);
     if (definition != nullptr && has_cpu_kernel(op)) return;
     const graph::FunctionDef* function = library_.find(op);
-    missing_.insert(
-        function != nullptr && definition == nullptr ? "(function call)" : op);
+    if (function == nullptr || definition != nullptr) missing_.insert(op);
     add_function(function);
   }
 
@@ -86,8 +86,9 @@ bool is_performed_by_engine(std::string_view op) {
       "Switch",        "Merge",    "Enter",          "Exit",
       "NextIteration", "LoopCond", "ControlTrigger", "RefSwitch",
       "RefMerge",      "RefEnter", "RefExit",        "RefNextIteration",
-      "_Send",         "_Recv",    "_HostSend",      "_HostRecv"};
-  return ops.contains(op);
+      "_Send",         "_Recv",    "_HostSend",      "_HostRecv",
+      "_SwitchN",      "_Call"};
+  return ops.contains(op) || graph::is_functional_op(op);
 }
 
 bool has_cpu_kernel(std::string_view op) {

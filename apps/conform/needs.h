@@ -19,8 +19,7 @@ std::vector<graph::NodeDef> needed_nodes(const graph::GraphFile& file,
                                          const Case& the_case);
 
 // The ops of the nodes, and of the functions that they use in turn, that have
-// no definition or no CPU kernel. A node that calls a function by its name
-// counts as "(function call)". Sorted.
+// no definition or no CPU kernel. Sorted.
 std::set<std::string> missing_ops(const std::vector<graph::NodeDef>& nodes,
                                   const graph::FunctionLibrary& library);
 

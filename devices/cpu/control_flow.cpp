@@ -6,6 +6,8 @@
 #include <atomic>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
+#include <limits>
 
 #include "devices/cpu/kernels.h"
 #include "devices/cpu/summarize.h"
@@ -287,6 +289,36 @@ class CheckNumericsKernel : public Kernel {
   std::string message_;
 };
 
+// How often a For from start to limit by delta runs its body.
+class ForTripCountKernel final : public Kernel {
+ public:
+  explicit ForTripCountKernel(const KernelInfo&) {}
+
+  Status compute(KernelContext& context) const override {
+    for (const Tensor& input : context.inputs())
+      if (input.num_elements() != 1)
+        return error(Code::kInvalidArgument,
+                     "[For] start, limit and delta must be scalars, not {}",
+                     input.describe());
+    const int64_t start = context.input(0).scalar_value<int32_t>();
+    const int64_t limit = context.input(1).scalar_value<int32_t>();
+    const int64_t delta = context.input(2).scalar_value<int32_t>();
+    const int64_t way = limit - start;
+    if (way != 0 && (delta == 0 || (way > 0) != (delta > 0)))
+      return error(Code::kInvalidArgument,
+                   "[For] from {} to {} by {} never ends", start, limit, delta);
+    const int64_t step = std::abs(delta);
+    const int64_t trips = way == 0 ? 0 : (std::abs(way) + step - 1) / step;
+    if (trips > std::numeric_limits<int32_t>::max())
+      return error(Code::kInvalidArgument,
+                   "[For] from {} to {} by {} takes {} trips, more than an "
+                   "int32 counts",
+                   start, limit, delta, trips);
+    context.set_output(0, Tensor::scalar(int32_t(trips)));
+    return {};
+  }
+};
+
 Result<std::unique_ptr<Kernel>> make_check_numerics(const KernelInfo& info) {
   TAGFLOW_ASSIGN(std::string message, info.attr<std::string>("message"));
   std::unique_ptr<Kernel> kernel;
@@ -315,6 +347,7 @@ void register_control_flow_kernels(KernelRegistry& registry) {
   registry.add<PrintKernel>("Print");
   registry.add<PrintV2Kernel>("PrintV2");
   registry.add<AbortKernel>("Abort");
+  registry.add<ForTripCountKernel>("_ForTripCount");
   for (const char* op : {"CheckNumerics", "CheckNumericsV2"}) {
     KernelDef def;
     def.op = op;

@@ -4,6 +4,7 @@ namespace tagflow::graph {
 
 void register_ops(OpRegistry& registry) {
   register_control_flow_ops(registry);
+  register_functional_ops(registry);
   register_math_ops(registry);
   register_array_ops(registry);
   register_reduction_ops(registry);

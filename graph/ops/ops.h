@@ -10,6 +10,7 @@ class OpRegistry;
 void register_ops(OpRegistry& registry);
 
 void register_control_flow_ops(OpRegistry& registry);  // control_flow.cpp
+void register_functional_ops(OpRegistry& registry);    // functional.cpp
 void register_math_ops(OpRegistry& registry);          // math.cpp: element-wise
 void register_array_ops(OpRegistry& registry);         // array.cpp, array_*.cpp
 void register_reduction_ops(OpRegistry& registry);     // reduction.cpp

@@ -1,0 +1,47 @@
+#include "actors/call_frames.h"
+
+#include <caf/actor_system.hpp>
+#include <caf/send.hpp>
+
+#include "actors/frame_actor.h"
+
+namespace tagflow::actors {
+
+FrameActor* CallFrames::take(int plan, caf::actor_system& system) {
+  const FramePlan& frame = run_.plan->frames[size_t(plan)];
+  std::lock_guard lock(mutex_);
+  std::vector<FrameActor*>& idle = idle_[&frame];
+  if (!idle.empty()) {
+    FrameActor* const taken = idle.back();
+    idle.pop_back();
+    return taken;
+  }
+  all_.push_back(system.spawn<FrameActor, caf::lazy_init + caf::hidden>(
+      std::cref(run_), std::cref(frame)));
+  return actor_pointer<FrameActor>(all_.back());
+}
+
+void CallFrames::give(FrameActor* frame) {
+  std::lock_guard lock(mutex_);
+  idle_[frame->instance().plan].push_back(frame);
+}
+
+void CallFrames::collect(Counters& counters) const {
+  for (const caf::actor& actor : all_)
+    actor_pointer<FrameActor>(actor)->collect(counters);
+}
+
+void CallFrames::reset() {
+  idle_.clear();
+  for (const caf::actor& actor : all_) {
+    auto* frame = actor_pointer<FrameActor>(actor);
+    frame->reset();
+    idle_[frame->instance().plan].push_back(frame);
+  }
+}
+
+void CallFrames::stop() {
+  for (const caf::actor& actor : all_) caf::anon_send(actor, Stop{});
+}
+
+}  // namespace tagflow::actors

@@ -1,0 +1,133 @@
+// Lowering of calls and conditionals.
+#include "graph/functions/lowering.h"
+
+namespace tagflow::graph {
+namespace {
+
+// Waits for all of `nodes`; a branch of nothing else has `pivot`.
+std::vector<std::string> waiting_for(const std::vector<std::string>& results,
+                                     const std::vector<std::string>& effects) {
+  std::vector<std::string> controls;
+  for (const std::string& result : results)
+    controls.push_back("^" + result.substr(0, result.rfind(':')));
+  for (const std::string& effect : effects) controls.push_back("^" + effect);
+  return controls;
+}
+
+}  // namespace
+
+Status Lowering::lower_call(Draft& draft, const FunctionRef& reference) {
+  const Node& node = *draft.node;
+  TAGFLOW_ASSIGN(const FunctionInstance function,
+                 bind(reference, node.input_dtypes(), node.output_dtypes()));
+  Site site;
+  site.prefix = draft.prefix;
+  site.args = inputs_of(node);
+  site.controls = controls_of(node);
+  TAGFLOW_ASSIGN(Inlined made, inline_call(draft, function, std::move(site)));
+  // The results by Identities of their own: a control edge from an output of
+  // a Switch would not say whether that is dead.
+  for (size_t i = 0; i < made.results.size(); ++i)
+    draft.made.outputs.push_back(
+        put(draft, fmt::format("result_{}", i), "Identity", {made.results[i]}) +
+        ":0");
+  std::vector<std::string> last = waiting_for(draft.made.outputs, made.effects);
+  if (last.empty())
+    for (const std::string& control : controls_of(node))
+      last.push_back("^" + control);
+  draft.made.done = put(draft, "done", "NoOp", std::move(last));
+  draft.made.must_run = !made.effects.empty();
+  return {};
+}
+
+Status Lowering::lower_if(Draft& draft) {
+  const Node& node = *draft.node;
+  const std::span<const DataType> args =
+      std::span(node.input_dtypes()).subspan(1);
+  std::vector<FunctionInstance> branches;
+  for (const char* branch : {"else_branch", "then_branch"}) {
+    TAGFLOW_ASSIGN(const auto reference,
+                   get_attr<FunctionRef>(node.attrs(), branch));
+    TAGFLOW_ASSIGN(auto function, bind(reference, args, node.output_dtypes()));
+    branches.push_back(std::move(function));
+  }
+  const Endpoint& predicate = node.inputs()[0];
+  std::string selector = predicate.to_string();
+  const PartialShape& shape = predicate.node->output_shape(predicate.port);
+  // What is no bool is true where it is not zero, or not empty.
+  if (node.input_dtypes()[0] != DataType::kBool ||
+      (shape.has_rank() && shape.rank() > 0))
+    selector = put(draft, "to_bool", "ToBool", {selector});
+  return lower_branches(draft, selector, branches);
+}
+
+Status Lowering::lower_case(Draft& draft) {
+  const Node& node = *draft.node;
+  TAGFLOW_ASSIGN(const auto references,
+                 get_attr<std::vector<FunctionRef>>(node.attrs(), "branches"));
+  std::vector<FunctionInstance> branches;
+  for (const FunctionRef& reference : references) {
+    TAGFLOW_ASSIGN(auto function,
+                   bind(reference, std::span(node.input_dtypes()).subspan(1),
+                        node.output_dtypes()));
+    branches.push_back(std::move(function));
+  }
+  return lower_branches(draft, node.inputs()[0].to_string(), branches);
+}
+
+Status Lowering::lower_branches(Draft& draft, const std::string& selector,
+                                const std::vector<FunctionInstance>& branches) {
+  const Node& node = *draft.node;
+  const bool is_case = node.op().ends_with("Case");
+  const size_t count = branches.size();
+  // All else waits for the selector, which waits for what the node waits for.
+  std::vector<std::string> first = {selector};
+  for (const std::string& control : controls_of(node))
+    first.push_back("^" + control);
+  const std::string index =
+      put(draft, "selector", "Identity", std::move(first));
+  const auto split = [&](std::string_view name, const std::string& value) {
+    if (!is_case) return put(draft, name, "Switch", {value, index});
+    return put(draft, name, "_SwitchN", {value, index},
+               {{"num_outs", int64_t(count)}});
+  };
+  const std::string pivots = split("switch_selector", index);
+  std::vector<std::string> switches;
+  for (const std::string& input : inputs_of(node, 1))
+    switches.push_back(split(fmt::format("switch_{}", switches.size()), input));
+
+  std::vector<std::vector<std::string>> merged(node.output_dtypes().size());
+  std::vector<std::string> ends;
+  bool has_effects = false;
+  for (size_t b = 0; b < count; ++b) {
+    const std::string name = is_case  ? fmt::format("branch_{}", b)
+                             : b == 0 ? "else"
+                                      : "then";
+    Site site;
+    site.prefix = fmt::format("{}/{}", draft.prefix, name);
+    site.pivot = put(draft, name + "_pivot", "Identity",
+                     {fmt::format("{}:{}", pivots, b)});
+    for (const std::string& value : switches)
+      site.args.push_back(fmt::format("{}:{}", value, b));
+    const std::string pivot = site.pivot;
+    TAGFLOW_ASSIGN(const Inlined made,
+                   inline_call(draft, branches[b], std::move(site)));
+    for (size_t i = 0; i < merged.size(); ++i)
+      merged[i].push_back(made.results[i]);
+    has_effects = has_effects || !made.effects.empty();
+    std::vector<std::string> end = {pivot};
+    for (const std::string& effect : made.effects) end.push_back("^" + effect);
+    ends.push_back(put(draft, name + "_end", "Identity", std::move(end)));
+  }
+  for (size_t i = 0; i < merged.size(); ++i)
+    draft.made.outputs.push_back(
+        put(draft, fmt::format("merge_{}", i), "Merge", std::move(merged[i])) +
+        ":0");
+  const std::string end = put(draft, "merge_end", "Merge", std::move(ends));
+  std::vector<std::string> last = waiting_for(draft.made.outputs, {end});
+  draft.made.done = put(draft, "done", "NoOp", std::move(last));
+  draft.made.must_run = has_effects;
+  return {};
+}
+
+}  // namespace tagflow::graph

@@ -1,0 +1,400 @@
+#include "graph/functions/instance.h"
+
+#include <charconv>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "graph/node_types.h"
+#include "graph/op_registry.h"
+
+namespace tagflow::graph {
+namespace {
+
+// The types that an argument stands for, given its op's attributes.
+Result<std::vector<DataType>> types_of(const ArgDef& arg,
+                                       const AttrMap& attrs) {
+  if (!arg.type_list_attr.empty())
+    return get_attr<std::vector<DataType>>(attrs, arg.type_list_attr);
+  DataType type = arg.dtype;
+  if (!arg.type_attr.empty()) {
+    TAGFLOW_ASSIGN(type, get_attr<DataType>(attrs, arg.type_attr));
+  }
+  int64_t count = 1;
+  if (!arg.number_attr.empty()) {
+    TAGFLOW_ASSIGN(count, get_attr<int64_t>(attrs, arg.number_attr));
+  }
+  if (count < 0 || count > kMaxNodeOutputs)
+    return invalid_argument("\"{}\" stands for {} tensors", arg.name, count);
+  return std::vector<DataType>(size_t(count),
+                               arg.is_ref ? make_ref(type) : type);
+}
+
+// `attrs` with the placeholders in it replaced by what `bound` says.
+Result<AttrMap> substitute(const AttrMap& attrs, const AttrMap& bound);
+
+Result<AttrValue> substitute(const AttrValue& value, const AttrMap& bound) {
+  if (const auto* placeholder = value.get_if<AttrPlaceholder>()) {
+    const auto it = bound.find(placeholder->name);
+    if (it == bound.end())
+      return invalid_argument("no attribute \"{}\" for \"${}\"",
+                              placeholder->name, placeholder->name);
+    return it->second;
+  }
+  if (const auto* function = value.get_if<FunctionRef>()) {
+    TAGFLOW_ASSIGN(AttrMap inner, substitute(function->attrs, bound));
+    return AttrValue(FunctionRef{function->name, std::move(inner)});
+  }
+  if (const auto* functions = value.get_if<std::vector<FunctionRef>>()) {
+    std::vector<FunctionRef> made;
+    for (const FunctionRef& function : *functions) {
+      TAGFLOW_ASSIGN(AttrMap inner, substitute(function.attrs, bound));
+      made.push_back({function.name, std::move(inner)});
+    }
+    return AttrValue(std::move(made));
+  }
+  return value;
+}
+
+Result<AttrMap> substitute(const AttrMap& attrs, const AttrMap& bound) {
+  AttrMap made;
+  for (const auto& [name, value] : attrs) {
+    TAGFLOW_ASSIGN(made[name], substitute(value, bound));
+  }
+  return made;
+}
+
+// "a", "a:b" or "a:b:2" taken apart; the index is 0 where there is none.
+struct TensorText {
+  std::string_view name;
+  std::string_view output;  // empty where there is none
+  std::optional<int> index;
+};
+
+TensorText split_tensor(std::string_view text) {
+  TensorText split;
+  const size_t first = text.find(':');
+  split.name = text.substr(0, first);
+  if (first == std::string_view::npos) return split;
+  std::string_view rest = text.substr(first + 1);
+  const size_t second = rest.find(':');
+  std::string_view number =
+      second == std::string_view::npos ? rest : rest.substr(second + 1);
+  int index = 0;
+  const char* end = number.data() + number.size();
+  if (!number.empty() &&
+      std::from_chars(number.data(), end, index).ptr == end) {
+    split.index = index;
+    if (second != std::string_view::npos) split.output = rest.substr(0, second);
+  } else {
+    split.output = rest.substr(0, second);
+  }
+  return split;
+}
+
+bool is_call_of_identity(const NodeDef& node) {
+  return node.op == "Identity" && node.inputs.size() == 1;
+}
+
+}  // namespace
+
+// --- Binding ----------------------------------------------------------------
+
+Result<FunctionInstance> FunctionInstance::bind(const FunctionLibrary& library,
+                                                const FunctionRef& reference) {
+  FunctionInstance instance;
+  instance.library_ = &library;
+  instance.function_ = library.find(reference.name);
+  if (instance.function_ == nullptr)
+    return error(Code::kNotFound, "no function \"{}\" in the library",
+                 reference.name);
+  const OpDef& signature = instance.function_->signature;
+  for (const AttrDef& attr : signature.attrs)
+    if (attr.default_value) instance.attrs_[attr.name] = *attr.default_value;
+  for (const auto& [name, value] : reference.attrs)
+    instance.attrs_.insert_or_assign(name, value);
+  instance.key_ = reference.name;
+  for (const AttrDef& attr : signature.attrs) {
+    const auto it = instance.attrs_.find(attr.name);
+    if (it == instance.attrs_.end())
+      return invalid_argument("function \"{}\" needs an attribute \"{}\"",
+                              reference.name, attr.name);
+    instance.key_ += fmt::format(";{}={}", attr.name, it->second.to_string());
+  }
+  const auto collect = [&](const std::vector<ArgDef>& args,
+                           std::vector<DataType>& types) -> Status {
+    for (const ArgDef& arg : args) {
+      TAGFLOW_ASSIGN(const auto more, types_of(arg, instance.attrs_));
+      types.insert(types.end(), more.begin(), more.end());
+    }
+    return {};
+  };
+  Status status = collect(signature.inputs, instance.arg_types_);
+  if (status.ok()) status = collect(signature.outputs, instance.result_types_);
+  if (!status.ok())
+    return std::move(status).with_prefix(
+        fmt::format("function \"{}\": ", reference.name));
+  return instance;
+}
+
+int FunctionInstance::passed_argument(size_t i) const {
+  const OpDef& signature = function_->signature;
+  // Only where each argument and result stands for one tensor.
+  if (signature.inputs.size() != arg_types_.size() ||
+      signature.outputs.size() != result_types_.size())
+    return -1;
+  const auto ret = function_->ret.find(signature.outputs[i].name);
+  if (ret == function_->ret.end()) return -1;
+  std::string_view name = split_tensor(ret->second).name;
+  for (size_t steps = 0; steps <= function_->nodes.size(); ++steps) {
+    for (size_t k = 0; k < signature.inputs.size(); ++k)
+      if (signature.inputs[k].name == name) return int(k);
+    const auto node = std::ranges::find(function_->nodes, name, &NodeDef::name);
+    if (node == function_->nodes.end() || !is_call_of_identity(*node))
+      return -1;
+    name = split_tensor(node->inputs[0]).name;
+  }
+  return -1;
+}
+
+// --- Expanding --------------------------------------------------------------
+
+class FunctionInstance::Expander {
+ public:
+  Expander(const FunctionInstance& instance, const Site& site)
+      : instance_(instance), function_(*instance.function_), site_(site) {}
+
+  Result<Expansion> run() {
+    TAGFLOW_RETURN_IF_ERROR(add_args());
+    for (const NodeDef& node : function_.nodes) {
+      Body& body = bodies_[node.name];
+      body.def = &node;
+      body.op = OpRegistry::global().find_or_null(node.op);
+      if (body.op == nullptr) {
+        const FunctionDef* function = instance_.library_->find(node.op);
+        if (function != nullptr) body.op = &function->signature;
+      }
+      Result<AttrMap> attrs = substitute(node.attrs, instance_.attrs_);
+      if (!attrs.ok()) return about(node, std::move(attrs).status());
+      body.attrs = std::move(attrs).value();
+      if (body.op == nullptr) continue;
+      for (const AttrDef& attr : body.op->attrs)
+        if (attr.default_value)
+          body.attrs.try_emplace(attr.name, *attr.default_value);
+    }
+    for (const NodeDef& node : function_.nodes) {
+      Status status = add_node(node);
+      if (!status.ok()) return about(node, std::move(status));
+    }
+    TAGFLOW_RETURN_IF_ERROR(add_results());
+    return std::move(made_);
+  }
+
+ private:
+  struct Body {
+    const NodeDef* def = nullptr;
+    const OpDef* op = nullptr;  // null where there is none
+    AttrMap attrs;
+  };
+
+  std::string full(std::string_view name) const {
+    return fmt::format("{}/{}", site_.prefix, name);
+  }
+  static Status about(const NodeDef& node, Status status) {
+    return std::move(status).with_prefix(
+        fmt::format("[{}] node \"{}\": ", node.op, node.name));
+  }
+
+  // An Identity for each argument, which keeps what a call waits for.
+  Status add_args() {
+    size_t next = 0;
+    for (const ArgDef& arg : function_.signature.inputs) {
+      TAGFLOW_ASSIGN(const auto types, types_of(arg, instance_.attrs_));
+      args_[arg.name] = {next, types.size()};
+      for (size_t i = 0; i < types.size(); ++i, ++next) {
+        NodeDef node;
+        node.name = full(types.size() == 1 ? arg.name
+                                           : fmt::format("{}_{}", arg.name, i));
+        node.op = "Identity";
+        node.device = site_.device;
+        node.inputs = {site_.args[next]};
+        for (const std::string& control : site_.controls)
+          node.inputs.push_back("^" + control);
+        made_.args.push_back(node.name);
+        made_.nodes.push_back(std::move(node));
+      }
+    }
+    pivot_ = site_.pivot;
+    if (!pivot_.empty() || (next == 0 && site_.controls.empty())) return {};
+    NodeDef node{full("pivot"), "NoOp", {}, site_.device, {}};
+    for (const std::string& arg : made_.args) node.inputs.push_back("^" + arg);
+    if (next == 0)
+      for (const std::string& control : site_.controls)
+        node.inputs.push_back("^" + control);
+    pivot_ = node.name;
+    made_.nodes.push_back(std::move(node));
+    return {};
+  }
+
+  Status add_node(const NodeDef& from) {
+    const Body& body = bodies_.at(from.name);
+    NodeDef node{full(from.name),
+                 from.op,
+                 {},
+                 from.device.empty() ? site_.device : from.device,
+                 body.attrs};
+    for (const std::string& input : from.inputs) {
+      if (input.starts_with('^')) {
+        TAGFLOW_RETURN_IF_ERROR(add_control(input.substr(1), node));
+      } else {
+        TAGFLOW_ASSIGN(auto tensors, tensors_of(input));
+        node.inputs.insert(node.inputs.end(), tensors.begin(), tensors.end());
+      }
+    }
+    if (node.inputs.empty() && !pivot_.empty())
+      node.inputs.push_back("^" + pivot_);
+    // Frames and colocation go by name.
+    if (auto frame = node.attrs.find("frame_name"); frame != node.attrs.end())
+      if (const auto* name = frame->second.get_if<std::string>())
+        frame->second = full(*name);
+    rename_classes(node.attrs);
+    if (body.op != nullptr && body.op->is_stateful)
+      made_.effects.push_back(node.name);
+    made_.nodes.push_back(std::move(node));
+    return {};
+  }
+
+  void rename_classes(AttrMap& attrs) const {
+    constexpr std::string_view kLocation = "loc:@";
+    const auto it = attrs.find("_class");
+    if (it == attrs.end()) return;
+    const auto* names = it->second.get_if<std::vector<std::string>>();
+    if (names == nullptr) return;
+    std::vector<std::string> renamed;
+    for (const std::string& name : *names) {
+      const std::string target =
+          name.starts_with(kLocation) ? name.substr(kLocation.size()) : "";
+      renamed.push_back(bodies_.contains(target)
+                            ? std::string(kLocation) + full(target)
+                            : name);
+    }
+    it->second = std::move(renamed);
+  }
+
+  Status add_control(const std::string& name, NodeDef& node) const {
+    if (bodies_.contains(name)) {
+      node.inputs.push_back("^" + full(name));
+      return {};
+    }
+    const auto arg = args_.find(name);
+    if (arg == args_.end())
+      return invalid_argument("no node or argument \"{}\"", name);
+    for (size_t i = 0; i < arg->second.count; ++i)
+      node.inputs.push_back("^" + made_.args[arg->second.first + i]);
+    return {};
+  }
+
+  // What an input or a result of the body stands for.
+  Result<std::vector<std::string>> tensors_of(const std::string& text) const {
+    const TensorText split = split_tensor(text);
+    std::string source;
+    Range range;
+    if (const auto arg = args_.find(std::string(split.name));
+        arg != args_.end()) {
+      range = arg->second;
+      if (split.index) {
+        TAGFLOW_ASSIGN(range, one_of(range, *split.index, text));
+      }
+      return std::vector<std::string>(
+          made_.args.begin() + long(range.first),
+          made_.args.begin() + long(range.first + range.count));
+    }
+    const auto found = bodies_.find(std::string(split.name));
+    if (found == bodies_.end())
+      return invalid_argument("no node or argument \"{}\" for \"{}\"",
+                              split.name, text);
+    if (split.output.empty()) {
+      range = {size_t(split.index.value_or(0)), 1};
+    } else {
+      TAGFLOW_ASSIGN(range, output_range(found->second, split.output));
+      if (split.index) {
+        TAGFLOW_ASSIGN(range, one_of(range, *split.index, text));
+      }
+    }
+    std::vector<std::string> tensors;
+    for (size_t i = 0; i < range.count; ++i)
+      tensors.push_back(
+          fmt::format("{}:{}", full(split.name), range.first + i));
+    return tensors;
+  }
+
+  struct Range {
+    size_t first = 0;
+    size_t count = 0;
+  };
+
+  static Result<Range> one_of(const Range& range, int index,
+                              std::string_view text) {
+    if (index < 0 || size_t(index) >= range.count)
+      return invalid_argument("\"{}\" is out of range, there are {}", text,
+                              range.count);
+    return Range{range.first + size_t(index), 1};
+  }
+
+  // Where output `name` of the node's op is among all its outputs.
+  static Result<Range> output_range(const Body& body, std::string_view name) {
+    if (body.op == nullptr)
+      return error(Code::kUnimplemented, "no op or function \"{}\"",
+                   body.def->op);
+    Range range;
+    for (const ArgDef& output : body.op->outputs) {
+      TAGFLOW_ASSIGN(const auto types, types_of(output, body.attrs));
+      range.first += range.count;
+      range.count = types.size();
+      if (output.name == name) return range;
+    }
+    return invalid_argument("node \"{}\" ({}) has no output \"{}\"",
+                            body.def->name, body.def->op, name);
+  }
+
+  Status add_results() {
+    for (const ArgDef& output : function_.signature.outputs) {
+      const auto ret = function_.ret.find(output.name);
+      if (ret == function_.ret.end())
+        return invalid_argument("nothing gives its result \"{}\"", output.name);
+      TAGFLOW_ASSIGN(auto tensors, tensors_of(ret->second));
+      TAGFLOW_ASSIGN(const auto types, types_of(output, instance_.attrs_));
+      if (tensors.size() != types.size())
+        return invalid_argument("\"{}\" is {} tensor(s), result \"{}\" is {}",
+                                ret->second, tensors.size(), output.name,
+                                types.size());
+      made_.results.insert(made_.results.end(), tensors.begin(), tensors.end());
+    }
+    std::unordered_set<std::string> known(made_.effects.begin(),
+                                          made_.effects.end());
+    for (const auto& [name, node] : function_.control_ret) {
+      if (!bodies_.contains(node))
+        return invalid_argument("no node \"{}\" for its control output \"{}\"",
+                                node, name);
+      if (known.insert(full(node)).second) made_.effects.push_back(full(node));
+    }
+    return {};
+  }
+
+  const FunctionInstance& instance_;
+  const FunctionDef& function_;
+  const Site& site_;
+  std::string pivot_;
+  std::unordered_map<std::string, Range> args_;
+  std::unordered_map<std::string, Body> bodies_;
+  Expansion made_;
+};
+
+Result<Expansion> FunctionInstance::expand(const Site& site) const {
+  Result<Expansion> made = Expander(*this, site).run();
+  if (made.ok()) return made;
+  return std::move(made).status().with_prefix(
+      fmt::format("function \"{}\": ", name()));
+}
+
+}  // namespace tagflow::graph

@@ -1,0 +1,66 @@
+// A function of the library with its attributes bound: what a call means.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "graph/function.h"
+
+namespace tagflow::graph {
+
+// What a function becomes where it is expanded in place.
+struct Expansion {
+  std::vector<NodeDef> nodes;
+  // Per argument the Identity that stands for it.
+  std::vector<std::string> args;
+  // Per result the tensor that gives it: "name:port".
+  std::vector<std::string> results;
+  // Nodes that must run whenever the function is called: stateful ones, and
+  // those that the function names.
+  std::vector<std::string> effects;
+};
+
+// Where a function is expanded.
+struct Site {
+  // Nodes are named `prefix` and a slash and their own name.
+  std::string prefix;
+  std::string device;                 // of nodes that name none
+  std::vector<std::string> args;      // tensors: "name:port"
+  std::vector<std::string> controls;  // nodes that the arguments wait for
+  // A node for the body's sources to wait for; empty: they wait for all
+  // arguments.
+  std::string pivot;
+};
+
+// Thread-compatible. Valid while the library is.
+class FunctionInstance {
+ public:
+  // NotFound where the library has no such function; InvalidArgument where
+  // its attributes are incomplete, or types of arguments cannot be told.
+  static Result<FunctionInstance> bind(const FunctionLibrary& library,
+                                       const FunctionRef& reference);
+
+  const FunctionDef& function() const { return *function_; }
+  const std::string& name() const { return function_->name(); }
+  // Distinct for distinct functions and attributes.
+  const std::string& key() const { return key_; }
+  const std::vector<DataType>& arg_types() const { return arg_types_; }
+  const std::vector<DataType>& result_types() const { return result_types_; }
+  // The argument that result `i` is, unchanged; -1 where it is none.
+  int passed_argument(size_t i) const;
+  // InvalidArgument about the body: a name, output or attribute that does not
+  // exist.
+  Result<Expansion> expand(const Site& site) const;
+
+ private:
+  class Expander;
+
+  const FunctionLibrary* library_ = nullptr;
+  const FunctionDef* function_ = nullptr;
+  AttrMap attrs_;
+  std::string key_;
+  std::vector<DataType> arg_types_;
+  std::vector<DataType> result_types_;
+};
+
+}  // namespace tagflow::graph

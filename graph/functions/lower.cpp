@@ -1,0 +1,329 @@
+#include "graph/functions/lower.h"
+
+#include <algorithm>
+
+#include "graph/functions/lowering.h"
+#include "graph/op_registry.h"
+
+namespace tagflow::graph {
+namespace {
+
+constexpr std::string_view kFunctionalOps[] = {
+    "PartitionedCall",
+    "StatefulPartitionedCall",
+    "If",
+    "StatelessIf",
+    "Case",
+    "StatelessCase",
+    "While",
+    "StatelessWhile",
+    "For",
+};
+
+}  // namespace
+
+bool is_functional_op(std::string_view op) {
+  return std::ranges::find(kFunctionalOps, op) != std::end(kFunctionalOps);
+}
+
+Status lower_functions(Program& program, const Limits& limits) {
+  Lowering::Bodies bodies(program, limits);
+  TAGFLOW_RETURN_IF_ERROR(bodies.count(program.graph.size()));
+  TAGFLOW_RETURN_IF_ERROR(Lowering(program, bodies, {}).run());
+  return bodies.lower_all();
+}
+
+// --- Bodies -----------------------------------------------------------------
+
+Status Lowering::Bodies::count(size_t more) {
+  nodes_ += more;
+  if (nodes_ <= limits_.max_nodes) return {};
+  return error(Code::kResourceExhausted,
+               "[function] with its functions expanded the graph has more "
+               "than {} nodes, the limit",
+               limits_.max_nodes);
+}
+
+Result<int64_t> Lowering::Bodies::find(const FunctionLibrary& library,
+                                       const FunctionInstance& function) {
+  const auto [it, added] =
+      numbers_.try_emplace(function.key(), int64_t(functions_.size()));
+  if (!added) return it->second;
+  functions_.push_back(&function.function());
+  auto body = std::make_unique<Program>();
+  body->name = function.name();
+  body->graph.library() = library;
+  Graph& graph = body->graph;
+  Site site;
+  site.prefix = function.name();
+  for (const DataType type : function.arg_types()) {
+    TAGFLOW_ASSIGN(Node * arg, graph.add(fmt::format("{}/arg_{}", site.prefix,
+                                                     body->feeds.size()),
+                                         "Placeholder", {}, {{"dtype", type}}));
+    body->feeds.push_back({arg, 0});
+    site.args.push_back(arg->name());
+  }
+  TAGFLOW_ASSIGN(const Expansion made, function.expand(site));
+  TAGFLOW_RETURN_IF_ERROR(count(graph.size() + made.nodes.size()));
+  TAGFLOW_RETURN_IF_ERROR(graph.extend(made.nodes));
+  for (const std::string& result : made.results) {
+    TAGFLOW_ASSIGN(const Endpoint endpoint, graph.endpoint(result));
+    body->fetches.push_back(endpoint);
+  }
+  for (const std::string& effect : made.effects)
+    body->targets.push_back(graph.find(effect));
+  program_.bodies.push_back(std::move(body));
+  return it->second;
+}
+
+Status Lowering::Bodies::lower_all() {
+  // Lowering one may add others.
+  for (size_t i = 0; i < program_.bodies.size(); ++i)
+    TAGFLOW_RETURN_IF_ERROR(
+        Lowering(*program_.bodies[i], *this, {functions_[i]}).run());
+  return {};
+}
+
+// --- One graph --------------------------------------------------------------
+
+Lowering::Lowering(Program& program, Bodies& bodies,
+                   std::vector<const FunctionDef*> callers)
+    : program_(program), graph_(program.graph), bodies_(bodies) {
+  const Origin* outer = nullptr;
+  for (const FunctionDef* caller : callers)
+    outer = &origins_.emplace_back(Origin{caller, outer});
+  for (const Node* node : graph_.nodes()) origin_of_[node->name()] = outer;
+}
+
+bool Lowering::is_functional(std::string_view op) const {
+  return is_functional_op(op) ||
+         (OpRegistry::global().find_or_null(op) == nullptr &&
+          graph_.library().find(op) != nullptr);
+}
+
+Status Lowering::run() {
+  for (;;) {
+    std::vector<Node*> round;
+    for (Node* node : graph_.nodes())
+      if (is_functional(node->op())) round.push_back(node);
+    if (round.empty()) return {};
+    for (Node* node : round) TAGFLOW_RETURN_IF_ERROR(replace(node));
+    TAGFLOW_RETURN_IF_ERROR(apply());
+  }
+}
+
+Status Lowering::replace(Node* node) {
+  const auto origin = origin_of_.find(node->name());
+  origin_ = origin == origin_of_.end() ? nullptr : origin->second;
+  Draft draft{node, node->name(), {}, {}};
+  // The graph may have nodes below the node's name already.
+  const auto collides = [&] {
+    return std::ranges::any_of(draft.defs, [&](const NodeDef& def) {
+      return graph_.find(def.name) != nullptr;
+    });
+  };
+  Status status = dispatch(draft);
+  for (int i = 1; status.ok() && collides(); ++i) {
+    draft = {node, fmt::format("{}_{}", node->name(), i), {}, {}};
+    status = dispatch(draft);
+  }
+  if (status.ok()) status = add(draft);
+  if (status.ok()) return {};
+  return std::move(status).with_prefix(
+      fmt::format("[{}] node \"{}\": ", node->op(), node->name()));
+}
+
+Status Lowering::dispatch(Draft& draft) {
+  const Node& node = *draft.node;
+  if (!is_functional_op(node.op()))
+    return lower_call(draft, {node.op(), node.attrs()});
+  if (node.op().ends_with("If")) return lower_if(draft);
+  if (node.op().ends_with("Case")) return lower_case(draft);
+  if (node.op().ends_with("While")) return lower_while(draft);
+  if (node.op() == "For") return lower_for(draft);
+  TAGFLOW_ASSIGN(const auto function, get_attr<FunctionRef>(node.attrs(), "f"));
+  return lower_call(draft, function);
+}
+
+Status Lowering::add(Draft& draft) {
+  TAGFLOW_RETURN_IF_ERROR(bodies_.count(draft.defs.size()));
+  TAGFLOW_RETURN_IF_ERROR(graph_.extend(draft.defs));
+  replaced_[draft.node] = std::move(draft.made);
+  return {};
+}
+
+// Leads everything that used a replaced node to what stands for it.
+Status Lowering::apply() {
+  // One replacement may name another node that is replaced.
+  const auto follow = [&](Endpoint endpoint) -> Result<Endpoint> {
+    for (auto it = replaced_.find(endpoint.node); it != replaced_.end();
+         it = replaced_.find(endpoint.node)) {
+      TAGFLOW_ASSIGN(
+          endpoint, graph_.endpoint(it->second.outputs[size_t(endpoint.port)]));
+    }
+    return endpoint;
+  };
+  const auto done = [&](Node* node) {
+    for (auto it = replaced_.find(node); it != replaced_.end();
+         it = replaced_.find(node))
+      node = graph_.find(it->second.done);
+    return node;
+  };
+  for (Node* node : graph_.nodes()) {
+    for (size_t i = 0; i < node->inputs().size(); ++i) {
+      const Endpoint input = node->inputs()[i];
+      if (!replaced_.contains(input.node)) continue;
+      TAGFLOW_ASSIGN(const Endpoint source, follow(input));
+      TAGFLOW_RETURN_IF_ERROR(graph_.set_input(node, int(i), source));
+    }
+    const std::vector<Node*> controls = node->control_inputs();
+    for (Node* control : controls) {
+      if (!replaced_.contains(control)) continue;
+      graph_.remove_control_input(node, control);
+      graph_.add_control_input(node, done(control));
+    }
+  }
+  for (Endpoint& fetch : program_.fetches) {
+    TAGFLOW_ASSIGN(fetch, follow(fetch));
+  }
+  for (Node*& target : program_.targets) target = done(target);
+  std::vector<Node*> gone;
+  for (Node* node : graph_.nodes()) {
+    const auto it = replaced_.find(node);
+    if (it == replaced_.end()) continue;
+    gone.push_back(node);
+    if (it->second.must_run) program_.targets.push_back(done(node));
+  }
+  graph_.remove(gone);
+  replaced_.clear();
+  return {};
+}
+
+// --- What drafts are made with ----------------------------------------------
+
+std::string Lowering::put(Draft& draft, std::string_view name,
+                          std::string_view op, std::vector<std::string> inputs,
+                          AttrMap attrs) const {
+  NodeDef def{fmt::format("{}/{}", draft.prefix, name), std::string(op),
+              std::move(inputs), draft.node->device(), std::move(attrs)};
+  return draft.defs.emplace_back(std::move(def)).name;
+}
+
+std::vector<std::string> Lowering::inputs_of(const Node& node,
+                                             size_t first) const {
+  std::vector<std::string> inputs;
+  for (size_t i = first; i < node.inputs().size(); ++i)
+    inputs.push_back(node.inputs()[i].to_string());
+  return inputs;
+}
+
+std::vector<std::string> Lowering::controls_of(const Node& node) const {
+  std::vector<std::string> names;
+  for (const Node* control : node.control_inputs())
+    names.push_back(control->name());
+  return names;
+}
+
+namespace {
+
+Status check_types(const FunctionInstance& function, std::string_view what,
+                   std::span<const DataType> has,
+                   std::span<const DataType> wanted) {
+  if (has.size() != wanted.size())
+    return invalid_argument("function \"{}\" has {} {}s, the node {}",
+                            function.name(), has.size(), what, wanted.size());
+  for (size_t i = 0; i < has.size(); ++i)
+    if (has[i] != wanted[i])
+      return invalid_argument("{} {} of function \"{}\" is {}, the node's {}",
+                              what, i, function.name(), dtype_name(has[i]),
+                              dtype_name(wanted[i]));
+  return {};
+}
+
+}  // namespace
+
+Result<FunctionInstance> Lowering::bind(
+    const FunctionRef& reference, std::span<const DataType> args,
+    std::span<const DataType> results) const {
+  TAGFLOW_ASSIGN(FunctionInstance function,
+                 FunctionInstance::bind(graph_.library(), reference));
+  TAGFLOW_RETURN_IF_ERROR(
+      check_types(function, "argument", function.arg_types(), args));
+  TAGFLOW_RETURN_IF_ERROR(
+      check_types(function, "result", function.result_types(), results));
+  return function;
+}
+
+Result<Lowering::Inlined> Lowering::inline_call(
+    Draft& draft, const FunctionInstance& function, Site site) {
+  int depth = 0;
+  for (const Origin* outer = origin_; outer != nullptr; outer = outer->outer) {
+    if (outer->function == &function.function())
+      return call_body(draft, function, site);
+    ++depth;
+  }
+  if (depth >= bodies_.limits().max_function_depth)
+    return error(Code::kResourceExhausted,
+                 "functions nest deeper than {}, at \"{}\"", depth,
+                 function.name());
+  site.device = draft.node->device();
+  TAGFLOW_ASSIGN(Expansion made, function.expand(site));
+  const Origin* inner =
+      &origins_.emplace_back(Origin{&function.function(), origin_});
+  for (NodeDef& def : made.nodes) {
+    if (is_functional(def.op)) origin_of_[def.name] = inner;
+    draft.defs.push_back(std::move(def));
+  }
+  return Inlined{std::move(made.results), std::move(made.effects)};
+}
+
+Result<Lowering::Inlined> Lowering::call_body(Draft& draft,
+                                              const FunctionInstance& function,
+                                              const Site& site) {
+  TAGFLOW_ASSIGN(const int64_t body, bodies_.find(graph_.library(), function));
+  NodeDef call{
+      site.prefix + "/call", "_Call", site.args, draft.node->device(), {}};
+  for (const std::string& control : site.controls)
+    call.inputs.push_back("^" + control);
+  if (!site.pivot.empty()) call.inputs.push_back("^" + site.pivot);
+  call.attrs["Tin"] = function.arg_types();
+  call.attrs["Tout"] = function.result_types();
+  call.attrs["f"] = function.name();
+  call.attrs["body"] = body;
+  Inlined made;
+  for (size_t i = 0; i < function.result_types().size(); ++i)
+    made.results.push_back(fmt::format("{}:{}", call.name, i));
+  if (has_effects(function.function())) made.effects.push_back(call.name);
+  draft.defs.push_back(std::move(call));
+  return made;
+}
+
+bool Lowering::has_effects(const FunctionDef& function) {
+  std::unordered_set<const FunctionDef*> seen = {&function};
+  std::vector<const FunctionDef*> open = {&function};
+  const auto visit = [&](std::string_view name) {
+    const FunctionDef* called = graph_.library().find(name);
+    if (called != nullptr && seen.insert(called).second) open.push_back(called);
+  };
+  while (!open.empty()) {
+    const FunctionDef* next = open.back();
+    open.pop_back();
+    if (!next->control_ret.empty()) return true;
+    for (const NodeDef& node : next->nodes) {
+      const OpDef* op = OpRegistry::global().find_or_null(node.op);
+      if (op == nullptr) {
+        visit(node.op);
+      } else if (op->is_stateful && !is_functional_op(node.op)) {
+        return true;
+      }
+      for (const auto& [name, value] : node.attrs) {
+        if (const auto* one = value.get_if<FunctionRef>()) visit(one->name);
+        if (const auto* many = value.get_if<std::vector<FunctionRef>>())
+          for (const FunctionRef& one : *many) visit(one.name);
+      }
+    }
+  }
+  return false;
+}
+
+}  // namespace tagflow::graph

@@ -1,0 +1,33 @@
+// Functions and functional control flow, rewritten to the primitives.
+//
+// Note [Lowering]
+// A call is replaced by the body of its function, an If or Case by Switch and
+// Merge around its branches, a While or For by a frame around its condition
+// and body. What a body does beside its results - stateful nodes - runs
+// whenever the call does, and before whatever has the call as control input;
+// in a loop, before the next iteration.
+//
+// A function that is called while it is being expanded is recursive: there the
+// expansion stops at a node `_Call`, which runs the function in a frame of its
+// own. Its body is lowered once, as a program of its own, however many nodes
+// call it.
+#pragma once
+
+#include <string_view>
+
+#include "graph/limits.h"
+#include "graph/program.h"
+
+namespace tagflow::graph {
+
+// PartitionedCall, If, While, ... and their stateless twins.
+bool is_functional_op(std::string_view op);
+
+// Replaces every functional node of the program by primitives and `_Call`s,
+// and adds the bodies that these name. Errors name the node and the function:
+// NotFound for a function that is not in the library, InvalidArgument for one
+// that does not fit its node, ResourceExhausted where the result has more than
+// the limit's nodes.
+Status lower_functions(Program& program, const Limits& limits = {});
+
+}  // namespace tagflow::graph

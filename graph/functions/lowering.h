@@ -1,0 +1,129 @@
+// Lowering: the work of lower_functions(). Internal to graph/functions.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "graph/functions/instance.h"
+#include "graph/limits.h"
+#include "graph/program.h"
+
+namespace tagflow::graph {
+
+// Lowers one graph: the program's, or that of a body. Works in rounds: each
+// replaces all functional nodes that are there, and what it puts in their
+// place may hold others, for the next one.
+class Lowering {
+ public:
+  // What all graphs of one program share: the bodies, made on demand.
+  class Bodies;
+
+  // `callers` are the functions whose expansion the graph itself is.
+  Lowering(Program& program, Bodies& bodies,
+           std::vector<const FunctionDef*> callers);
+
+  Status run();
+
+ private:
+  // The functions that are being expanded, from the innermost outwards.
+  struct Origin {
+    const FunctionDef* function;
+    const Origin* outer;  // null for the graph's own nodes
+  };
+
+  // What stands for a node that is replaced. Tensors and nodes by name, since
+  // not all of them exist yet.
+  struct Replacement {
+    std::vector<std::string> outputs;  // "name:port", by port
+    std::string done;                  // instead of "^node"
+    bool must_run = false;
+  };
+
+  // The texts of the nodes that replace one.
+  struct Draft {
+    const Node* node;
+    std::string prefix;
+    std::vector<NodeDef> defs;
+    Replacement made;
+  };
+
+  // What one call became, in a draft.
+  struct Inlined {
+    std::vector<std::string> results;
+    std::vector<std::string> effects;
+  };
+
+  bool is_functional(std::string_view op) const;
+  Status replace(Node* node);
+  Status dispatch(Draft& draft);
+  Status add(Draft& draft);
+  Status apply();
+
+  // branches.cpp
+  Status lower_call(Draft& draft, const FunctionRef& function);
+  Status lower_if(Draft& draft);
+  Status lower_case(Draft& draft);
+  // Switches `args` on `selector`, expands the branches and merges them.
+  Status lower_branches(Draft& draft, const std::string& selector,
+                        const std::vector<FunctionInstance>& branches);
+
+  // loops.cpp
+  struct Loop;
+  Status lower_while(Draft& draft);
+  Status lower_for(Draft& draft);
+
+  // Checked against the types that the node has.
+  Result<FunctionInstance> bind(const FunctionRef& reference,
+                                std::span<const DataType> args,
+                                std::span<const DataType> results) const;
+  // Expands a function in place, or calls it where it is being expanded.
+  Result<Inlined> inline_call(Draft& draft, const FunctionInstance& function,
+                              Site site);
+  Result<Inlined> call_body(Draft& draft, const FunctionInstance& function,
+                            const Site& site);
+  bool has_effects(const FunctionDef& function);
+
+  // The draft's node `name`, by its full name.
+  std::string put(Draft& draft, std::string_view name, std::string_view op,
+                  std::vector<std::string> inputs, AttrMap attrs = {}) const;
+  // Of the node that is being replaced: tensors from `first` on, and its
+  // control inputs.
+  std::vector<std::string> inputs_of(const Node& node, size_t first = 0) const;
+  std::vector<std::string> controls_of(const Node& node) const;
+
+  Program& program_;
+  Graph& graph_;
+  Bodies& bodies_;
+  std::deque<Origin> origins_;
+  std::unordered_map<std::string, const Origin*> origin_of_;  // by node
+  const Origin* origin_ = nullptr;  // of the node that is being replaced
+  std::unordered_map<const Node*, Replacement> replaced_;  // in this round
+};
+
+class Lowering::Bodies {
+ public:
+  Bodies(Program& program, const Limits& limits)
+      : program_(program), limits_(limits) {}
+  // The number of the body, made on the first call.
+  Result<int64_t> find(const FunctionLibrary& library,
+                       const FunctionInstance& function);
+  // Lowers all bodies, and those that they call in turn.
+  Status lower_all();
+  // ResourceExhausted where `more` nodes are too many.
+  Status count(size_t more);
+  const Limits& limits() const { return limits_; }
+
+ private:
+  Program& program_;
+  const Limits& limits_;
+  size_t nodes_ = 0;                           // of all graphs
+  std::map<std::string, int64_t> numbers_;     // by FunctionInstance::key()
+  std::vector<const FunctionDef*> functions_;  // by number
+};
+
+}  // namespace tagflow::graph

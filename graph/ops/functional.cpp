@@ -1,0 +1,128 @@
+// Functions as ops, and control flow over functions. Lowered before a run:
+// graph/functions/lower.h.
+#include "graph/op_registry.h"
+#include "graph/ops/ops.h"
+#include "graph/shape_context.h"
+
+namespace tagflow::graph {
+namespace {
+
+// What "output_shapes" says, where it says it.
+Status declared_shapes(ShapeContext& c) {
+  if (!c.node().attrs().contains("output_shapes")) return {};
+  TAGFLOW_ASSIGN(const auto shapes,
+                 c.attr<std::vector<PartialShape>>("output_shapes"));
+  if (shapes.empty()) return {};
+  if (int(shapes.size()) != c.num_outputs())
+    return c.fail(fmt::format("{} output_shapes for {} outputs", shapes.size(),
+                              c.num_outputs()));
+  for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, shapes[size_t(i)]);
+  return {};
+}
+
+// All four need a scalar where they loop over numbers.
+Status for_shape(ShapeContext& c) {
+  for (int i = 0; i < 3; ++i)
+    TAGFLOW_RETURN_IF_ERROR(c.with_rank(i, 0).status());
+  return {};
+}
+
+Status trip_count_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(for_shape(c));
+  c.set_output(0, PartialShape::scalar());
+  return {};
+}
+
+OpDefBuilder call(const char* name) {
+  return OpDefBuilder(name)
+      .input("args: Tin")
+      .output("output: Tout")
+      .attr("Tin: list(type) >= 0")
+      .attr("Tout: list(type) >= 0");
+}
+
+void register_calls(OpRegistry& registry) {
+  const auto add = [&](OpDefBuilder builder) {
+    registry.add(builder.attr("f: func")
+                     .attr("config: string = ''")
+                     .attr("config_proto: string = ''")
+                     .attr("executor_type: string = ''"));
+  };
+  add(call("PartitionedCall"));
+  add(call("StatefulPartitionedCall").stateful());
+  // What is left of a call of a recursive function: body number `body` of the
+  // program, in a frame of its own.
+  registry.add(
+      call("_Call").attr("f: string").attr("body: int >= 0").stateful());
+}
+
+void register_branches(OpRegistry& registry) {
+  const auto add_if = [&](OpDefBuilder builder) {
+    registry.add(builder.input("cond: Tcond")
+                     .input("input: Tin")
+                     .output("output: Tout")
+                     .attr("Tcond: type")
+                     .attr("Tin: list(type) >= 0")
+                     .attr("Tout: list(type) >= 0")
+                     .attr("then_branch: func")
+                     .attr("else_branch: func")
+                     .attr("output_shapes: list(shape) = []")
+                     .shape(declared_shapes));
+  };
+  add_if(OpDefBuilder("If").stateful());
+  add_if(OpDefBuilder("StatelessIf"));
+  const auto add_case = [&](OpDefBuilder builder) {
+    registry.add(builder.input("branch_index: int32")
+                     .input("input: Tin")
+                     .output("output: Tout")
+                     .attr("Tin: list(type) >= 0")
+                     .attr("Tout: list(type) >= 0")
+                     .attr("branches: list(func) >= 1")
+                     .attr("output_shapes: list(shape) = []")
+                     .shape(declared_shapes));
+  };
+  add_case(OpDefBuilder("Case").stateful());
+  add_case(OpDefBuilder("StatelessCase"));
+}
+
+void register_functional_loops(OpRegistry& registry) {
+  const auto add_while = [&](OpDefBuilder builder) {
+    registry.add(builder.input("input: T")
+                     .output("output: T")
+                     .attr("T: list(type) >= 0")
+                     .attr("cond: func")
+                     .attr("body: func")
+                     .attr("output_shapes: list(shape) = []")
+                     .attr("parallel_iterations: int = 10")
+                     .shape(declared_shapes));
+  };
+  add_while(OpDefBuilder("While").stateful());
+  add_while(OpDefBuilder("StatelessWhile"));
+  registry.add(OpDefBuilder("For")
+                   .input("start: int32")
+                   .input("limit: int32")
+                   .input("delta: int32")
+                   .input("input: T")
+                   .output("output: T")
+                   .attr("T: list(type) >= 0")
+                   .attr("body: func")
+                   .stateful()
+                   .shape(for_shape));
+  // How often a For runs its body.
+  registry.add(OpDefBuilder("_ForTripCount")
+                   .input("start: int32")
+                   .input("limit: int32")
+                   .input("delta: int32")
+                   .output("trips: int32")
+                   .shape(trip_count_shape));
+}
+
+}  // namespace
+
+void register_functional_ops(OpRegistry& registry) {
+  register_calls(registry);
+  register_branches(registry);
+  register_functional_loops(registry);
+}
+
+}  // namespace tagflow::graph

@@ -1,0 +1,37 @@
+// Program: what a signature runs, in a copy of its own.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace tagflow::graph {
+
+// The part of a graph that some fetches and targets need, given some feeds.
+// Passes rewrite it; the graph that it comes from stays as it is. What it
+// computes is said by these endpoints and nodes, which passes keep true, and
+// not by names. Movable: nodes stay where they are.
+struct Program {
+  std::string name;  // of a function's body; else empty
+  Graph graph;
+  // Of Placeholders, in the order of the signature.
+  std::vector<Endpoint> feeds;
+  std::vector<Endpoint> fetches;
+  std::vector<Node*> targets;
+  // Of functions that run in frames of their own; a node `_Call` says which by
+  // its attribute "body". Their feeds are the arguments, their fetches the
+  // results. A body has none itself: its calls mean these.
+  std::vector<std::unique_ptr<Program>> bodies;
+};
+
+// Every fed tensor becomes the output of a Placeholder, which has the name of
+// the fed node unless that is needed beside. InvalidArgument where a tensor is
+// fed twice. REQUIRES: all are of `graph`, and none is inside a loop.
+Result<Program> extract(const Graph& graph, std::span<const Endpoint> feeds,
+                        std::span<const Endpoint> fetches,
+                        std::span<Node* const> targets);
+
+}  // namespace tagflow::graph

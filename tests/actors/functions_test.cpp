@@ -1,0 +1,373 @@
+// Calls, functional control flow and recursion, run in every configuration.
+#include <doctest/doctest.h>
+
+#include "actors/session.h"
+#include "tests/graph/hand_made_functions.h"
+
+using namespace tagflow;
+using namespace tagflow::actors;
+using namespace tagflow::graph;
+
+namespace {
+
+constexpr DataType kInt = DataType::kInt32;
+
+std::vector<SessionOptions> function_configurations() {
+  std::vector<SessionOptions> all;
+  for (HandOff hand_off :
+       {HandOff::kDirect, HandOff::kMailbox, HandOff::kRandom})
+    for (int workers : {1, 2})
+      for (bool compile : {true, false}) {
+        SessionOptions options;
+        options.hand_off = hand_off;
+        options.workers = workers;
+        options.compile_edges = compile;
+        all.push_back(options);
+      }
+  return all;
+}
+
+struct FunctionGraph {
+  Graph graph;
+
+  void define(FunctionDef function) {
+    REQUIRE(graph.library().add(std::move(function)).ok());
+  }
+  void add(std::vector<NodeDef> nodes) {
+    const Status status = graph.extend(nodes);
+    INFO(status.to_string());
+    REQUIRE(status.ok());
+  }
+  std::unique_ptr<Session> session(const SessionOptions& options) const {
+    auto made = Session::create(options);
+    REQUIRE(made.ok());
+    const Status status = (*made)->extend(graph);
+    INFO(status.to_string());
+    REQUIRE(status.ok());
+    return std::move(*made);
+  }
+};
+
+NodeDef int_placeholder(const std::string& name) {
+  return body_node(name, "Placeholder", {}, {{"dtype", kInt}});
+}
+
+NodeDef if_node(const std::string& name, std::vector<std::string> inputs,
+                const std::string& then_branch,
+                const std::string& else_branch) {
+  const size_t args = inputs.size() - 1;
+  return body_node(name, "If", std::move(inputs),
+                   int_ports(args, 1,
+                             {{"Tcond", DataType::kBool},
+                              {"then_branch", call_of(then_branch)},
+                              {"else_branch", call_of(else_branch)}}));
+}
+
+Result<int32_t> run_int(Session& session, int32_t fed,
+                        const std::string& fetch = "y",
+                        RunStats* stats = nullptr) {
+  RunOptions options;
+  options.timeout = std::chrono::seconds(60);
+  auto result =
+      session.run({{"x", Tensor::scalar(fed)}}, {fetch}, {}, options, stats);
+  if (!result.ok()) return std::move(result).status();
+  return (*result)[0].item<int32_t>();
+}
+
+void expect_int(Session& session, int32_t fed, int32_t wanted) {
+  const auto value = run_int(session, fed);
+  INFO(value.status().to_string());
+  REQUIRE(value.ok());
+  CHECK(*value == wanted);
+}
+
+// fib(n) = n < 2 ? n : fib(n - 1) + fib(n - 2)
+void define_fibonacci(FunctionGraph& g) {
+  g.define(function("fib", {"n: int32"}, {"f: int32"},
+                    {body_const("two", Tensor::scalar(2)),
+                     body_int("small", "Less", "n", "two:output:0"),
+                     if_node("choose", {"small:z:0", "n"}, "same", "sum")},
+                    {{"f", "choose:output:0"}}));
+  g.define(function("same", {"n: int32"}, {"f: int32"}, {}, {{"f", "n"}}));
+  g.define(function(
+      "sum", {"n: int32"}, {"f: int32"},
+      {body_const("one", Tensor::scalar(1)),
+       body_const("two", Tensor::scalar(2)),
+       body_int("n1", "Sub", "n", "one:output:0"),
+       body_int("n2", "Sub", "n", "two:output:0"),
+       body_node("f1", "fib", {"n1:z:0"}), body_node("f2", "fib", {"n2:z:0"}),
+       body_int("plus", "Add", "f1:f:0", "f2:f:0")},
+      {{"f", "plus:z:0"}}));
+}
+
+FunctionGraph fibonacci_graph() {
+  FunctionGraph g;
+  define_fibonacci(g);
+  g.add({int_placeholder("x"), body_node("y", "fib", {"x"})});
+  return g;
+}
+
+// count(n) = n == 0 ? 0 : 1 + count(n - 1), with "step" in its else branch.
+FunctionGraph counting_graph() {
+  FunctionGraph g;
+  g.define(function("count", {"n: int32"}, {"c: int32"},
+                    {body_const("zero", Tensor::scalar(0)),
+                     body_int("more", "Greater", "n", "zero:output:0"),
+                     if_node("choose", {"more:z:0", "n"}, "step", "same")},
+                    {{"c", "choose:output:0"}}));
+  g.define(function("same", {"n: int32"}, {"c: int32"}, {}, {{"c", "n"}}));
+  g.define(function("step", {"n: int32"}, {"c: int32"},
+                    {body_const("one", Tensor::scalar(1)),
+                     body_int("less", "Sub", "n", "one:output:0"),
+                     body_node("rest", "count", {"less:z:0"}),
+                     body_int("plus", "Add", "rest:c:0", "one:output:0")},
+                    {{"c", "plus:z:0"}}));
+  g.add({int_placeholder("x"), body_node("y", "count", {"x"})});
+  return g;
+}
+
+}  // namespace
+
+TEST_CASE("Fibonacci by recursion is right, run after run") {
+  const FunctionGraph g = fibonacci_graph();
+  for (const SessionOptions& options : function_configurations()) {
+    const auto session = g.session(options);
+    for (const auto& [n, f] : std::vector<std::pair<int32_t, int32_t>>{
+             {0, 0}, {1, 1}, {2, 1}, {10, 55}, {15, 610}, {10, 55}})
+      expect_int(*session, n, f);
+  }
+}
+
+TEST_CASE("each call is a frame of its own, and frames are used again") {
+  const auto session = fibonacci_graph().session({});
+  RunStats stats;
+  REQUIRE(run_int(*session, 10, "y", &stats).ok());
+  // 177 calls, of which the first is expanded in place.
+  CHECK(stats.frames == 176);
+}
+
+TEST_CASE("functions that call each other are right") {
+  FunctionGraph g;
+  const auto define = [&](const std::string& name, const std::string& other,
+                          int32_t at_zero) {
+    g.define(function(
+        name, {"n: int32"}, {"r: int32"},
+        {body_const("zero", Tensor::scalar(0)),
+         body_int("end", "Equal", "n", "zero:output:0"),
+         if_node("choose", {"end:z:0", "n"}, name + "_end", name + "_next")},
+        {{"r", "choose:output:0"}}));
+    g.define(function(name + "_end", {"n: int32"}, {"r: int32"},
+                      {body_const("value", Tensor::scalar(at_zero))},
+                      {{"r", "value:output:0"}}));
+    g.define(function(name + "_next", {"n: int32"}, {"r: int32"},
+                      {body_const("one", Tensor::scalar(1)),
+                       body_int("less", "Sub", "n", "one:output:0"),
+                       body_node("other", other, {"less:z:0"})},
+                      {{"r", "other:r:0"}}));
+  };
+  define("is_even", "is_odd", 1);
+  define("is_odd", "is_even", 0);
+  g.add({int_placeholder("x"), body_node("y", "is_even", {"x"})});
+  for (const SessionOptions& options : function_configurations()) {
+    const auto session = g.session(options);
+    for (int32_t n : {0, 1, 2, 7, 100, 101})
+      expect_int(*session, n, n % 2 == 0 ? 1 : 0);
+  }
+}
+
+TEST_CASE("a recursion may be thousands of calls deep") {
+  for (const SessionOptions& options : function_configurations()) {
+    const auto session = counting_graph().session(options);
+    expect_int(*session, 5000, 5000);
+  }
+}
+
+TEST_CASE("a recursion that does not end is refused, and can run again") {
+  SessionOptions options;
+  options.max_call_depth = 100;
+  for (HandOff hand_off : {HandOff::kDirect, HandOff::kMailbox}) {
+    options.hand_off = hand_off;
+    const auto session = counting_graph().session(options);
+    const auto value = run_int(*session, 102);
+    CHECK(value.status().code() == Code::kResourceExhausted);
+    CHECK(value.status().message() ==
+          "[call] calls nest deeper than 100: node \"count/choose/then/rest/"
+          "call\" calls function \"count\" from function \"count\"; does the "
+          "recursion end?");
+    expect_int(*session, 100, 100);
+  }
+}
+
+TEST_CASE("a call on a branch that is not taken does not run") {
+  FunctionGraph g = counting_graph();
+  g.define(function("endless", {"n: int32"}, {"r: int32"},
+                    {body_node("again", "endless", {"n"})},
+                    {{"r", "again:r:0"}}));
+  g.add({body_const("limit", Tensor::scalar(5)),
+         body_int("small", "Less", "x", "limit"),
+         if_node("z", {"small", "x"}, "count", "endless")});
+  for (SessionOptions options : function_configurations()) {
+    options.max_call_depth = 50;
+    const auto session = g.session(options);
+    const auto value = run_int(*session, 3, "z");
+    INFO(value.status().to_string());
+    REQUIRE(value.ok());
+    CHECK(*value == 3);
+    CHECK(run_int(*session, 7, "z").status().code() ==
+          Code::kResourceExhausted);
+  }
+}
+
+TEST_CASE("a loop may call a recursive function, and a recursion may loop") {
+  // total = 0; for i in 0 .. x - 1: total += fib(i), where the loop is While.
+  FunctionGraph g;
+  define_fibonacci(g);
+  g.define(function("more", {"i: int32", "total: int32", "n: int32"},
+                    {"b: bool"}, {body_int("less", "Less", "i", "n")},
+                    {{"b", "less:z:0"}}));
+  g.define(function(
+      "add", {"i: int32", "total: int32", "n: int32"},
+      {"i2: int32", "total2: int32", "n2: int32"},
+      {body_const("one", Tensor::scalar(1)),
+       body_int("next", "Add", "i", "one:output:0"),
+       body_node("f", "fib", {"i"}), body_int("plus", "Add", "total", "f:f:0")},
+      {{"i2", "next:z:0"}, {"total2", "plus:z:0"}, {"n2", "n"}}));
+  const std::vector<DataType> types(3, kInt);
+  g.add(
+      {int_placeholder("x"), body_const("zero", Tensor::scalar(0)),
+       body_node(
+           "loop", "While", {"zero", "zero", "x"},
+           {{"T", types}, {"cond", call_of("more")}, {"body", call_of("add")}}),
+       body_node("y", "Identity", {"loop:1"})});
+  // tower(n) = n <= 0 ? 0 : (the loop to n) + tower(n - 1)
+  g.define(function("tower", {"n: int32"}, {"t: int32"},
+                    {body_const("zero", Tensor::scalar(0)),
+                     body_int("end", "LessEqual", "n", "zero:output:0"),
+                     if_node("choose", {"end:z:0", "n"}, "nothing", "level")},
+                    {{"t", "choose:output:0"}}));
+  g.define(function("nothing", {"n: int32"}, {"t: int32"},
+                    {body_const("zero", Tensor::scalar(0))},
+                    {{"t", "zero:output:0"}}));
+  g.define(function(
+      "level", {"n: int32"}, {"t: int32"},
+      {body_const("zero", Tensor::scalar(0)),
+       body_const("one", Tensor::scalar(1)),
+       body_node(
+           "loop", "While", {"zero:output:0", "zero:output:0", "n"},
+           {{"T", types}, {"cond", call_of("more")}, {"body", call_of("add")}}),
+       body_int("less", "Sub", "n", "one:output:0"),
+       body_node("rest", "tower", {"less:z:0"}),
+       body_int("plus", "Add", "loop:output:1", "rest:t:0")},
+      {{"t", "plus:z:0"}}));
+  g.add({body_node("z", "tower", {"x"})});
+  // Sums of Fibonacci numbers below n: f(n + 1) - 1; sums of these.
+  for (const SessionOptions& options : function_configurations()) {
+    const auto session = g.session(options);
+    expect_int(*session, 10, 88);
+    const auto value = run_int(*session, 6, "z");
+    INFO(value.status().to_string());
+    REQUIRE(value.ok());
+    CHECK(*value == 0 + 1 + 2 + 4 + 7 + 12);
+  }
+}
+
+TEST_CASE("an error inside a call names the node and ends the step") {
+  FunctionGraph g;
+  g.define(function("crash", {"n: int32"}, {"r: int32"},
+                    {body_const("zero", Tensor::scalar(0)),
+                     body_int("end", "Equal", "n", "zero:output:0"),
+                     if_node("choose", {"end:z:0", "n"}, "divide", "next")},
+                    {{"r", "choose:output:0"}}));
+  g.define(function("divide", {"n: int32"}, {"r: int32"},
+                    {body_int("by_zero", "FloorDiv", "n", "n")},
+                    {{"r", "by_zero:z:0"}}));
+  g.define(function("next", {"n: int32"}, {"r: int32"},
+                    {body_const("one", Tensor::scalar(1)),
+                     body_int("less", "Sub", "n", "one:output:0"),
+                     body_node("again", "crash", {"less:z:0"})},
+                    {{"r", "again:r:0"}}));
+  g.add({int_placeholder("x"), body_node("y", "crash", {"x"})});
+  for (const SessionOptions& options : function_configurations()) {
+    const auto session = g.session(options);
+    for (int i = 0; i < 2; ++i) {
+      const auto value = run_int(*session, 4);
+      CHECK(value.status().code() == Code::kInvalidArgument);
+      CHECK(value.status().message().find(
+                "node \"crash/choose/then/by_zero\", frame \"crash\" "
+                "iteration 0") != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("Case takes the last branch where its index is out of range") {
+  FunctionGraph g;
+  for (int32_t i = 0; i < 3; ++i)
+    g.define(function("times_" + std::to_string(i), {"n: int32"}, {"r: int32"},
+                      {body_const("factor", Tensor::scalar(i)),
+                       body_int("times", "Mul", "n", "factor:output:0")},
+                      {{"r", "times:z:0"}}));
+  g.add({int_placeholder("x"), body_const("ten", Tensor::scalar(10)),
+         body_node(
+             "y", "Case", {"x", "ten"},
+             int_ports(1, 1,
+                       {{"branches", std::vector<FunctionRef>{
+                                         call_of("times_0"), call_of("times_1"),
+                                         call_of("times_2")}}}))});
+  for (const SessionOptions& options : function_configurations()) {
+    const auto session = g.session(options);
+    expect_int(*session, 0, 0);
+    expect_int(*session, 1, 10);
+    expect_int(*session, 2, 20);
+    expect_int(*session, 3, 20);
+    expect_int(*session, -1, 20);
+  }
+}
+
+TEST_CASE("For counts up and down, and refuses what never ends") {
+  // body: (i, a) -> 10 a + i
+  FunctionGraph g;
+  g.define(function("digit", {"i: int32", "a: int32"}, {"r: int32"},
+                    {body_const("ten", Tensor::scalar(10)),
+                     body_int("shift", "Mul", "a", "ten:output:0"),
+                     body_int("plus", "Add", "shift:z:0", "i")},
+                    {{"r", "plus:z:0"}}));
+  g.add({int_placeholder("x"), int_placeholder("limit"),
+         int_placeholder("delta"), body_const("zero", Tensor::scalar(0)),
+         body_node("y", "For", {"x", "limit", "delta", "zero"},
+                   {{"T", std::vector<DataType>{kInt}},
+                    {"body", call_of("digit")}})});
+  const auto session = g.session({});
+  const auto digits = [&](int32_t start, int32_t limit, int32_t delta) {
+    return session->run({{"x", Tensor::scalar(start)},
+                         {"limit", Tensor::scalar(limit)},
+                         {"delta", Tensor::scalar(delta)}},
+                        {"y:0"});
+  };
+  CHECK(digits(1, 4, 1).value()[0].item<int32_t>().value() == 123);
+  CHECK(digits(5, 1, -2).value()[0].item<int32_t>().value() == 53);
+  CHECK(digits(1, 6, 2).value()[0].item<int32_t>().value() == 135);
+  CHECK(digits(3, 3, 0).value()[0].item<int32_t>().value() == 0);
+  CHECK(digits(1, 4, -1).status().message().find(
+            "[For] from 1 to 4 by -1 never ends") != std::string::npos);
+}
+
+TEST_CASE("what has a call as control input runs after its side effects") {
+  FunctionGraph g;
+  g.define(function(
+      "check", {"n: int32"}, {},
+      {body_const("zero", Tensor::scalar(0)),
+       body_int("positive", "Greater", "n", "zero:output:0"),
+       body_node("assert", "Assert", {"positive:z:0", "n"},
+                 {{"T", std::vector<DataType>{kInt}}, {"summarize", 3}})},
+      {}));
+  g.add({int_placeholder("x"),
+         body_node("call", "StatefulPartitionedCall", {"x"},
+                   int_ports(1, 0, {{"f", call_of("check")}})),
+         body_node("y", "Identity", {"x", "^call"})});
+  for (const SessionOptions& options : function_configurations()) {
+    const auto session = g.session(options);
+    expect_int(*session, 3, 3);
+    CHECK(run_int(*session, -3).status().message().find("[Assert]") !=
+          std::string::npos);
+  }
+}

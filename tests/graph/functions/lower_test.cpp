@@ -1,0 +1,374 @@
+#include "graph/functions/lower.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "graph/validate.h"
+#include "tests/graph/hand_made_functions.h"
+
+namespace tagflow::graph {
+namespace {
+
+constexpr DataType kInt = DataType::kInt32;
+
+// A program over a library, and what lowering makes of it.
+struct Lowered {
+  FunctionLibrary library;
+  Program program;
+
+  void define(FunctionDef function) {
+    REQUIRE(library.add(std::move(function)).ok());
+  }
+  // Fetches the first output of `fetch`.
+  Status lower(const std::vector<NodeDef>& nodes, const std::string& fetch,
+               const Limits& limits = {}) {
+    program.graph.library() = library;
+    const Status added = program.graph.extend(nodes);
+    INFO(added.to_string());
+    REQUIRE(added.ok());
+    Node* node = program.graph.find(fetch);
+    if (node->num_outputs() > 0) {
+      program.fetches.push_back({node, 0});
+    } else {
+      program.targets.push_back(node);
+    }
+    Status status = lower_functions(program, limits);
+    if (!status.ok()) return status;
+    for (const Node* left : program.graph.nodes())
+      CHECK(!is_functional_op(left->op()));
+    TAGFLOW_RETURN_IF_ERROR(validate(program.graph));
+    for (const auto& body : program.bodies)
+      TAGFLOW_RETURN_IF_ERROR(validate(body->graph));
+    return {};
+  }
+  void expect_lowered(const std::vector<NodeDef>& nodes,
+                      const std::string& fetch) {
+    const Status status = lower(nodes, fetch);
+    INFO(status.to_string());
+    REQUIRE(status.ok());
+  }
+  void expect_refused(const std::vector<NodeDef>& nodes, Code code,
+                      const std::string& message, const Limits& limits = {}) {
+    const Status status = lower(nodes, nodes.back().name, limits);
+    CHECK(status.code() == code);
+    CHECK(status.message() == message);
+  }
+  size_t count(std::string_view op) const {
+    return size_t(std::ranges::count_if(
+        program.graph.nodes(),
+        [&](const Node* node) { return node->op() == op; }));
+  }
+  const Node& node(std::string_view name) const {
+    const Node* found = program.graph.find(name);
+    INFO("node ", name);
+    REQUIRE(found != nullptr);
+    return *found;
+  }
+};
+
+NodeDef placeholder(const std::string& name, DataType type = kInt) {
+  return body_node(name, "Placeholder", {}, {{"dtype", type}});
+}
+
+FunctionDef doubled() {
+  return function("doubled", {"n: int32"}, {"r: int32"},
+                  {body_int("plus", "Add", "n", "n")}, {{"r", "plus:z:0"}});
+}
+
+AttrMap loop_attrs(size_t variables, const std::string& cond,
+                   const std::string& body) {
+  return {{"T", std::vector<DataType>(variables, kInt)},
+          {"cond", call_of(cond)},
+          {"body", call_of(body)}};
+}
+
+}  // namespace
+
+TEST_CASE("a function called by its name becomes its nodes") {
+  Lowered l;
+  l.define(doubled());
+  l.expect_lowered({placeholder("x"), body_node("y", "doubled", {"x"})}, "y");
+  CHECK(l.node("y/plus").inputs()[0].node->name() == "y/n");
+  CHECK(l.program.fetches[0].node->name() == "y/result_0");
+  CHECK(l.program.bodies.empty());
+}
+
+TEST_CASE("nodes below a call's name are not in its way") {
+  Lowered l;
+  l.define(doubled());
+  l.expect_lowered(
+      {placeholder("x"), placeholder("y/n"), body_node("y", "doubled", {"x"})},
+      "y");
+  CHECK(l.node("y_1/plus").inputs()[0].node->name() == "y_1/n");
+}
+
+TEST_CASE("a function's attributes are those of its call") {
+  Lowered l;
+  l.define(function(
+      "sum_of", {"values: N * T"}, {"r: T"},
+      {body_node("sum", "AddN", {"values"},
+                 {{"N", AttrPlaceholder{"N"}}, {"T", AttrPlaceholder{"T"}}})},
+      {{"r", "sum:sum:0"}}, {"N: int >= 1", "T: type"}));
+  l.expect_lowered(
+      {placeholder("a", DataType::kFloat), placeholder("b", DataType::kFloat),
+       body_node("y", "sum_of", {"a", "b"})},
+      "y");
+  CHECK(l.node("y/sum").num_inputs() == 2);
+  CHECK(l.node("y/sum").output_dtypes()[0] == DataType::kFloat);
+  CHECK(l.node("y/sum").inputs()[1].node->name() == "y/values_1");
+}
+
+TEST_CASE("a body's constants wait for the arguments of its call") {
+  Lowered l;
+  l.define(function("three", {"n: int32"}, {"r: int32"},
+                    {body_const("value", Tensor::scalar(3))},
+                    {{"r", "value:output:0"}}));
+  l.expect_lowered({placeholder("x"), body_node("y", "three", {"x"})}, "y");
+  const Node& value = l.node("y/value");
+  REQUIRE(value.control_inputs().size() == 1);
+  CHECK(value.control_inputs()[0]->name() == "y/pivot");
+  CHECK(value.control_inputs()[0]->control_inputs()[0]->name() == "y/n");
+}
+
+TEST_CASE("If becomes Switch and Merge, its branches hang on pivots") {
+  Lowered l;
+  l.define(doubled());
+  l.define(function("three", {"n: int32"}, {"r: int32"},
+                    {body_const("value", Tensor::scalar(3))},
+                    {{"r", "value:output:0"}}));
+  l.expect_lowered({placeholder("p", DataType::kBool), placeholder("x"),
+                    body_node("y", "If", {"p", "x"},
+                              int_ports(1, 1,
+                                        {{"Tcond", DataType::kBool},
+                                         {"then_branch", call_of("doubled")},
+                                         {"else_branch", call_of("three")}}))},
+                   "y");
+  CHECK(l.count("Switch") == 2);
+  CHECK(l.node("y/then/n").inputs()[0].to_string() == "y/switch_0:1");
+  CHECK(l.node("y/else/value").control_inputs()[0]->name() == "y/else_pivot");
+  const Node& merge = l.node("y/merge_0");
+  CHECK(merge.inputs()[0].node->name() == "y/else/value");
+  CHECK(merge.inputs()[1].node->name() == "y/then/plus");
+  CHECK(l.program.fetches[0] == Endpoint{l.program.graph.find("y/merge_0"), 0});
+}
+
+TEST_CASE("a condition that is no bool is true where it is not zero") {
+  Lowered l;
+  l.define(doubled());
+  l.expect_lowered(
+      {placeholder("x"),
+       body_node("y", "StatelessIf", {"x", "x"},
+                 int_ports(1, 1,
+                           {{"Tcond", kInt},
+                            {"then_branch", call_of("doubled")},
+                            {"else_branch", call_of("doubled")}}))},
+      "y");
+  CHECK(l.count("ToBool") == 1);
+}
+
+TEST_CASE("what a While's body hands on unchanged is a loop constant") {
+  Lowered l;
+  l.define(function("less", {"i: int32", "n: int32"}, {"b: bool"},
+                    {body_int("less", "Less", "i", "n")}, {{"b", "less:z:0"}}));
+  l.define(function("step", {"i: int32", "n: int32"},
+                    {"i2: int32", "n2: int32"},
+                    {body_int("plus", "Add", "i", "i"),
+                     body_node("same", "Identity", {"n"}, {{"T", kInt}})},
+                    {{"i2", "plus:z:0"}, {"n2", "same:output:0"}}));
+  l.expect_lowered(
+      {placeholder("x"), placeholder("limit"),
+       body_node("y", "While", {"x", "limit"}, loop_attrs(2, "less", "step"))},
+      "y");
+  CHECK(l.count("Merge") == 1);
+  CHECK(l.node("y/enter_constant_1").attr<bool>("is_constant").value());
+  CHECK(l.program.fetches[0].node->name() == "y/exit_0");
+}
+
+TEST_CASE("a While that changes nothing still has something go round") {
+  Lowered l;
+  l.define(function("never", {"i: int32"}, {"b: bool"},
+                    {body_const("no", Tensor::scalar(false))},
+                    {{"b", "no:output:0"}}));
+  l.define(function("same", {"i: int32"}, {"r: int32"}, {}, {{"r", "i"}}));
+  l.expect_lowered(
+      {placeholder("x"),
+       body_node("y", "While", {"x"}, loop_attrs(1, "never", "same"))},
+      "y");
+  CHECK(l.count("NextIteration") == 1);
+  CHECK(l.program.fetches[0].node->name() == "y/constant_0");
+}
+
+TEST_CASE("a recursive function is expanded once, then called") {
+  Lowered l;
+  l.define(function("again", {"n: int32"}, {"r: int32"},
+                    {body_node("call", "again", {"n"})}, {{"r", "call:r:0"}}));
+  l.expect_lowered({placeholder("x"), body_node("y", "again", {"x"}),
+                    body_node("z", "again", {"y"})},
+                   "z");
+  CHECK(l.count("_Call") == 2);
+  REQUIRE(l.program.bodies.size() == 1);
+  CHECK(l.program.bodies[0]->name == "again");
+  CHECK(l.program.bodies[0]->feeds.size() == 1);
+  CHECK(l.program.bodies[0]->fetches.size() == 1);
+}
+
+TEST_CASE("a recursion with other attributes has a body of its own") {
+  Lowered l;
+  l.define(function("cycle", {"n: int32"}, {"r: int32"},
+                    {body_node("call", "cycle", {"n"},
+                               {{"kind", AttrPlaceholder{"other"}},
+                                {"other", AttrPlaceholder{"kind"}}})},
+                    {{"r", "call:r:0"}}, {"kind: string", "other: string"}));
+  l.expect_lowered(
+      {placeholder("x"),
+       body_node("y", "cycle", {"x"}, {{"kind", "a"}, {"other", "b"}})},
+      "y");
+  CHECK(l.program.bodies.size() == 2);
+}
+
+TEST_CASE("a function that does not fit its node is refused") {
+  const auto call = [](const std::string& name, AttrMap more = {}) {
+    more["f"] = call_of(name);
+    return body_node("y", "PartitionedCall", {"x"},
+                     int_ports(1, 1, std::move(more)));
+  };
+  {
+    Lowered l;
+    l.expect_refused({placeholder("x"), call("nobody")}, Code::kNotFound,
+                     "[PartitionedCall] node \"y\": no function \"nobody\" in "
+                     "the library");
+  }
+  {
+    Lowered l;
+    l.define(function("two", {"a: int32", "b: int32"}, {"r: int32"}, {},
+                      {{"r", "a"}}));
+    l.expect_refused({placeholder("x"), call("two")}, Code::kInvalidArgument,
+                     "[PartitionedCall] node \"y\": function \"two\" has 2 "
+                     "arguments, the node 1");
+  }
+  {
+    Lowered l;
+    l.define(function("real", {"a: int32"}, {"r: float"}, {}, {{"r", "a"}}));
+    l.expect_refused({placeholder("x"), call("real")}, Code::kInvalidArgument,
+                     "[PartitionedCall] node \"y\": result 0 of function "
+                     "\"real\" is float, the node's int32");
+  }
+  {
+    Lowered l;
+    l.define(
+        function("open", {"a: T"}, {"r: T"}, {}, {{"r", "a"}}, {"T: type"}));
+    l.expect_refused({placeholder("x"), call("open")}, Code::kInvalidArgument,
+                     "[PartitionedCall] node \"y\": function \"open\" needs an "
+                     "attribute \"T\"");
+  }
+}
+
+TEST_CASE("a body that contradicts itself is refused") {
+  const auto refuse = [](FunctionDef body, Code code,
+                         const std::string& message) {
+    Lowered l;
+    l.define(std::move(body));
+    l.expect_refused({placeholder("x"), body_node("y", "f", {"x"})}, code,
+                     "[f] node \"y\": " + message);
+  };
+  refuse(function("f", {"a: int32"}, {"r: int32"}, {}, {}),
+         Code::kInvalidArgument,
+         "function \"f\": nothing gives its result \"r\"");
+  refuse(function("f", {"a: int32"}, {"r: int32"}, {}, {{"r", "b:z:0"}}),
+         Code::kInvalidArgument,
+         "function \"f\": no node or argument \"b\" for \"b:z:0\"");
+  refuse(function("f", {"a: int32"}, {"r: int32"},
+                  {body_int("b", "Add", "a", "c")}, {{"r", "b:z:0"}}),
+         Code::kInvalidArgument,
+         "function \"f\": [Add] node \"b\": no node or argument \"c\" for "
+         "\"c\"");
+  refuse(function("f", {"a: int32"}, {"r: int32"},
+                  {body_int("b", "Add", "a", "a")}, {{"r", "b:sum:0"}}),
+         Code::kInvalidArgument,
+         "function \"f\": node \"b\" (Add) has no output \"sum\"");
+  refuse(function("f", {"a: int32"}, {"r: int32"},
+                  {body_int("b", "Add", "a", "a")}, {{"r", "b:z:1"}}),
+         Code::kInvalidArgument,
+         "function \"f\": \"b:z:1\" is out of range, there are 1");
+  refuse(function(
+             "f", {"a: int32"}, {"r: int32"},
+             {body_node("b", "Add", {"a", "a"}, {{"T", AttrPlaceholder{"T"}}})},
+             {{"r", "b:z:0"}}),
+         Code::kInvalidArgument,
+         "function \"f\": [Add] node \"b\": no attribute \"T\" for \"$T\"");
+  refuse(function("f", {"a: int32"}, {"r: int32"},
+                  {body_int("b", "Nonsense", "a", "a")}, {{"r", "b:z:0"}}),
+         Code::kUnimplemented,
+         "function \"f\": no op or function \"Nonsense\"");
+}
+
+TEST_CASE("a condition has one result") {
+  Lowered l;
+  l.define(function("both", {"i: int32"}, {"a: int32", "b: int32"}, {},
+                    {{"a", "i"}, {"b", "i"}}));
+  l.define(function("same", {"i: int32"}, {"r: int32"}, {}, {{"r", "i"}}));
+  l.expect_refused(
+      {placeholder("x"),
+       body_node("y", "While", {"x"}, loop_attrs(1, "both", "same"))},
+      Code::kInvalidArgument,
+      "[While] node \"y\": function \"both\" has 2 results, a condition one");
+}
+
+TEST_CASE("functions that unfold without bound are refused") {
+  // Each calls the one below twice.
+  Lowered l;
+  Limits limits;
+  limits.max_nodes = 1000;
+  l.define(doubled());
+  std::string below = "doubled";
+  for (int i = 0; i < 30; ++i) {
+    const std::string name = "twice_" + std::to_string(i);
+    l.define(function(
+        name, {"n: int32"}, {"r: int32"},
+        {body_node("a", below, {"n"}), body_node("b", below, {"a:r:0"})},
+        {{"r", "b:r:0"}}));
+    below = name;
+  }
+  const Status status =
+      l.lower({placeholder("x"), body_node("y", below, {"x"})}, "y", limits);
+  CHECK(status.code() == Code::kResourceExhausted);
+  CHECK(status.message().find("with its functions expanded the graph has more "
+                              "than 1000 nodes, the limit") !=
+        std::string::npos);
+}
+
+TEST_CASE("functions inside functions have a greatest depth") {
+  Lowered l;
+  Limits limits;
+  limits.max_function_depth = 5;
+  l.define(doubled());
+  std::string below = "doubled";
+  for (int i = 0; i < 10; ++i) {
+    const std::string name = "level_" + std::to_string(i);
+    l.define(function(name, {"n: int32"}, {"r: int32"},
+                      {body_node("a", below, {"n"})}, {{"r", "a:r:0"}}));
+    below = name;
+  }
+  const Status status =
+      l.lower({placeholder("x"), body_node("y", below, {"x"})}, "y", limits);
+  CHECK(status.code() == Code::kResourceExhausted);
+  CHECK(status.message().find("functions nest deeper than 5, at \"level_4\"") !=
+        std::string::npos);
+}
+
+TEST_CASE("stateful nodes of a body run though nothing reads them") {
+  Lowered l;
+  l.define(
+      function("noisy", {"n: int32"}, {"r: int32"},
+               {body_node("print", "Print", {"n", "n"},
+                          {{"T", kInt}, {"U", std::vector<DataType>{kInt}}})},
+               {{"r", "n"}}));
+  l.expect_lowered({placeholder("x"), body_node("y", "noisy", {"x"})}, "y");
+  REQUIRE(l.program.targets.size() == 1);
+  CHECK(l.program.targets[0]->name() == "y/done");
+  CHECK(std::ranges::count(l.program.targets[0]->control_inputs(),
+                           &l.node("y/print")) == 1);
+}
+
+}  // namespace tagflow::graph
