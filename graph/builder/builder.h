@@ -2,6 +2,7 @@
 #pragma once
 
 #include "graph/builder/control_flow.h"
+#include "graph/builder/function.h"
 #include "graph/builder/ops_array.h"
 #include "graph/builder/ops_control.h"
 #include "graph/builder/ops_math.h"

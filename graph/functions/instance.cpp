@@ -5,30 +5,11 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "graph/node_types.h"
+#include "graph/functions/ports.h"
 #include "graph/op_registry.h"
 
 namespace tagflow::graph {
 namespace {
-
-// The types that an argument stands for, given its op's attributes.
-Result<std::vector<DataType>> types_of(const ArgDef& arg,
-                                       const AttrMap& attrs) {
-  if (!arg.type_list_attr.empty())
-    return get_attr<std::vector<DataType>>(attrs, arg.type_list_attr);
-  DataType type = arg.dtype;
-  if (!arg.type_attr.empty()) {
-    TAGFLOW_ASSIGN(type, get_attr<DataType>(attrs, arg.type_attr));
-  }
-  int64_t count = 1;
-  if (!arg.number_attr.empty()) {
-    TAGFLOW_ASSIGN(count, get_attr<int64_t>(attrs, arg.number_attr));
-  }
-  if (count < 0 || count > kMaxNodeOutputs)
-    return invalid_argument("\"{}\" stands for {} tensors", arg.name, count);
-  return std::vector<DataType>(size_t(count),
-                               arg.is_ref ? make_ref(type) : type);
-}
 
 // `attrs` with the placeholders in it replaced by what `bound` says.
 Result<AttrMap> substitute(const AttrMap& attrs, const AttrMap& bound);
@@ -298,7 +279,7 @@ class FunctionInstance::Expander {
   Result<std::vector<std::string>> tensors_of(const std::string& text) const {
     const TensorText split = split_tensor(text);
     std::string source;
-    Range range;
+    PortRange range;
     if (const auto arg = args_.find(std::string(split.name));
         arg != args_.end()) {
       range = arg->second;
@@ -328,33 +309,23 @@ class FunctionInstance::Expander {
     return tensors;
   }
 
-  struct Range {
-    size_t first = 0;
-    size_t count = 0;
-  };
-
-  static Result<Range> one_of(const Range& range, int index,
-                              std::string_view text) {
+  static Result<PortRange> one_of(const PortRange& range, int index,
+                                  std::string_view text) {
     if (index < 0 || size_t(index) >= range.count)
       return invalid_argument("\"{}\" is out of range, there are {}", text,
                               range.count);
-    return Range{range.first + size_t(index), 1};
+    return PortRange{range.first + size_t(index), 1};
   }
 
-  // Where output `name` of the node's op is among all its outputs.
-  static Result<Range> output_range(const Body& body, std::string_view name) {
+  static Result<PortRange> output_range(const Body& body,
+                                        std::string_view name) {
     if (body.op == nullptr)
       return error(Code::kUnimplemented, "no op or function \"{}\"",
                    body.def->op);
-    Range range;
-    for (const ArgDef& output : body.op->outputs) {
-      TAGFLOW_ASSIGN(const auto types, types_of(output, body.attrs));
-      range.first += range.count;
-      range.count = types.size();
-      if (output.name == name) return range;
-    }
-    return invalid_argument("node \"{}\" ({}) has no output \"{}\"",
-                            body.def->name, body.def->op, name);
+    Result<PortRange> range = find_output(*body.op, body.attrs, name);
+    if (range.ok()) return range;
+    return std::move(range).status().with_prefix(
+        fmt::format("node \"{}\": ", body.def->name));
   }
 
   Status add_results() {
@@ -385,7 +356,7 @@ class FunctionInstance::Expander {
   const FunctionDef& function_;
   const Site& site_;
   std::string pivot_;
-  std::unordered_map<std::string, Range> args_;
+  std::unordered_map<std::string, PortRange> args_;
   std::unordered_map<std::string, Body> bodies_;
   Expansion made_;
 };

@@ -286,7 +286,7 @@ TEST_CASE("a body that contradicts itself is refused") {
   refuse(function("f", {"a: int32"}, {"r: int32"},
                   {body_int("b", "Add", "a", "a")}, {{"r", "b:sum:0"}}),
          Code::kInvalidArgument,
-         "function \"f\": node \"b\" (Add) has no output \"sum\"");
+         "function \"f\": node \"b\": Add has no output \"sum\"");
   refuse(function("f", {"a: int32"}, {"r: int32"},
                   {body_int("b", "Add", "a", "a")}, {{"r", "b:z:1"}}),
          Code::kInvalidArgument,

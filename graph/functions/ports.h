@@ -1,0 +1,31 @@
+// Which of a node's flat ports its op's arguments are.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "graph/op_def.h"
+
+namespace tagflow::graph {
+
+// The types that an argument stands for, given its op's attributes.
+// InvalidArgument where these do not say.
+Result<std::vector<DataType>> types_of(const ArgDef& arg, const AttrMap& attrs);
+
+// An argument that is one tensor.
+ArgDef one_tensor(std::string name, DataType dtype);
+
+// A run of flat ports.
+struct PortRange {
+  size_t first = 0;
+  size_t count = 0;
+};
+
+// Those of the output of that name. InvalidArgument where there is none.
+Result<PortRange> find_output(const OpDef& op, const AttrMap& attrs,
+                              std::string_view name);
+// The other way round: "name:index". REQUIRES: there is such a port.
+Result<std::string> output_text(const OpDef& op, const AttrMap& attrs,
+                                size_t port);
+
+}  // namespace tagflow::graph
