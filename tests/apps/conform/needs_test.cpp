@@ -74,8 +74,7 @@ TEST_CASE("ops that a used function lacks are missing, in turn") {
   REQUIRE(library.add(std::move(inner)).ok());
   const std::vector<NodeDef> nodes = {
       node("a", "Identity", {}, {{"f", FunctionRef{"outer", {}}}})};
-  CHECK(missing_ops(nodes, library) ==
-        std::set<std::string>{"MissingInside"});
+  CHECK(missing_ops(nodes, library) == std::set<std::string>{"MissingInside"});
 }
 
 }  // namespace
