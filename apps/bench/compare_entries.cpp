@@ -46,6 +46,16 @@ Plan loop_cond(int trips) {
   return plan;
 }
 
+Plan tensor_array(int trips) {
+  Plan plan = loop(1, 10, trips);
+  plan.entry.name = "tensor_array";
+  plan.entry.what = "loop that writes a `TensorArray`";
+  plan.entry.scale = kMicro;
+  plan.entry.unit = "us per write";
+  plan.make = make_loop_of_writes;
+  return plan;
+}
+
 // `nodes` ops a run, all of which fire.
 Plan nodes(std::string name, std::string what, int count,
            std::function<Result<BenchGraph>(int)> make) {
@@ -112,6 +122,7 @@ std::vector<Plan> all_plans() {
   plans.push_back(loop(100, 32, 800));
   plans.push_back(nested(100));
   plans.push_back(loop_cond(10'000));
+  plans.push_back(tensor_array(5'000));
   plans.push_back(nodes("chain", "`Identity` in a chain", 10'000, identities));
   plans.push_back(nodes("chain", "`Add` in a chain", 10'000, additions));
   plans.push_back(nodes("dead", "dead `Identity`", 10'000, dead));

@@ -148,6 +148,29 @@ Result<BenchGraph> make_loop_of_products(int size) {
   return building.done({"n:0"}, {}, {ops::group(s, last)});
 }
 
+Result<BenchGraph> make_loop_of_writes() {
+  Building building;
+  const Scope& s = building.scope();
+  const Output n = trip_count(s);
+  const PartialShape scalar = PartialShape::scalar();
+  const OpResult array =
+      s.op("TensorArrayV3", {n},
+           {{"dtype", DataType::kFloat}, {"element_shape", scalar}});
+  const Outputs last = while_loop(
+      s,
+      [&](const Scope& in, const Outputs& v) { return ops::less(in, v[0], n); },
+      [&](const Scope& in, const Outputs& v) -> Outputs {
+        const Output value = ops::cast(in, v[0], DataType::kFloat);
+        return {ops::add(in, v[0], 1),
+                in.op("TensorArrayWriteV3", {array[0], v[0], value, v[1]})};
+      },
+      {0, array[1]});
+  const Output all =
+      s.op("TensorArrayGatherV3", {array[0], ops::range(s, 0, n, 1), last[1]},
+           {{"dtype", DataType::kFloat}, {"element_shape", scalar}});
+  return building.done({"n:0"}, {all});
+}
+
 Result<BenchGraph> make_chain(const std::string& op, int nodes) {
   Building building;
   const Scope& s = building.scope();

@@ -30,6 +30,8 @@ Result<BenchGraph> make_nested_loop();
 Result<BenchGraph> make_loop_with_cond();
 // while i < n: x = x w, y = y w, i += 1; matrices of `size` x `size`.
 Result<BenchGraph> make_loop_of_products(int size);
+// while i < n: array[i] = float(i), i += 1, and all elements as one vector.
+Result<BenchGraph> make_loop_of_writes();
 
 // x, op(x), op(op(x)), ... : `nodes` times Identity, or Add of a constant.
 // Feeds nothing, as all below. InvalidArgument for another op.

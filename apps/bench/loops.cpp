@@ -3,6 +3,8 @@
 //   loop          while i < n: i += 1, with --vars variables
 //   nested        a loop in a loop
 //   loop_cond     a loop with a conditional in it
+//   tensor_array  a loop that writes one element of a TensorArray a trip; the
+//                 whole trip counts, and its share of the gather at the end
 //   loop_memory   the peak memory of the process after a loop
 //   loop_scaling  a loop of two independent products, 2 workers against 1;
 //                 two_apart is what the machine allows: twice the time of a
@@ -89,6 +91,15 @@ Result<Measurement> measure_loop_cond(const BenchOptions& options) {
       const double seconds,
       seconds_per_trip(make_loop_with_cond(), options, trips, double(trips)));
   return Measurement{"loop_cond", seconds * 1e9, "ns",
+                     config_of(options, trips)};
+}
+
+Result<Measurement> measure_tensor_array(const BenchOptions& options) {
+  const int64_t trips = trips_or(options, 50'000);
+  TAGFLOW_ASSIGN(
+      const double seconds,
+      seconds_per_trip(make_loop_of_writes(), options, trips, double(trips)));
+  return Measurement{"tensor_array", seconds * 1e6, "us",
                      config_of(options, trips)};
 }
 

@@ -7,6 +7,8 @@ constexpr Workload kWorkloads[] = {
     {"loop", "while i < n: i += 1 (--vars, --window, --trips)", measure_loop},
     {"nested", "a loop in a loop, --trips each", measure_nested},
     {"loop_cond", "a loop with a conditional in it", measure_loop_cond},
+    {"tensor_array", "a loop of --trips that writes a TensorArray",
+     measure_tensor_array},
     {"chain", "--nodes ops (--op), one after another", measure_chain},
     {"dead", "--nodes ops on a branch that is not taken", measure_dead},
     {"wide", "--nodes independent ops (--op)", measure_wide},
