@@ -55,6 +55,7 @@ void Executable::start(const std::shared_ptr<Step>& step,
   RunContext* raw = context.get();
   step->info.parallel = engine_.parallel();
   step->info.rendezvous = raw->rendezvous.get();
+  step->info.resources = &raw->resources;
   for (const ConstantFetch& constant : plans_[0]->constant_fetches)
     step->fetches[constant.fetch] = {constant.value, FetchSlot::kLive};
   raw->before = Counters();
@@ -124,6 +125,7 @@ void Executable::finish(Step& step, std::unique_ptr<RunContext> context,
     for (PartitionActor* partition : context->partitions) partition->reset();
     context->rendezvous->clear();
   }
+  context->resources.end();
   {
     std::lock_guard lock(mutex_);
     idle_.push_back(std::move(context));

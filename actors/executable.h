@@ -14,6 +14,7 @@
 #include "actors/plan.h"
 #include "actors/step.h"
 #include "devices/rendezvous.h"
+#include "devices/step_resources.h"
 
 namespace tagflow::actors {
 
@@ -24,6 +25,7 @@ struct RunContext {
   std::vector<caf::actor> handles;
   std::vector<PartitionActor*> partitions;
   std::unique_ptr<devices::Rendezvous> rendezvous;
+  devices::StepResources resources;  // of the step; empty between steps
   Counters before;  // what the actors had counted when the step started
 };
 

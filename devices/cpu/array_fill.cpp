@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "devices/cpu/array_kernels.h"
+#include "devices/cpu/variant_arithmetic.h"
 
 namespace tagflow::devices {
 
@@ -39,17 +40,15 @@ class FillKernel : public BytesKernel {
   }
 };
 
-// Lists and other variants are zeroed by their own ops' kernel; a plain
-// variant has no zero.
+// Of lists and other variants, each as it says itself.
 class ZerosLikeKernel : public BytesKernel {
  public:
   explicit ZerosLikeKernel(const KernelInfo& info)
       : BytesKernel(info, Work::kOutputs, 0.05) {}
 
   Status compute(KernelContext& context) const override {
-    TAGFLOW_ASSIGN(Tensor * output,
-                   context.allocate_output(0, context.input(0).shape()));
-    zero_elements(context, *output);
+    TAGFLOW_ASSIGN(context.output(0),
+                   zeros_like_tensor(context, context.input(0), 0));
     return {};
   }
 };

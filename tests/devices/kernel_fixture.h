@@ -38,7 +38,8 @@ Result<std::vector<PartialShape>> infer_op(std::string_view op,
 // Fail the test case where the outputs differ. Types and shapes must agree;
 // floating and complex elements may differ by `tolerance`, absolutely below 1
 // and relatively above, and 0 stands for 4 units in the last place of their
-// type. NaN equals NaN, an infinity only itself. Other types must be equal.
+// type. NaN equals NaN, an infinity only itself. Other types must be equal;
+// variants must describe themselves alike.
 void expect_close(const Tensor& actual, const Tensor& expected,
                   double tolerance = 0);
 // The same for an op's first output.

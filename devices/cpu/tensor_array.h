@@ -1,0 +1,113 @@
+// TensorArray: what the handle of a TensorArrayV3 means.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "devices/kernel.h"
+#include "devices/step_resources.h"
+#include "graph/shape.h"
+
+namespace tagflow::devices {
+
+// Elements that are written once each, in any order, and read by index.
+//
+// A gradient array adds up what is written to one index, since the elements
+// that it is the gradient of may have been read more than once. What was
+// written in the array that it belongs to, and has no gradient yet, is read as
+// zeros.
+//
+// Thread-safe. Errors are InvalidArgument where nothing else is said.
+class TensorArray final : public StepObject {
+ public:
+  struct Options {
+    std::string name;  // for messages
+    DataType dtype = DataType::kInvalid;
+    PartialShape element_shape;  // what every element must fit
+    bool dynamic_size = false;   // a write beyond the end makes it longer
+    bool clear_after_read = true;
+    bool identical_shapes = false;  // the first written says all shapes
+    bool is_gradient = false;
+  };
+
+  // REQUIRES: 0 <= size <= kMaxContainerElements
+  TensorArray(Options options, int64_t size);
+  ~TensorArray() override;
+
+  DataType dtype() const { return options_.dtype; }
+  std::string describe() const override;
+  void end() override;
+
+  Result<int64_t> size(const KernelContext& context) const;
+  // ResourceExhausted beyond kMaxContainerElements.
+  Status write(const KernelContext& context, int64_t index,
+               const Tensor& value);
+  // Zeros where nothing was written and the element's shape is known.
+  Result<Tensor> read(const KernelContext& context, int64_t index);
+
+  // Writes values[i] to indices[i], or, where it is null, to i.
+  Status write_many(const KernelContext& context, const int32_t* indices,
+                    std::span<const Tensor> values);
+  // The elements at `indices`.
+  Result<std::vector<Tensor>> read_many(const KernelContext& context,
+                                        std::span<const int32_t> indices);
+  // All elements; of an array that was split, those of the split.
+  Result<std::vector<Tensor>> read_all(const KernelContext& context);
+  // Before a write of everything: makes a dynamic array as long as `count`.
+  // Where `exactly`, the array must then be as long, else at least.
+  Status prepare_for(const KernelContext& context, int64_t count, bool exactly);
+  // Agrees on what is known of every element's shape; that is the result.
+  Result<PartialShape> agree_on_shape(const KernelContext& context,
+                                      const PartialShape& shape);
+
+  // The gradient array of that name, made at the first call: elements of
+  // `prepend` followed by those of this one. From then on this array keeps its
+  // size.
+  Result<ResourceHandle> gradient(const KernelContext& context,
+                                  const std::string& source,
+                                  const Shape& prepend);
+
+ private:
+  enum Flag : uint8_t {
+    kWritten = 1,
+    kRead = 2,
+    kCleared = 4,
+    kOwned = 8,  // the value is a sum, which nobody else has seen
+  };
+
+  Status check_open(const KernelContext& context) const;
+  template <class... Args>
+  Status fail(const KernelContext& context, fmt::format_string<Args...> format,
+              Args&&... args) const;
+  // REQUIRES of all these: mutex_ is held.
+  Status write_locked(const KernelContext& context, int64_t index,
+                      const Tensor& value);
+  Status add_locked(const KernelContext& context, size_t at,
+                    const Tensor& value);
+  Result<Tensor> read_locked(const KernelContext& context, int64_t index);
+  Status grow_locked(const KernelContext& context, int64_t index);
+  PartialShape shape_locked(size_t at) const;
+  void mirror_locked(TensorArray& gradient, const Shape& prepend) const;
+
+  const Options options_;
+  mutable std::mutex mutex_;
+  bool closed_ = false;
+  bool dynamic_size_;
+  bool shape_is_open_;      // the first element is to say all shapes
+  bool was_added_ = false;  // two values to one index
+  PartialShape element_shape_;
+  int64_t size_;
+  int64_t split_size_ = 0;  // of the last split, or 0
+  // Elements that were touched, and room for more.
+  std::vector<Tensor> values_;
+  std::vector<uint8_t> flags_;
+  // Of elements without a value, where element_shape_ did not say it; as long
+  // as is needed.
+  std::vector<PartialShape> shapes_;
+  std::map<std::string, ResourceHandle, std::less<>> gradients_;
+};
+
+}  // namespace tagflow::devices

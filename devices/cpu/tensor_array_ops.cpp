@@ -1,0 +1,144 @@
+// TensorArrayV3 and what reads and writes one element.
+#include "devices/cpu/container_kernels.h"
+#include "devices/cpu/tensor_array.h"
+
+namespace tagflow::devices {
+
+namespace {
+
+Result<TensorArray*> array_input(const KernelContext& context) {
+  return object_input<TensorArray>(context, 0, "tensor array");
+}
+
+Status set_handle(KernelContext& context, ResourceHandle handle) {
+  TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, {}));
+  *output->mutable_data<ResourceHandle>() = std::move(handle);
+  return {};
+}
+
+class TensorArrayKernel final : public Kernel {
+ public:
+  explicit TensorArrayKernel(const KernelInfo& info) {
+    options_.name = attr_of<std::string>(info, "tensor_array_name");
+    if (options_.name.empty()) options_.name = info.name();
+    options_.dtype = attr_of<DataType>(info, "dtype");
+    options_.element_shape = attr_of<PartialShape>(info, "element_shape");
+    options_.dynamic_size = attr_of<bool>(info, "dynamic_size");
+    options_.clear_after_read = attr_of<bool>(info, "clear_after_read");
+    options_.identical_shapes = attr_of<bool>(info, "identical_element_shapes");
+  }
+
+  Status compute(KernelContext& context) const override {
+    TAGFLOW_ASSIGN(const int64_t size, int32_input(context, 0, "size"));
+    if (size < 0) return context.fail("the size is negative: {}", size);
+    if (size > kMaxContainerElements)
+      return error(Code::kResourceExhausted, "[{}] size {} is more than {}",
+                   context.node().op(), size, kMaxContainerElements);
+    TAGFLOW_ASSIGN(StepResources * resources, step_resources(context));
+    TAGFLOW_RETURN_IF_ERROR(
+        set_handle(context, resources->make<TensorArray>(options_, size)));
+    context.set_output(1, Tensor::scalar(0.0f));
+    return {};
+  }
+
+ private:
+  TensorArray::Options options_;
+};
+
+// The flow input says what happened before; it is passed on.
+class TensorArrayGradKernel final : public Kernel {
+ public:
+  explicit TensorArrayGradKernel(const KernelInfo& info)
+      : source_(attr_of<std::string>(info, "source")) {}
+
+  Status compute(KernelContext& context) const override {
+    TAGFLOW_ASSIGN(TensorArray * array, array_input(context));
+    Shape prepend;
+    if (context.num_inputs() > 2) {
+      TAGFLOW_ASSIGN(const PartialShape shape,
+                     shape_input(context, 2, "shape_to_prepend"));
+      const auto known = shape.to_shape();
+      if (!known)
+        return context.fail("shape_to_prepend must be a shape, not {}",
+                            context.input(2).to_string());
+      prepend = *known;
+    }
+    TAGFLOW_ASSIGN(ResourceHandle handle,
+                   array->gradient(context, source_, prepend));
+    TAGFLOW_RETURN_IF_ERROR(set_handle(context, std::move(handle)));
+    context.set_output(1, context.input(1));
+    return {};
+  }
+
+ private:
+  std::string source_;
+};
+
+class TensorArrayWriteKernel final : public Kernel {
+ public:
+  explicit TensorArrayWriteKernel(const KernelInfo&) {}
+
+  Status compute(KernelContext& context) const override {
+    TAGFLOW_ASSIGN(TensorArray * array, array_input(context));
+    TAGFLOW_ASSIGN(const int64_t index, int32_input(context, 1, "index"));
+    TAGFLOW_RETURN_IF_ERROR(array->write(context, index, context.input(2)));
+    context.set_output(0, context.input(3));
+    return {};
+  }
+};
+
+class TensorArrayReadKernel final : public Kernel {
+ public:
+  explicit TensorArrayReadKernel(const KernelInfo& info)
+      : dtype_(info.output_dtype(0)) {}
+
+  Status compute(KernelContext& context) const override {
+    TAGFLOW_ASSIGN(TensorArray * array, array_input(context));
+    TAGFLOW_ASSIGN(const int64_t index, int32_input(context, 1, "index"));
+    if (array->dtype() != dtype_)
+      return context.fail("cannot read a {} from {}", dtype_name(dtype_),
+                          array->describe());
+    TAGFLOW_ASSIGN(context.output(0), array->read(context, index));
+    return {};
+  }
+
+ private:
+  DataType dtype_;
+};
+
+class TensorArraySizeKernel final : public Kernel {
+ public:
+  explicit TensorArraySizeKernel(const KernelInfo&) {}
+
+  Status compute(KernelContext& context) const override {
+    TAGFLOW_ASSIGN(TensorArray * array, array_input(context));
+    TAGFLOW_ASSIGN(const int64_t size, array->size(context));
+    context.set_output(0, Tensor::scalar(int32_t(size)));
+    return {};
+  }
+};
+
+class TensorArrayCloseKernel final : public Kernel {
+ public:
+  explicit TensorArrayCloseKernel(const KernelInfo&) {}
+
+  Status compute(KernelContext& context) const override {
+    TAGFLOW_ASSIGN(TensorArray * array, array_input(context));
+    array->end();
+    return {};
+  }
+};
+
+}  // namespace
+
+void register_tensor_array_kernels(KernelRegistry& registry) {
+  registry.add<TensorArrayKernel>("TensorArrayV3");
+  registry.add<TensorArrayGradKernel>("TensorArrayGradV3");
+  registry.add<TensorArrayGradKernel>("TensorArrayGradWithShape");
+  registry.add<TensorArrayWriteKernel>("TensorArrayWriteV3");
+  registry.add<TensorArrayReadKernel>("TensorArrayReadV3");
+  registry.add<TensorArraySizeKernel>("TensorArraySizeV3");
+  registry.add<TensorArrayCloseKernel>("TensorArrayCloseV3");
+}
+
+}  // namespace tagflow::devices

@@ -1,0 +1,54 @@
+// TensorList: what the variants of the TensorList ops hold.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "devices/cpu/variant_arithmetic.h"
+#include "graph/shape.h"
+#include "graph/tensor.h"
+
+namespace tagflow::devices {
+
+// A list of tensors of one type. A kernel changes a list in place only where
+// nobody else holds it (changed_value_output()).
+class TensorList final : public ArithmeticValue {
+ public:
+  TensorList(DataType type, PartialShape shape)
+      : dtype(type), element_shape(std::move(shape)) {}
+  TensorList(const TensorList& other);
+  ~TensorList() override;
+
+  // "TensorList[3] of float".
+  std::string describe() const override;
+  Result<Variant> zeros_like(const KernelContext& context,
+                             int depth) const override;
+  Result<Variant> add(const KernelContext& context, const VariantValue& other,
+                      int depth) const override;
+
+  int64_t size() const { return int64_t(elements.size()); }
+
+  DataType dtype;
+  PartialShape element_shape;    // what every element fits
+  int64_t max_size = -1;         // what it may grow to by pushes; -1: any
+  std::vector<Tensor> elements;  // invalid where not set
+};
+
+// The list of an input. InvalidArgument where it is something else.
+Result<const TensorList*> list_input(const KernelContext& context, int input);
+// The same, and its elements must be of that type.
+Result<const TensorList*> list_input(const KernelContext& context, int input,
+                                     DataType dtype);
+
+// ResourceExhausted where a list would be longer than kMaxContainerElements.
+Status check_list_size(const KernelContext& context, int64_t size);
+
+// What the list and the shape in an input say together of its elements.
+Result<PartialShape> element_shape_of(const KernelContext& context,
+                                      const TensorList& list, int input);
+// `shape` merged with those of all elements that are set.
+Result<PartialShape> merge_element_shapes(const KernelContext& context,
+                                          std::span<const Tensor> elements,
+                                          PartialShape shape);
+
+}  // namespace tagflow::devices

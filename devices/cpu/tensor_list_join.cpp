@@ -1,0 +1,189 @@
+// TensorListConcat, which joins elements along their first dimension, and
+// TensorListSplit, which undoes it.
+#include "devices/cpu/array_copy.h"
+#include "devices/cpu/container_kernels.h"
+#include "devices/cpu/tensor_list.h"
+
+namespace tagflow::devices {
+
+namespace {
+
+constexpr int64_t kUnknownDim = PartialShape::kUnknown;
+
+// `shape` without its first dimension. REQUIRES: it has one, or no rank.
+PartialShape without_first(const PartialShape& shape) {
+  if (!shape.has_rank()) return shape;
+  return PartialShape(shape.dims().subspan(1));
+}
+
+// What all elements have in common beyond their first dimension, and the first
+// dimension where that is common too.
+struct ElementForm {
+  PartialShape rest;
+  int64_t first = kUnknownDim;
+};
+
+class ListConcatKernel final : public Kernel {
+ public:
+  explicit ListConcatKernel(const KernelInfo& info)
+      : dtype_(info.output_dtype(0)) {
+    if (info.num_inputs() == 1)
+      element_shape_ = attr_of<PartialShape>(info, "element_shape");
+  }
+
+  Status compute(KernelContext& context) const override {
+    TAGFLOW_ASSIGN(const TensorList* list, list_input(context, 0, dtype_));
+    TAGFLOW_ASSIGN(const ElementForm form, common_form(context, *list));
+    const auto rest = form.rest.to_shape();
+    if (!rest)
+      return context.fail(
+          "all dimensions of elements but the first must be known, not {}",
+          form.rest.to_string());
+    TAGFLOW_ASSIGN(Tensor * lengths,
+                   context.allocate_output(1, {list->size()}));
+    int64_t rows = 0;
+    for (int64_t i = 0; i < list->size(); ++i) {
+      TAGFLOW_ASSIGN(const int64_t length,
+                     length_of(context, *list, i, form.first));
+      lengths->mutable_data<int64_t>()[i] = length;
+      if (__builtin_add_overflow(rows, length, &rows))
+        return context.fail("the sum of the lengths overflows");
+    }
+    Shape shape = *rest;
+    shape.insert_dim(0, rows);
+    TAGFLOW_ASSIGN(shape, Shape::make(shape.dims()));
+    TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, shape));
+    const int64_t run = rest->num_elements();
+    zero_missing(context, *list, *output);
+    int64_t at = 0;
+    for (int64_t i = 0; i < list->size(); ++i) {
+      const Tensor& element = list->elements[size_t(i)];
+      if (element.valid())
+        copy_elements(element, 0, *output, at, element.num_elements());
+      at += lengths->data<int64_t>()[i] * run;
+    }
+    return {};
+  }
+
+ private:
+  static void zero_missing(const KernelContext& context, const TensorList& list,
+                           Tensor& output) {
+    for (const Tensor& element : list.elements)
+      if (!element.valid()) return zero_elements(context, output);
+  }
+
+  Result<ElementForm> common_form(const KernelContext& context,
+                                  const TensorList& list) const {
+    PartialShape shape = element_shape_;
+    if (context.num_inputs() > 1) {
+      TAGFLOW_ASSIGN(shape, element_shape_of(context, list, 1));
+    }
+    if (shape.has_rank() && shape.rank() == 0)
+      return context.fail("scalar elements cannot be joined");
+    ElementForm form{without_first(shape)};
+    if (shape.has_rank()) form.first = shape.dim(0);
+    const bool first_is_given = form.first != kUnknownDim;
+    bool found = false;
+    for (size_t i = 0; i < list.elements.size(); ++i) {
+      const Tensor& element = list.elements[i];
+      if (!element.valid()) continue;
+      if (element.rank() == 0)
+        return context.fail("element {} is a scalar, which cannot be joined",
+                            i);
+      const Shape whole = element.shape();
+      const PartialShape rest(whole.dims().subspan(1));
+      if (!form.rest.compatible(rest))
+        return context.fail(
+            "element {} is {}, beyond the first dimension {} is wanted", i,
+            element.describe(), form.rest.to_string());
+      form.rest = rest;
+      const int64_t first = element.dim(0);
+      if (first_is_given && first != form.first)
+        return context.fail(
+            "element {} is {}, a first dimension of {} is "
+            "wanted",
+            i, element.describe(), form.first);
+      if (!first_is_given)
+        form.first = !found || form.first == first ? first : kUnknownDim;
+      found = true;
+    }
+    return form;
+  }
+
+  // How many rows element i has. One that is not set has those that
+  // leading_dims says, or as many as all the others.
+  static Result<int64_t> length_of(const KernelContext& context,
+                                   const TensorList& list, int64_t i,
+                                   int64_t first) {
+    const Tensor& element = list.elements[size_t(i)];
+    if (element.valid()) return element.dim(0);
+    const int64_t given =
+        context.num_inputs() > 2 ? context.input(2).num_elements() : 0;
+    if (i >= given && first != kUnknownDim) return first;
+    if (i >= given)
+      return context.fail(
+          "element {} was not set, and there are {} leading_dims to say its "
+          "length",
+          i, given);
+    const int64_t length = context.input(2).data<int64_t>()[i];
+    if (length < 0)
+      return context.fail("leading_dims[{}] is negative: {}", i, length);
+    return length;
+  }
+
+  DataType dtype_;
+  PartialShape element_shape_;
+};
+
+class ListSplitKernel final : public Kernel {
+ public:
+  explicit ListSplitKernel(const KernelInfo&) {}
+
+  Status compute(KernelContext& context) const override {
+    const Tensor& tensor = context.input(0);
+    const Tensor& lengths = context.input(2);
+    TAGFLOW_ASSIGN(PartialShape shape,
+                   shape_input(context, 1, "element_shape"));
+    if (shape.has_rank() && shape.rank() == 0)
+      return context.fail("rows cannot be split into scalar elements");
+    if (tensor.rank() == 0)
+      return context.fail("the tensor must have rows, not be {}",
+                          tensor.describe());
+    if (lengths.rank() != 1)
+      return context.fail("lengths must be a vector, not {}",
+                          lengths.describe());
+    int64_t begin = 0;
+    std::vector<Tensor> parts;
+    parts.reserve(size_t(lengths.num_elements()));
+    for (const int64_t length : lengths.flat<int64_t>()) {
+      if (length < 0) return context.fail("length {} is negative", length);
+      if (length > tensor.dim(0) - begin)
+        return context.fail("rows [{}, {}) are beyond the end of {}", begin,
+                            begin + length, tensor.describe());
+      TAGFLOW_ASSIGN(Tensor part, copy_rows(context, tensor, begin, length));
+      if (!accepts_shape_of(shape, part))
+        return context.fail("part {} is {}, elements have the shape {}",
+                            parts.size(), part.describe(), shape.to_string());
+      parts.push_back(std::move(part));
+      begin += length;
+    }
+    if (begin != tensor.dim(0))
+      return context.fail("lengths leave {} rows of {}", tensor.dim(0) - begin,
+                          tensor.describe());
+    TAGFLOW_ASSIGN(TensorList * list,
+                   new_value_output<TensorList>(context, 0, tensor.dtype(),
+                                                std::move(shape)));
+    list->elements = std::move(parts);
+    return {};
+  }
+};
+
+}  // namespace
+
+void register_tensor_list_join_kernels(KernelRegistry& registry) {
+  registry.add<ListConcatKernel>("TensorListConcat");
+  registry.add<ListConcatKernel>("TensorListConcatV2");
+  registry.add<ListSplitKernel>("TensorListSplit");
+}
+
+}  // namespace tagflow::devices

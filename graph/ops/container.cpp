@@ -1,0 +1,39 @@
+// Ops of stacks, tensor arrays, tensor lists and optionals: the registration
+// of all, and what their shape functions share.
+#include "graph/ops/container_ops.h"
+#include "graph/ops/ops.h"
+
+namespace tagflow::graph {
+
+void define_stateful(OpRegistry& registry, std::string name, Texts inputs,
+                     Texts outputs, Texts attrs, ShapeFn shape_fn) {
+  OpDefBuilder builder(std::move(name));
+  for (std::string_view text : inputs) builder.input(text);
+  for (std::string_view text : outputs) builder.output(text);
+  for (std::string_view text : attrs) builder.attr(text);
+  builder.stateful().shape(std::move(shape_fn));
+  registry.add(std::move(builder));
+}
+
+Result<PartialShape> element_shape_input(const ShapeContext& c, int i) {
+  const PartialShape& input = c.input(i);
+  if (!input.has_rank()) return PartialShape();
+  if (input.rank() > 1)
+    return c.fail(fmt::format("element_shape must be a vector or -1, not {}",
+                              input.to_string()));
+  if (input.rank() == 1) return c.constant_as_shape(i);
+  const auto value = constant_index(c, i);
+  if (value && *value != -1)
+    return c.fail(fmt::format(
+        "element_shape must be a vector, or -1 for any shape, not {}", *value));
+  return PartialShape();
+}
+
+void register_container_ops(OpRegistry& registry) {
+  register_stack_ops(registry);
+  register_tensor_array_ops(registry);
+  register_tensor_list_ops(registry);
+  register_optional_ops(registry);
+}
+
+}  // namespace tagflow::graph

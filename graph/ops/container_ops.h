@@ -1,0 +1,21 @@
+// Private to the ops of stacks, tensor arrays, tensor lists and optionals: the
+// tables by theme, and what their shape functions share.
+#pragma once
+
+#include "graph/ops/array_ops.h"
+
+namespace tagflow::graph {
+
+void register_stack_ops(OpRegistry& registry);
+void register_tensor_array_ops(OpRegistry& registry);
+void register_tensor_list_ops(OpRegistry& registry);
+void register_optional_ops(OpRegistry& registry);
+
+// define() for an op that must run as often as its node says.
+void define_stateful(OpRegistry& registry, std::string name, Texts inputs,
+                     Texts outputs, Texts attrs, ShapeFn shape_fn);
+
+// What input i says of the shape of elements: a vector of dimensions, or -1.
+Result<PartialShape> element_shape_input(const ShapeContext& c, int i);
+
+}  // namespace tagflow::graph

@@ -1,0 +1,65 @@
+// Stacks: mutable ones behind handles (StackV2 by resource, Stack by name),
+// and persistent ones, which are values.
+#include "graph/ops/container_ops.h"
+
+namespace tagflow::graph {
+
+namespace {
+
+Status stack_v2_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(0, 0).status());
+  return scalar_shape(c);
+}
+
+Status legacy_stack_shape(ShapeContext& c) {
+  c.set_output(0, {2});
+  return {};
+}
+
+Status push_shape(ShapeContext& c) {
+  c.set_output(0, c.input(1));
+  return {};
+}
+
+Status persistent_pop_shape(ShapeContext& c) {
+  c.set_output(0, PartialShape::scalar());
+  return {};
+}
+
+}  // namespace
+
+void register_stack_ops(OpRegistry& registry) {
+  define_stateful(
+      registry, "StackV2", {"max_size: int32"}, {"handle: resource"},
+      {"elem_type: type", "stack_name: string = ''"}, stack_v2_shape);
+  define_stateful(registry, "StackPushV2", {"handle: resource", "elem: T"},
+                  {"output: T"}, {"T: type", "swap_memory: bool = false"},
+                  push_shape);
+  define_stateful(registry, "StackPopV2", {"handle: resource"},
+                  {"elem: elem_type"}, {"elem_type: type"}, unknown_shape);
+  define_stateful(registry, "StackCloseV2", {"handle: resource"}, {}, {},
+                  no_output_shape);
+
+  define_stateful(registry, "Stack", {}, {"handle: Ref(string)"},
+                  {"elem_type: type", "stack_name: string = ''"},
+                  legacy_stack_shape);
+  define_stateful(registry, "StackPush", {"handle: Ref(string)", "elem: T"},
+                  {"output: T"}, {"T: type", "swap_memory: bool = false"},
+                  push_shape);
+  define_stateful(registry, "StackPop", {"handle: Ref(string)"},
+                  {"elem: elem_type"}, {"elem_type: type"}, unknown_shape);
+  define_stateful(registry, "StackClose", {"handle: Ref(string)"}, {}, {},
+                  no_output_shape);
+
+  define(registry, "PersistentStack", {}, {"handle: variant"},
+         {"elem_type: type"}, scalar_shape);
+  define(registry, "PersistentStackPush", {"handle: variant", "elem: T"},
+         {"output: variant"}, {"T: type"}, scalar_shape);
+  define(registry, "PersistentStackPop", {"handle: variant"},
+         {"output: variant", "elem: elem_type"}, {"elem_type: type"},
+         persistent_pop_shape);
+  define(registry, "PersistentStackSize", {"handle: variant"}, {"size: int64"},
+         {}, scalar_shape);
+}
+
+}  // namespace tagflow::graph
