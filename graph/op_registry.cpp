@@ -53,8 +53,6 @@ constexpr std::string_view kCalls =
     "written";
 constexpr std::string_view kVariables =
     "variables do not exist yet; freeze the graph, so that they become Consts";
-constexpr std::string_view kLists =
-    "lists, TensorArrays and stacks of tensors do not exist yet";
 constexpr std::string_view kQueues = "queues and files do not exist yet";
 
 std::string_view advice_on(std::string_view op) {
@@ -71,9 +69,6 @@ std::string_view advice_on(std::string_view op) {
         "AssignVariableOp$", "AssignAddVariableOp$", "AssignSubVariableOp$",
         "ResourceGather", "ResourceScatter", "ResourceApply"},
        kVariables},
-      {{"TensorArray", "TensorList", "EmptyTensorList$", "StackV2$",
-        "StackPush", "StackPop", "StackClose"},
-       kLists},
       {{"FIFOQueue", "PaddingFIFOQueue", "RandomShuffleQueue", "PriorityQueue",
         "QueueEnqueue", "QueueDequeue", "QueueClose", "QueueSize", "SaveV2$",
         "RestoreV2$", "ReadFile$", "WriteFile$", "MergeV2Checkpoints$"},

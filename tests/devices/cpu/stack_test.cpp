@@ -28,7 +28,7 @@ TEST_CASE("a stack gives back what was pushed last, of every type") {
   for (const Tensor& value : values) {
     const OneStep step;
     const Tensor stack = make_stack(step, value.dtype());
-    const Tensor other = Tensor::make(value.dtype(), {1});
+    const Tensor other = step.value("Pack", {value}, {{"N", 1}});
     expect_close(step.run("StackPushV2", {stack, value}), value);
     expect_close(
         step.run("StackPushV2", {stack, other}, {{"swap_memory", true}}),

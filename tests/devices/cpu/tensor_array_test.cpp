@@ -1,5 +1,8 @@
 #include "devices/cpu/tensor_array.h"
 
+#include <atomic>
+#include <thread>
+
 #include "graph/dtype_visit.h"
 #include "tests/devices/one_step.h"
 
@@ -171,6 +174,26 @@ TEST_CASE("a tensor is split into a tensor array and joined from it") {
   const auto nothing = Array(0, DataType::kFloat).concat({4, 5});
   expect_close(nothing, Tensor::of<float>({0, 4, 5}, {}));
   expect_close((*nothing)[1], Tensor::of<int64_t>({0}, {}));
+}
+
+TEST_CASE("several workers write to one tensor array at once") {
+  const Array array(0, DataType::kInt32,
+                    {{"dynamic_size", true}, {"clear_after_read", false}});
+  std::atomic<int> failed{0};
+  std::vector<std::thread> workers;
+  for (int worker = 0; worker < 4; ++worker)
+    workers.emplace_back([&, worker] {
+      for (int i = worker; i < 400; i += 4) {
+        const Tensor value = Tensor::scalar(i);
+        if (!array.write(i, value).ok()) ++failed;
+        const auto read = array.read(i);
+        if (!read.ok() || !identical((*read)[0], value)) ++failed;
+      }
+    });
+  for (std::thread& worker : workers) worker.join();
+  CHECK(failed == 0);
+  CHECK(array.size() == 400);
+  expect_close(array.gather(int_row({0, 399})), int_row({0, 399}));
 }
 
 TEST_CASE("a dynamic tensor array grows with what is written") {

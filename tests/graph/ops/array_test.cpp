@@ -1,73 +1,8 @@
 // What shape inference says of array ops where little is known, and which
 // nodes it refuses. Over constants it is checked with every kernel.
-#include <doctest/doctest.h>
-
-#include <variant>
-
-#include "graph/graph.h"
+#include "tests/graph/ops/infer.h"
 
 namespace tagflow::graph {
-
-namespace {
-
-constexpr int64_t kAny = PartialShape::kUnknown;
-
-// A placeholder of a shape, or a constant.
-struct Input {
-  Input(PartialShape shape, DataType type = DataType::kFloat)
-      : value(std::move(shape)), dtype(type) {}
-  Input(std::initializer_list<int64_t> dims) : Input(PartialShape(dims)) {}
-  Input(Tensor constant) : value(constant), dtype(constant.dtype()) {}
-
-  std::variant<PartialShape, Tensor> value;
-  DataType dtype;
-};
-
-const PartialShape kUnknownShape;
-
-Tensor ints(std::initializer_list<int32_t> values) {
-  return Tensor::vector<int32_t>(values);
-}
-
-// Integers of which only the shape is known.
-Input unknown_ints(PartialShape shape) {
-  return Input(std::move(shape), DataType::kInt32);
-}
-
-// The shapes of the outputs as text, or the error.
-std::string infer(std::string op, const std::vector<Input>& inputs,
-                  AttrMap attrs = {}) {
-  Graph graph;
-  std::vector<Endpoint> endpoints;
-  for (const Input& input : inputs) {
-    const auto* constant = std::get_if<Tensor>(&input.value);
-    AttrMap source{{"dtype", input.dtype}};
-    if (constant) {
-      source["value"] = *constant;
-    } else {
-      source["shape"] = std::get<PartialShape>(input.value);
-    }
-    const auto node =
-        graph.add(graph.unique_name("x"), constant ? "Const" : "Placeholder",
-                  {}, std::move(source));
-    REQUIRE(node.ok());
-    endpoints.push_back({*node, 0});
-  }
-  const auto node = graph.add("op", op, endpoints, std::move(attrs));
-  if (!node.ok()) return node.status().to_string();
-  std::string text;
-  for (int i = 0; i < (*node)->num_outputs(); ++i)
-    text += (*node)->output_shape(i).to_string();
-  return text;
-}
-
-void expect_refused(const std::string& text, std::string_view part) {
-  CHECK(text.starts_with("InvalidArgument"));
-  INFO(text);
-  CHECK(text.find(part) != std::string::npos);
-}
-
-}  // namespace
 
 TEST_CASE("a reshape finds the one dimension that is left") {
   CHECK(infer("Reshape", {{2, 6}, ints({4, -1})}) == "[4,3]");
@@ -140,8 +75,8 @@ TEST_CASE("splits divide") {
 
 TEST_CASE("slices are as long as can be known") {
   const Tensor one = ints({1});
-  auto slice = [&](PartialShape shape, Input begin, Input end, int64_t masks,
-                   Tensor strides) {
+  auto slice = [&](PartialShape shape, InferInput begin, InferInput end,
+                   int64_t masks, Tensor strides) {
     return infer("StridedSlice", {std::move(shape), begin, end, strides},
                  {{"begin_mask", masks}, {"end_mask", masks}});
   };
@@ -167,7 +102,7 @@ TEST_CASE("slices are as long as can be known") {
 }
 
 TEST_CASE("gathered shapes are put together from three parts") {
-  const Input indices = unknown_ints({5, kAny});
+  const InferInput indices = unknown_ints({5, kAny});
   CHECK(infer("GatherV2", {{2, 3, 4}, indices, Tensor::scalar(1)}) ==
         "[2,5,?,4]");
   CHECK(infer("GatherV2", {{5, 3, 4}, indices, Tensor::scalar(2)},
