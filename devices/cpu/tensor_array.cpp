@@ -57,6 +57,15 @@ Result<int64_t> TensorArray::size(const KernelContext& context) const {
   return size_;
 }
 
+double TensorArray::estimated_bytes(int64_t count) const {
+  std::lock_guard lock(mutex_);
+  if (count < 0) count = size_;
+  const double bytes = !values_.empty() && values_[0].valid()
+                           ? double(values_[0].bytes())
+                           : double(dtype_size(options_.dtype));
+  return double(count) * (bytes + double(sizeof(Tensor)));
+}
+
 // --- Writing ----------------------------------------------------------------
 
 Status TensorArray::write(const KernelContext& context, int64_t index,

@@ -42,6 +42,9 @@ class TensorArray final : public StepObject {
   void end() override;
 
   Result<int64_t> size(const KernelContext& context) const;
+  // About the bytes of so many elements, or of all where it is negative, going
+  // by the first of them.
+  double estimated_bytes(int64_t count) const;
   // ResourceExhausted beyond kMaxContainerElements.
   Status write(const KernelContext& context, int64_t index,
                const Tensor& value);

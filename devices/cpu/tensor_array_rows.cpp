@@ -21,16 +21,24 @@ Result<TensorArray*> array_of_type(const KernelContext& context,
                       dtype_name(dtype));
 }
 
+// For costs: 0 where input 0 is no array.
+double array_bytes(const KernelContext& context, int64_t count) {
+  const Result<TensorArray*> array =
+      object_input<TensorArray>(context, 0, "tensor array");
+  return array.ok() ? (*array)->estimated_bytes(count) : 0;
+}
+
 Result<std::span<const int32_t>> indices_input(const KernelContext& context) {
   const Tensor& indices = context.input(1);
   if (indices.rank() == 1) return indices.flat<int32_t>();
   return context.fail("indices must be a vector, not {}", indices.describe());
 }
 
-class TensorArrayGatherKernel final : public Kernel {
+class TensorArrayGatherKernel final : public BytesKernel {
  public:
   explicit TensorArrayGatherKernel(const KernelInfo& info)
-      : dtype_(info.output_dtype(0)),
+      : BytesKernel(info, Work::kOutputs),
+        dtype_(info.output_dtype(0)),
         element_shape_(attr_of<PartialShape>(info, "element_shape")) {}
 
   Status compute(KernelContext& context) const override {
@@ -66,6 +74,10 @@ class TensorArrayGatherKernel final : public Kernel {
   }
 
  private:
+  double work_bytes(const KernelContext& context) const override {
+    return array_bytes(context, context.input(1).num_elements());
+  }
+
   static bool same_shape(const Tensor& a, const Tensor& b) {
     if (a.rank() != b.rank()) return false;
     for (int i = 0; i < a.rank(); ++i)
@@ -77,9 +89,10 @@ class TensorArrayGatherKernel final : public Kernel {
   PartialShape element_shape_;
 };
 
-class TensorArrayScatterKernel final : public Kernel {
+class TensorArrayScatterKernel final : public BytesKernel {
  public:
-  explicit TensorArrayScatterKernel(const KernelInfo&) {}
+  explicit TensorArrayScatterKernel(const KernelInfo& info)
+      : BytesKernel(info, Work::kInputs) {}
 
   Status compute(KernelContext& context) const override {
     const Tensor& value = context.input(2);
@@ -103,10 +116,11 @@ class TensorArrayScatterKernel final : public Kernel {
   }
 };
 
-class TensorArrayConcatKernel final : public Kernel {
+class TensorArrayConcatKernel final : public BytesKernel {
  public:
   explicit TensorArrayConcatKernel(const KernelInfo& info)
-      : dtype_(info.output_dtype(0)),
+      : BytesKernel(info, Work::kOutputs),
+        dtype_(info.output_dtype(0)),
         rest_shape_(attr_of<PartialShape>(info, "element_shape_except0")) {}
 
   Status compute(KernelContext& context) const override {
@@ -136,6 +150,10 @@ class TensorArrayConcatKernel final : public Kernel {
   }
 
  private:
+  double work_bytes(const KernelContext& context) const override {
+    return array_bytes(context, -1);
+  }
+
   Status set_empty(KernelContext& context) const {
     const auto rest = rest_shape_.to_shape();
     if (!rest)
@@ -175,9 +193,10 @@ class TensorArrayConcatKernel final : public Kernel {
   PartialShape rest_shape_;
 };
 
-class TensorArraySplitKernel final : public Kernel {
+class TensorArraySplitKernel final : public BytesKernel {
  public:
-  explicit TensorArraySplitKernel(const KernelInfo&) {}
+  explicit TensorArraySplitKernel(const KernelInfo& info)
+      : BytesKernel(info, Work::kInputs) {}
 
   Status compute(KernelContext& context) const override {
     const Tensor& value = context.input(1);

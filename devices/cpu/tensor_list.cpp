@@ -19,6 +19,21 @@ std::string TensorList::describe() const {
   return fmt::format("TensorList[{}] of {}", size(), dtype_name(dtype));
 }
 
+double TensorList::estimated_bytes() const {
+  if (elements.empty()) return 0;
+  const Tensor& element =
+      elements.front().valid() ? elements.front() : elements.back();
+  const double bytes = element.valid() ? double(element.bytes()) : 0;
+  return double(elements.size()) * (bytes + double(sizeof(Tensor)));
+}
+
+double list_bytes(const KernelContext& context) {
+  const Tensor& tensor = context.input(0);
+  if (tensor.dtype() != DataType::kVariant || !tensor.is_scalar()) return 0;
+  const auto* list = value_as<TensorList>(*tensor.data<Variant>());
+  return list == nullptr ? 0 : list->estimated_bytes();
+}
+
 Result<Variant> TensorList::zeros_like(const KernelContext& context,
                                        int depth) const {
   auto zeros = make_ref_counted<TensorList>(dtype, element_shape);

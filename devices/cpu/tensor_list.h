@@ -27,6 +27,8 @@ class TensorList final : public ArithmeticValue {
                       int depth) const override;
 
   int64_t size() const { return int64_t(elements.size()); }
+  // About the bytes of all elements, going by one of them.
+  double estimated_bytes() const;
 
   DataType dtype;
   PartialShape element_shape;    // what every element fits
@@ -39,6 +41,10 @@ Result<const TensorList*> list_input(const KernelContext& context, int input);
 // The same, and its elements must be of that type.
 Result<const TensorList*> list_input(const KernelContext& context, int input,
                                      DataType dtype);
+
+// The estimated bytes of the list of input 0, for the cost of kernels that
+// move all elements. 0 where it is no list.
+double list_bytes(const KernelContext& context);
 
 // ResourceExhausted where a list would be longer than kMaxContainerElements.
 Status check_list_size(const KernelContext& context, int64_t size);

@@ -23,10 +23,10 @@ struct ElementForm {
   int64_t first = kUnknownDim;
 };
 
-class ListConcatKernel final : public Kernel {
+class ListConcatKernel final : public BytesKernel {
  public:
   explicit ListConcatKernel(const KernelInfo& info)
-      : dtype_(info.output_dtype(0)) {
+      : BytesKernel(info, Work::kOutputs), dtype_(info.output_dtype(0)) {
     if (info.num_inputs() == 1)
       element_shape_ = attr_of<PartialShape>(info, "element_shape");
   }
@@ -66,6 +66,10 @@ class ListConcatKernel final : public Kernel {
   }
 
  private:
+  double work_bytes(const KernelContext& context) const override {
+    return list_bytes(context);
+  }
+
   static void zero_missing(const KernelContext& context, const TensorList& list,
                            Tensor& output) {
     for (const Tensor& element : list.elements)
@@ -135,9 +139,10 @@ class ListConcatKernel final : public Kernel {
   PartialShape element_shape_;
 };
 
-class ListSplitKernel final : public Kernel {
+class ListSplitKernel final : public BytesKernel {
  public:
-  explicit ListSplitKernel(const KernelInfo&) {}
+  explicit ListSplitKernel(const KernelInfo& info)
+      : BytesKernel(info, Work::kInputs) {}
 
   Status compute(KernelContext& context) const override {
     const Tensor& tensor = context.input(0);

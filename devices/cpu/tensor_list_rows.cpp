@@ -25,10 +25,11 @@ Status stack_elements(KernelContext& context, DataType dtype,
   return {};
 }
 
-class ListStackKernel final : public Kernel {
+class ListStackKernel final : public BytesKernel {
  public:
   explicit ListStackKernel(const KernelInfo& info)
-      : dtype_(info.output_dtype(0)),
+      : BytesKernel(info, Work::kOutputs),
+        dtype_(info.output_dtype(0)),
         count_(attr_of<int64_t>(info, "num_elements")) {}
 
   Status compute(KernelContext& context) const override {
@@ -41,14 +42,18 @@ class ListStackKernel final : public Kernel {
   }
 
  private:
+  double work_bytes(const KernelContext& context) const override {
+    return list_bytes(context);
+  }
+
   DataType dtype_;
   int64_t count_;
 };
 
-class ListGatherKernel final : public Kernel {
+class ListGatherKernel final : public BytesKernel {
  public:
   explicit ListGatherKernel(const KernelInfo& info)
-      : dtype_(info.output_dtype(0)) {}
+      : BytesKernel(info, Work::kOutputs), dtype_(info.output_dtype(0)) {}
 
   Status compute(KernelContext& context) const override {
     TAGFLOW_ASSIGN(const TensorList* list, list_input(context, 0, dtype_));
@@ -65,6 +70,10 @@ class ListGatherKernel final : public Kernel {
   }
 
  private:
+  double work_bytes(const KernelContext& context) const override {
+    return list_bytes(context);
+  }
+
   DataType dtype_;
 };
 
@@ -81,9 +90,10 @@ Status check_rows(const KernelContext& context, const Tensor& tensor,
                       tensor.describe(), shape.to_string());
 }
 
-class ListFromTensorKernel final : public Kernel {
+class ListFromTensorKernel final : public BytesKernel {
  public:
-  explicit ListFromTensorKernel(const KernelInfo&) {}
+  explicit ListFromTensorKernel(const KernelInfo& info)
+      : BytesKernel(info, Work::kInputs) {}
 
   Status compute(KernelContext& context) const override {
     const Tensor& tensor = context.input(0);
@@ -123,9 +133,10 @@ Status scatter_rows(const KernelContext& context, const Tensor& tensor,
 }
 
 // TensorListScatter, and V2, which says how long the list is to be.
-class ListScatterKernel final : public Kernel {
+class ListScatterKernel final : public BytesKernel {
  public:
-  explicit ListScatterKernel(const KernelInfo&) {}
+  explicit ListScatterKernel(const KernelInfo& info)
+      : BytesKernel(info, Work::kInputs) {}
 
   Status compute(KernelContext& context) const override {
     const Tensor& tensor = context.input(0);
