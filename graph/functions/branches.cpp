@@ -22,8 +22,8 @@ Status Lowering::lower_call(Draft& draft, const FunctionRef& reference) {
                  bind(reference, node.input_dtypes(), node.output_dtypes()));
   Site site;
   site.prefix = draft.prefix;
-  site.args = inputs_of(node);
-  site.controls = controls_of(node);
+  site.args = draft.inputs;
+  site.controls = draft.controls;
   TAGFLOW_ASSIGN(Inlined made, inline_call(draft, function, std::move(site)));
   // The results by Identities of their own: a control edge from an output of
   // a Switch would not say whether that is dead.
@@ -33,7 +33,7 @@ Status Lowering::lower_call(Draft& draft, const FunctionRef& reference) {
         ":0");
   std::vector<std::string> last = waiting_for(draft.made.outputs, made.effects);
   if (last.empty())
-    for (const std::string& control : controls_of(node))
+    for (const std::string& control : draft.controls)
       last.push_back("^" + control);
   draft.made.done = put(draft, "done", "NoOp", std::move(last));
   draft.made.must_run = !made.effects.empty();
@@ -52,7 +52,7 @@ Status Lowering::lower_if(Draft& draft) {
     branches.push_back(std::move(function));
   }
   const Endpoint& predicate = node.inputs()[0];
-  std::string selector = predicate.to_string();
+  std::string selector = draft.inputs[0];
   const PartialShape& shape = predicate.node->output_shape(predicate.port);
   // What is no bool is true where it is not zero, or not empty.
   if (node.input_dtypes()[0] != DataType::kBool ||
@@ -72,7 +72,7 @@ Status Lowering::lower_case(Draft& draft) {
                         node.output_dtypes()));
     branches.push_back(std::move(function));
   }
-  return lower_branches(draft, node.inputs()[0].to_string(), branches);
+  return lower_branches(draft, draft.inputs[0], branches);
 }
 
 Status Lowering::lower_branches(Draft& draft, const std::string& selector,
@@ -82,7 +82,7 @@ Status Lowering::lower_branches(Draft& draft, const std::string& selector,
   const size_t count = branches.size();
   // All else waits for the selector, which waits for what the node waits for.
   std::vector<std::string> first = {selector};
-  for (const std::string& control : controls_of(node))
+  for (const std::string& control : draft.controls)
     first.push_back("^" + control);
   const std::string index =
       put(draft, "selector", "Identity", std::move(first));
@@ -93,8 +93,8 @@ Status Lowering::lower_branches(Draft& draft, const std::string& selector,
   };
   const std::string pivots = split("switch_selector", index);
   std::vector<std::string> switches;
-  for (const std::string& input : inputs_of(node, 1))
-    switches.push_back(split(fmt::format("switch_{}", switches.size()), input));
+  for (size_t i = 1; i < draft.inputs.size(); ++i)
+    switches.push_back(split(fmt::format("switch_{}", i - 1), draft.inputs[i]));
 
   std::vector<std::vector<std::string>> merged(node.output_dtypes().size());
   std::vector<std::string> ends;

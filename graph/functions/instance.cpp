@@ -45,6 +45,9 @@ Result<AttrMap> substitute(const AttrMap& attrs, const AttrMap& bound) {
   return made;
 }
 
+// No body's loops nest deeper; only cycles of Enters seem to.
+constexpr int kMostLoops = 1000;
+
 // "a", "a:b" or "a:b:2" taken apart; the index is 0 where there is none.
 struct TensorText {
   std::string_view name;
@@ -163,6 +166,7 @@ class FunctionInstance::Expander {
         if (attr.default_value)
           body.attrs.try_emplace(attr.name, *attr.default_value);
     }
+    find_loops();
     for (const NodeDef& node : function_.nodes) {
       Status status = add_node(node);
       if (!status.ok()) return about(node, std::move(status));
@@ -201,6 +205,8 @@ class FunctionInstance::Expander {
         node.inputs = {site_.args[next]};
         for (const std::string& control : site_.controls)
           node.inputs.push_back("^" + control);
+        if (!site_.always_there.empty() && site_.always_there[next])
+          always_there_.insert(node.name);
         made_.args.push_back(node.name);
         made_.nodes.push_back(std::move(node));
       }
@@ -232,17 +238,55 @@ class FunctionInstance::Expander {
         node.inputs.insert(node.inputs.end(), tensors.begin(), tensors.end());
       }
     }
-    if (node.inputs.empty() && !pivot_.empty())
+    const auto is_there = [&](const std::string& input) {
+      return always_there_.contains(input.starts_with('^') ? input.substr(1)
+                                                           : input);
+    };
+    if (!pivot_.empty() && std::ranges::all_of(node.inputs, is_there))
       node.inputs.push_back("^" + pivot_);
     // Frames and colocation go by name.
     if (auto frame = node.attrs.find("frame_name"); frame != node.attrs.end())
       if (const auto* name = frame->second.get_if<std::string>())
         frame->second = full(*name);
     rename_classes(node.attrs);
+    const bool in_loop = loop_depth_.contains(from.name);
     if (body.op != nullptr && body.op->is_stateful)
-      made_.effects.push_back(node.name);
+      (in_loop ? made_.inner_effects : made_.effects).push_back(node.name);
+    if (node.op == "Exit" && in_loop && loop_depth_.at(from.name) == 1)
+      exits_.push_back(node.name);
     made_.nodes.push_back(std::move(node));
     return {};
+  }
+
+  // Which nodes are inside loops that the body has of the primitives.
+  void find_loops() {
+    std::unordered_map<std::string_view, std::vector<const NodeDef*>> users;
+    std::vector<const NodeDef*> open;
+    for (const NodeDef& node : function_.nodes) {
+      for (std::string_view input : node.inputs) {
+        if (input.starts_with('^')) input.remove_prefix(1);
+        users[split_tensor(input).name].push_back(&node);
+      }
+      if (node.op == "Enter") open.push_back(&node);
+    }
+    // How deep the outputs are of what has been seen; an Enter's are one
+    // deeper than itself.
+    std::unordered_map<const NodeDef*, int> depth;
+    for (const NodeDef* enter : open) depth[enter] = 1;
+    while (!open.empty()) {
+      const NodeDef* node = open.back();
+      open.pop_back();
+      if (depth[node] <= 0 || depth[node] > kMostLoops) continue;
+      for (const NodeDef* user : users[node->name]) {
+        const int inside = depth[node];
+        const int out = inside + (user->op == "Enter") - (user->op == "Exit");
+        int& known = loop_depth_[user->name];
+        if (known >= inside) continue;
+        known = inside;
+        depth[user] = out;
+        open.push_back(user);
+      }
+    }
   }
 
   void rename_classes(AttrMap& attrs) const {
@@ -339,7 +383,9 @@ class FunctionInstance::Expander {
         return invalid_argument("\"{}\" is {} tensor(s), result \"{}\" is {}",
                                 ret->second, tensors.size(), output.name,
                                 types.size());
-      made_.results.insert(made_.results.end(), tensors.begin(), tensors.end());
+      for (const std::string& tensor : tensors)
+        made_.results.push_back(always_there_.contains(tensor) ? gated(tensor)
+                                                               : tensor);
     }
     std::unordered_set<std::string> known(made_.effects.begin(),
                                           made_.effects.end());
@@ -347,17 +393,36 @@ class FunctionInstance::Expander {
       if (!bodies_.contains(node))
         return invalid_argument("no node \"{}\" for its control output \"{}\"",
                                 node, name);
-      if (known.insert(full(node)).second) made_.effects.push_back(full(node));
+      if (known.insert(full(node)).second && !loop_depth_.contains(node))
+        made_.effects.push_back(full(node));
     }
+    if (!made_.inner_effects.empty())
+      made_.effects.insert(made_.effects.end(), exits_.begin(), exits_.end());
     return {};
+  }
+
+  // The argument, where the body runs.
+  std::string gated(const std::string& arg) {
+    NodeDef node{
+        fmt::format("{}/result_{}", site_.prefix, made_.results.size()),
+        "Identity",
+        {arg, "^" + pivot_},
+        site_.device,
+        {}};
+    made_.nodes.push_back(node);
+    return node.name + ":0";
   }
 
   const FunctionInstance& instance_;
   const FunctionDef& function_;
   const Site& site_;
   std::string pivot_;
+  std::unordered_set<std::string> always_there_;  // of made_.args
   std::unordered_map<std::string, PortRange> args_;
   std::unordered_map<std::string, Body> bodies_;
+  // Of nodes inside loops, how many these are.
+  std::unordered_map<std::string, int> loop_depth_;
+  std::vector<std::string> exits_;  // of the outermost ones
   Expansion made_;
 };
 

@@ -18,6 +18,9 @@ struct Expansion {
   // Nodes that must run whenever the function is called: stateful ones, and
   // those that the function names.
   std::vector<std::string> effects;
+  // The same inside loops of the body's own; the Exits of such loops are among
+  // the `effects`, for who waits for these.
+  std::vector<std::string> inner_effects;
 };
 
 // Where a function is expanded.
@@ -30,6 +33,10 @@ struct Site {
   // A node for the body's sources to wait for; empty: they wait for all
   // arguments.
   std::string pivot;
+  // Per argument, whether it is there even where the body is not to run, as a
+  // loop constant is: then what depends on such alone waits for the pivot,
+  // too. Empty: none is.
+  std::vector<bool> always_there;
 };
 
 // Thread-compatible. Valid while the library is.

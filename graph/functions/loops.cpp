@@ -18,7 +18,7 @@ struct Lowering::Loop {
   std::string enter(std::string_view name, const std::string& value,
                     bool is_constant) const {
     std::vector<std::string> inputs = {value};
-    for (const std::string& control : lowering.controls_of(*draft.node))
+    for (const std::string& control : draft.controls)
       inputs.push_back("^" + control);
     return lowering.put(draft, name, "Enter", std::move(inputs),
                         {{"frame_name", frame()},
@@ -72,7 +72,7 @@ struct Lowering::Loop {
   // A constant, outside.
   std::string pass(size_t i, const std::string& value) const {
     std::vector<std::string> inputs = {value};
-    for (const std::string& control : lowering.controls_of(*draft.node))
+    for (const std::string& control : draft.controls)
       inputs.push_back("^" + control);
     return lowering.put(draft, numbered("constant", i), "Identity",
                         std::move(inputs)) +
@@ -108,7 +108,7 @@ Status Lowering::lower_while(Draft& draft) {
                  get_attr<int64_t>(node.attrs(), "parallel_iterations"));
 
   // What the body hands on unchanged need not go round.
-  const std::vector<std::string> inputs = inputs_of(node);
+  const std::vector<std::string>& inputs = draft.inputs;
   std::vector<bool> is_constant(inputs.size());
   std::vector<size_t> variables;  // their arguments
   std::vector<std::string> values;
@@ -128,6 +128,8 @@ Status Lowering::lower_while(Draft& draft) {
     // It starts where the rest does, which may be inside another loop.
     std::vector<std::string> after;
     if (!inputs.empty()) after.push_back("^" + node.inputs()[0].node->name());
+    for (const std::string& control : draft.controls)
+      after.push_back("^" + control);
     loop.open(
         put(draft, "tick", "Const", std::move(after),
             {{"value", Tensor::scalar(false)}, {"dtype", DataType::kBool}}));
@@ -136,6 +138,7 @@ Status Lowering::lower_while(Draft& draft) {
   Site site;
   site.prefix = draft.prefix + "/cond";
   site.args = values;
+  site.always_there = is_constant;
   site.pivot = loop.pivot();
   TAGFLOW_ASSIGN(const Inlined test, inline_call(draft, cond, site));
   std::string predicate = test.results[0];
@@ -172,9 +175,12 @@ Status Lowering::lower_for(Draft& draft) {
   TAGFLOW_ASSIGN(const FunctionInstance body,
                  bind(body_name, body_args, types.subspan(3)));
   Loop loop{*this, draft};
-  const std::vector<std::string> range = inputs_of(node);
+  const std::vector<std::string>& range = draft.inputs;
+  std::vector<std::string> bounds(range.begin(), range.begin() + 3);
+  for (const std::string& control : draft.controls)
+    bounds.push_back("^" + control);
   const std::string trips =
-      put(draft, "trips", "_ForTripCount", {range[0], range[1], range[2]});
+      put(draft, "trips", "_ForTripCount", std::move(bounds));
   const auto constant = [&](std::string_view name, int32_t value) {
     return put(draft, name, "Const", {"^" + trips},
                {{"value", Tensor::scalar(value)}, {"dtype", DataType::kInt32}});

@@ -70,8 +70,9 @@ Result<int64_t> Lowering::Bodies::find(const FunctionLibrary& library,
     TAGFLOW_ASSIGN(const Endpoint endpoint, graph.endpoint(result));
     body->fetches.push_back(endpoint);
   }
-  for (const std::string& effect : made.effects)
-    body->targets.push_back(graph.find(effect));
+  for (const auto* effects : {&made.effects, &made.inner_effects})
+    for (const std::string& effect : *effects)
+      body->targets.push_back(graph.find(effect));
   program_.bodies.push_back(std::move(body));
   return it->second;
 }
@@ -107,6 +108,7 @@ Status Lowering::run() {
     for (Node* node : graph_.nodes())
       if (is_functional(node->op())) round.push_back(node);
     if (round.empty()) return {};
+    find_mortal();
     for (Node* node : round) TAGFLOW_RETURN_IF_ERROR(replace(node));
     TAGFLOW_RETURN_IF_ERROR(apply());
   }
@@ -115,7 +117,7 @@ Status Lowering::run() {
 Status Lowering::replace(Node* node) {
   const auto origin = origin_of_.find(node->name());
   origin_ = origin == origin_of_.end() ? nullptr : origin->second;
-  Draft draft{node, node->name(), {}, {}};
+  Draft draft{node, node->name(), {}, {}, {}, {}};
   // The graph may have nodes below the node's name already.
   const auto collides = [&] {
     return std::ranges::any_of(draft.defs, [&](const NodeDef& def) {
@@ -124,7 +126,7 @@ Status Lowering::replace(Node* node) {
   };
   Status status = dispatch(draft);
   for (int i = 1; status.ok() && collides(); ++i) {
-    draft = {node, fmt::format("{}_{}", node->name(), i), {}, {}};
+    draft = {node, fmt::format("{}_{}", node->name(), i), {}, {}, {}, {}};
     status = dispatch(draft);
   }
   if (status.ok()) status = add(draft);
@@ -135,6 +137,7 @@ Status Lowering::replace(Node* node) {
 
 Status Lowering::dispatch(Draft& draft) {
   const Node& node = *draft.node;
+  start(draft);
   if (!is_functional_op(node.op()))
     return lower_call(draft, {node.op(), node.attrs()});
   if (node.op().ends_with("If")) return lower_if(draft);
@@ -193,6 +196,8 @@ Status Lowering::apply() {
     if (it == replaced_.end()) continue;
     gone.push_back(node);
     if (it->second.must_run) program_.targets.push_back(done(node));
+    for (const std::string& inside : it->second.must_run_inside)
+      program_.targets.push_back(done(graph_.find(inside)));
   }
   graph_.remove(gone);
   replaced_.clear();
@@ -209,19 +214,48 @@ std::string Lowering::put(Draft& draft, std::string_view name,
   return draft.defs.emplace_back(std::move(def)).name;
 }
 
-std::vector<std::string> Lowering::inputs_of(const Node& node,
-                                             size_t first) const {
-  std::vector<std::string> inputs;
-  for (size_t i = first; i < node.inputs().size(); ++i)
-    inputs.push_back(node.inputs()[i].to_string());
-  return inputs;
+// An op is computed only if none of its inputs is dead, but the nodes that
+// replace it do not all depend on all of them: where inputs may be dead, a gate
+// that waits for all holds the rest back.
+void Lowering::start(Draft& draft) const {
+  const Node& node = *draft.node;
+  for (const Endpoint& input : node.inputs())
+    draft.inputs.push_back(input.to_string());
+  for (const Node* control : node.control_inputs())
+    draft.controls.push_back(control->name());
+  if (draft.inputs.size() + draft.controls.size() < 2 ||
+      !mortal_.contains(&node))
+    return;
+  std::vector<std::string> all;
+  for (size_t i = 0; i < draft.inputs.size(); ++i) {
+    draft.inputs[i] =
+        put(draft, fmt::format("input_{}", i), "Identity", {draft.inputs[i]});
+    all.push_back("^" + draft.inputs[i]);
+  }
+  for (const std::string& control : draft.controls)
+    all.push_back("^" + control);
+  draft.controls = {put(draft, "gate", "NoOp", std::move(all))};
 }
 
-std::vector<std::string> Lowering::controls_of(const Node& node) const {
-  std::vector<std::string> names;
-  for (const Node* control : node.control_inputs())
-    names.push_back(control->name());
-  return names;
+void Lowering::find_mortal() {
+  mortal_.clear();
+  std::unordered_map<const Node*, std::vector<const Node*>> users;
+  std::vector<const Node*> open;
+  for (const Node* node : graph_.nodes()) {
+    for (const Endpoint& input : node->inputs())
+      users[input.node].push_back(node);
+    for (const Node* control : node->control_inputs())
+      users[control].push_back(node);
+    if (node->is_switch() || node->is_merge() || node->is_enter() ||
+        node->is_exit() || node->op() == "_Recv" || node->op() == "_HostRecv")
+      open.push_back(node);
+  }
+  while (!open.empty()) {
+    const Node* node = open.back();
+    open.pop_back();
+    for (const Node* user : users[node])
+      if (mortal_.insert(user).second) open.push_back(user);
+  }
 }
 
 namespace {
@@ -274,6 +308,9 @@ Result<Lowering::Inlined> Lowering::inline_call(
     if (is_functional(def.op)) origin_of_[def.name] = inner;
     draft.defs.push_back(std::move(def));
   }
+  auto& inside = draft.made.must_run_inside;
+  inside.insert(inside.end(), made.inner_effects.begin(),
+                made.inner_effects.end());
   return Inlined{std::move(made.results), std::move(made.effects)};
 }
 

@@ -7,6 +7,8 @@
 // whenever the call does, and before whatever has the call as control input;
 // in a loop, before the next iteration.
 //
+// As any op, all of this is computed only if no input of the node is dead.
+//
 // A function that is called while it is being expanded is recursive: there the
 // expansion stops at a node `_Call`, which runs the function in a frame of its
 // own. Its body is lowered once, as a program of its own, however many nodes

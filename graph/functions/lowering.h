@@ -42,12 +42,15 @@ class Lowering {
     std::vector<std::string> outputs;  // "name:port", by port
     std::string done;                  // instead of "^node"
     bool must_run = false;
+    std::vector<std::string> must_run_inside;  // nodes in loops of bodies
   };
 
   // The texts of the nodes that replace one.
   struct Draft {
     const Node* node;
     std::string prefix;
+    std::vector<std::string> inputs;    // tensors
+    std::vector<std::string> controls;  // nodes that all of it waits for
     std::vector<NodeDef> defs;
     Replacement made;
   };
@@ -91,10 +94,9 @@ class Lowering {
   // The draft's node `name`, by its full name.
   std::string put(Draft& draft, std::string_view name, std::string_view op,
                   std::vector<std::string> inputs, AttrMap attrs = {}) const;
-  // Of the node that is being replaced: tensors from `first` on, and its
-  // control inputs.
-  std::vector<std::string> inputs_of(const Node& node, size_t first = 0) const;
-  std::vector<std::string> controls_of(const Node& node) const;
+  // Sets the draft's inputs and controls.
+  void start(Draft& draft) const;
+  void find_mortal();
 
   Program& program_;
   Graph& graph_;
@@ -103,6 +105,8 @@ class Lowering {
   std::unordered_map<std::string, const Origin*> origin_of_;  // by node
   const Origin* origin_ = nullptr;  // of the node that is being replaced
   std::unordered_map<const Node*, Replacement> replaced_;  // in this round
+  // Nodes of this round whose inputs may be dead: what control flow leads to.
+  std::unordered_set<const Node*> mortal_;
 };
 
 class Lowering::Bodies {

@@ -1,12 +1,12 @@
 #include "tests/reference/interpreter.h"
 
-#include <boost/container/small_vector.hpp>
 #include <map>
 #include <memory>
 #include <optional>
 #include <unordered_set>
 
 #include "devices/kernel_registry.h"
+#include "graph/functions/instance.h"
 #include "tests/reference/static_frames.h"
 
 namespace tagflow::reference {
@@ -19,7 +19,7 @@ namespace {
 // What became of a node at one tag.
 struct Firing {
   State state = State::kAbsent;
-  boost::container::small_vector<Outcome, 2> outputs;
+  std::vector<Outcome> outputs;
 
   // All outputs like the node.
   Firing(State s, int num_outputs) : state(s) {
@@ -55,6 +55,25 @@ struct Iteration {
         asked(frame.nodes.size()) {}
 };
 
+// A function's body as a graph: its arguments are fed, its results fetched.
+struct Body {
+  graph::Graph graph;
+  std::vector<std::string> args;
+  std::vector<std::string> results;
+};
+
+bool calls_functions(const graph::Graph& graph, const Node& node) {
+  static const std::set<std::string_view> ops = {"PartitionedCall",
+                                                 "StatefulPartitionedCall",
+                                                 "If",
+                                                 "StatelessIf",
+                                                 "Case",
+                                                 "StatelessCase",
+                                                 "While",
+                                                 "StatelessWhile"};
+  return ops.contains(node.op()) || graph.library().find(node.op()) != nullptr;
+}
+
 class Interpreter {
  public:
   Interpreter(const graph::Graph& graph, const InterpreterOptions& options)
@@ -83,6 +102,16 @@ class Interpreter {
   Result<Firing> compute(const Node& node, std::vector<Tensor> inputs,
                          const Iteration& it);
   Result<devices::Kernel*> kernel(const Node& node);
+  // A node that calls functions, with its live inputs.
+  Result<Firing> call_functions(const Node& node, std::vector<Tensor> inputs);
+  Result<std::vector<Outcome>> call(const FunctionRef& function,
+                                    std::span<const Tensor> args);
+  // The same where all results must be live.
+  Result<std::vector<Tensor>> call_live(const FunctionRef& function,
+                                        std::span<const Tensor> args);
+  Result<std::vector<Tensor>> loop(const Node& node,
+                                   std::vector<Tensor> values);
+  Result<const Body*> body(const FunctionRef& function);
   // The loop's execution for one iteration of its parent, all of it.
   Result<Instance*> execute(StaticFrame& frame, Iteration& parent);
   Result<bool> step(Instance& instance, Iteration& it);
@@ -94,6 +123,7 @@ class Interpreter {
   StaticFrames frames_;
   std::map<Key, Tensor> feeds_;
   std::map<const Node*, std::unique_ptr<devices::Kernel>> kernels_;
+  std::map<std::string, Body> bodies_;
   Interpretation result_;
   int64_t firings_ = 0;
   int depth_ = 0;
@@ -254,6 +284,8 @@ Result<Firing> Interpreter::evaluate(const Node& node, Iteration& it) {
   }
   std::vector<Tensor> values;
   for (Outcome& input : inputs) values.push_back(std::move(input.value));
+  if (calls_functions(graph_, node))
+    return call_functions(node, std::move(values));
   return compute(node, std::move(values), it);
 }
 
@@ -287,6 +319,104 @@ Result<Firing> Interpreter::merge(const Node& node,
   return Firing(
       expected > 0 && dead == expected ? State::kDead : State::kAbsent,
       outputs);
+}
+
+// --- Functions --------------------------------------------------------------
+
+Result<const Body*> Interpreter::body(const FunctionRef& function) {
+  TAGFLOW_ASSIGN(const auto instance,
+                 graph::FunctionInstance::bind(graph_.library(), function));
+  const auto [it, added] = bodies_.try_emplace(instance.key());
+  Body& body = it->second;
+  if (!added) return &body;
+  body.graph.library() = graph_.library();
+  graph::Site site;
+  site.prefix = "body";
+  for (const DataType type : instance.arg_types()) {
+    TAGFLOW_ASSIGN(const Node* arg,
+                   body.graph.add(fmt::format("arg_{}", body.args.size()),
+                                  "Placeholder", {}, {{"dtype", type}}));
+    body.args.push_back(arg->name());
+  }
+  site.args = body.args;
+  TAGFLOW_ASSIGN(graph::Expansion made, instance.expand(site));
+  TAGFLOW_RETURN_IF_ERROR(body.graph.extend(made.nodes));
+  body.results = std::move(made.results);
+  return &body;
+}
+
+Result<std::vector<Outcome>> Interpreter::call(const FunctionRef& function,
+                                               std::span<const Tensor> args) {
+  InterpreterOptions options = options_;
+  if (--options.max_calls < 0)
+    return error(Code::kResourceExhausted, "[reference] too many calls");
+  options.max_firings -= firings_;
+  options.max_depth -= depth_;
+  TAGFLOW_ASSIGN(const Body* body, this->body(function));
+  std::vector<std::pair<std::string, Tensor>> feeds;
+  for (size_t i = 0; i < args.size(); ++i)
+    feeds.emplace_back(body->args[i], args[i]);
+  Interpreter inner(body->graph, options);
+  TAGFLOW_ASSIGN(Interpretation made, inner.run(feeds, body->results));
+  firings_ += inner.firings_;
+  result_.is_ambiguous |= made.is_ambiguous;
+  return std::move(made.fetches);
+}
+
+Result<std::vector<Tensor>> Interpreter::call_live(
+    const FunctionRef& function, std::span<const Tensor> args) {
+  TAGFLOW_ASSIGN(std::vector<Outcome> outcomes, call(function, args));
+  std::vector<Tensor> values;
+  for (Outcome& outcome : outcomes) {
+    if (outcome.state != State::kLive)
+      return error(Code::kUnimplemented, "[reference] a dead loop variable");
+    values.push_back(std::move(outcome.value));
+  }
+  return values;
+}
+
+Result<std::vector<Tensor>> Interpreter::loop(const Node& node,
+                                              std::vector<Tensor> values) {
+  TAGFLOW_ASSIGN(const auto cond, node.attr<FunctionRef>("cond"));
+  TAGFLOW_ASSIGN(const auto body, node.attr<FunctionRef>("body"));
+  for (;;) {
+    TAGFLOW_ASSIGN(const std::vector<Tensor> more, call_live(cond, values));
+    TAGFLOW_ASSIGN(const bool go_on, more.at(0).item<bool>());
+    if (!go_on) return values;
+    TAGFLOW_ASSIGN(values, call_live(body, values));
+  }
+}
+
+Result<Firing> Interpreter::call_functions(const Node& node,
+                                           std::vector<Tensor> inputs) {
+  Firing firing(State::kLive, node.num_outputs());
+  if (node.op().ends_with("While")) {
+    TAGFLOW_ASSIGN(std::vector<Tensor> values, loop(node, std::move(inputs)));
+    for (size_t i = 0; i < values.size(); ++i)
+      firing.outputs[i].value = std::move(values[i]);
+    return firing;
+  }
+  FunctionRef function{node.op(), node.attrs()};
+  std::span<const Tensor> args(inputs);
+  if (node.op().ends_with("If")) {
+    TAGFLOW_ASSIGN(const bool taken, inputs[0].item<bool>());
+    TAGFLOW_ASSIGN(function, node.attr<FunctionRef>(taken ? "then_branch"
+                                                          : "else_branch"));
+    args = args.subspan(1);
+  } else if (node.op().ends_with("Case")) {
+    TAGFLOW_ASSIGN(const auto branches,
+                   node.attr<std::vector<FunctionRef>>("branches"));
+    TAGFLOW_ASSIGN(const int32_t index, inputs[0].item<int32_t>());
+    const bool in_range = index >= 0 && size_t(index) < branches.size();
+    function = in_range ? branches[size_t(index)] : branches.back();
+    args = args.subspan(1);
+  } else if (node.op().ends_with("PartitionedCall")) {
+    TAGFLOW_ASSIGN(function, node.attr<FunctionRef>("f"));
+  }
+  TAGFLOW_ASSIGN(std::vector<Outcome> outcomes, call(function, args));
+  for (size_t i = 0; i < outcomes.size(); ++i)
+    firing.outputs[i] = std::move(outcomes[i]);
+  return firing;
 }
 
 Result<devices::Kernel*> Interpreter::kernel(const Node& node) {

@@ -23,6 +23,10 @@
 // A control edge carries the state of the node that it comes from: a live
 // Switch has a dead output, and is live for those that wait for it.
 //
+// A node that calls functions is live or dead as any other; where it is live,
+// it interprets the bodies, as often as its op says, and an output is what the
+// body's result came to. Nothing is expanded or lowered.
+//
 // There are no counts, queues, actors or batches in it, nothing is started and
 // nothing ends: it shares no idea with the engine that it checks. It evaluates
 // every node that the fetches need, at every tag that exists, so that it sees
@@ -63,6 +67,8 @@ struct InterpreterOptions {
   int64_t max_firings = 1'000'000;  // beyond: ResourceExhausted
   // Of the recursion, that is of a chain of ops in one iteration.
   int max_depth = 2000;
+  // Of calls inside calls.
+  int max_calls = 50;
   // Of the values of one firing's outputs: loops may double a tensor.
   size_t max_bytes = size_t(1) << 20;
 };

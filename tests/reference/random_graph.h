@@ -54,15 +54,17 @@ struct RandomOptions {
   // Also Switch, Merge, Enter, ... without cond() and while_loop(): dead
   // fetches, joins of several inputs, odd loops.
   bool raw = true;
+  // Also calls, If, Case, While and recursion over functions.
+  bool functions = true;
 };
 
 // A valid graph that ends (no loop makes more than 8 trips) and has one
 // result on every schedule: no Merge has two live inputs, no integer
 // overflows. Fetches may be dead. It has int64 and float scalars and vectors,
 // bools, loops that make no trip, are on untaken branches, run in parallel,
-// nest in conditionals and the other way round; variables that pass through,
-// swap and grow; captures through every level; control edges.
-// An error is a bug of the builder or the generator.
+// nest in conditionals and the other way round, in functions too; variables
+// that pass through, swap and grow; captures through every level; control
+// edges. An error is a bug of the builder or the generator.
 Result<Case> random_graph(Choices& choices, const RandomOptions& options = {});
 Result<Case> random_graph(uint64_t seed, const RandomOptions& options = {});
 

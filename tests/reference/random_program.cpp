@@ -117,9 +117,11 @@ void RandomProgram::step(const Scope& s, Pool& pool, int depth) {
       if (deeper) return conditional(s, pool, depth);
       break;
     case 3:
-      if (options_.raw) return raw(s, pool, depth);
+      if (options_.raw && !in_function_) return raw(s, pool, depth);
       break;
     case 4:
+      if (deeper && options_.functions && one_in(2))
+        return functional(s, pool, depth);
       if (deeper && one_in(3)) return growing_loop(s, pool);
       break;
     case 5:  // waits for something

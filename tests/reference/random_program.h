@@ -1,7 +1,9 @@
 // The generator behind random_graph().
 #pragma once
 
+#include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "graph/builder/builder.h"
@@ -82,6 +84,23 @@ class RandomProgram {
   graph::Node* add_raw(const char* op, std::vector<graph::Endpoint> inputs,
                        AttrMap attrs = {});
 
+  // --- Functions, in random_functions.cpp
+  void functional(const Scope& s, Pool& pool, int depth);
+  void plain_call(const Scope& s, Pool& pool, int depth);
+  void functional_branches(const Scope& s, Pool& pool, int depth);
+  void functional_loop(const Scope& s, Pool& pool, int depth);
+  void recursion(const Scope& s, Pool& pool, int depth);
+  // Inputs of kinds that a function can have.
+  std::vector<Value> arguments(const Scope& s, const Pool& pool);
+  // A function of arguments like `args`, whose body is some steps; sets what
+  // is known of the results. Returns its name.
+  std::string random_function(const Scope& s, const std::vector<Value>& args,
+                              std::vector<Value>& results, int depth);
+  using FunctionBody = std::function<Outputs(const Scope&, Pool args)>;
+  std::string define(const Scope& s, const std::vector<Value>& args,
+                     const std::vector<Value>& results,
+                     const FunctionBody& body, const std::string& name);
+
   void fetch(const Pool& pool);
 
   Choices& choices_;
@@ -89,6 +108,8 @@ class RandomProgram {
   Case& case_;
   Scope root_;
   int budget_;
+  int functions_ = 0;         // defined so far
+  bool in_function_ = false;  // what is being built is a function's body
 };
 
 }  // namespace tagflow::reference

@@ -185,6 +185,31 @@ TEST_CASE("what a While's body hands on unchanged is a loop constant") {
   CHECK(l.program.fetches[0].node->name() == "y/exit_0");
 }
 
+TEST_CASE("what a While's body makes of constants alone waits for the body") {
+  // Else it would start iterations for ever.
+  Lowered l;
+  l.define(function("less", {"i: int32", "n: int32"}, {"b: bool"},
+                    {body_int("less", "Less", "i", "n")}, {{"b", "less:z:0"}}));
+  l.define(function("jump", {"i: int32", "n: int32"},
+                    {"i2: int32", "n2: int32"},
+                    {body_int("twice", "Add", "n", "n")},
+                    {{"i2", "twice:z:0"}, {"n2", "n"}}));
+  l.define(function("swap", {"i: int32", "n: int32"},
+                    {"i2: int32", "n2: int32"}, {},
+                    {{"i2", "n"}, {"n2", "n"}}));
+  l.expect_lowered(
+      {placeholder("x"), placeholder("limit"),
+       body_node("y", "While", {"x", "limit"}, loop_attrs(2, "less", "jump")),
+       body_node("z", "While", {"y", "limit"}, loop_attrs(2, "less", "swap"))},
+      "z");
+  const Node& twice = l.node("y/body/twice");
+  REQUIRE(twice.control_inputs().size() == 1);
+  CHECK(twice.control_inputs()[0]->name() == "y/body_pivot");
+  const Node& next = l.node("z/next_0");
+  REQUIRE(next.inputs()[0].node->control_inputs().size() == 1);
+  CHECK(next.inputs()[0].node->control_inputs()[0]->name() == "z/body_pivot");
+}
+
 TEST_CASE("a While that changes nothing still has something go round") {
   Lowered l;
   l.define(function("never", {"i: int32"}, {"b: bool"},
@@ -197,6 +222,23 @@ TEST_CASE("a While that changes nothing still has something go round") {
       "y");
   CHECK(l.count("NextIteration") == 1);
   CHECK(l.program.fetches[0].node->name() == "y/constant_0");
+}
+
+TEST_CASE("a call whose arguments may be dead waits for all of them") {
+  Lowered l;
+  l.define(function("first", {"a: int32", "b: int32"}, {"r: int32"},
+                    {body_int("plus", "Add", "a", "a")}, {{"r", "plus:z:0"}}));
+  l.expect_lowered({placeholder("p", DataType::kBool), placeholder("x"),
+                    body_node("s", "Switch", {"x", "p"}),
+                    body_node("y", "first", {"x", "s:1"}),
+                    body_node("z", "first", {"x", "x"}),
+                    body_node("both", "Add", {"y", "z"})},
+                   "both");
+  const Node& arg = l.node("y/a");
+  REQUIRE(arg.control_inputs().size() == 1);
+  CHECK(arg.control_inputs()[0]->name() == "y/gate");
+  CHECK(arg.control_inputs()[0]->control_inputs().size() == 2);
+  CHECK(l.node("z/a").control_inputs().empty());
 }
 
 TEST_CASE("a recursive function is expanded once, then called") {
