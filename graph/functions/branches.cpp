@@ -4,13 +4,13 @@
 namespace tagflow::graph {
 namespace {
 
-// Waits for all of `nodes`; a branch of nothing else has `pivot`.
+// Control inputs for what waits for a call to be done.
 std::vector<std::string> waiting_for(const std::vector<std::string>& results,
                                      const std::vector<std::string>& effects) {
   std::vector<std::string> controls;
   for (const std::string& result : results)
     controls.push_back("^" + result.substr(0, result.rfind(':')));
-  for (const std::string& effect : effects) controls.push_back("^" + effect);
+  controls.insert(controls.end(), effects.begin(), effects.end());
   return controls;
 }
 
@@ -32,9 +32,14 @@ Status Lowering::lower_call(Draft& draft, const FunctionRef& reference) {
         put(draft, fmt::format("result_{}", i), "Identity", {made.results[i]}) +
         ":0");
   std::vector<std::string> last = waiting_for(draft.made.outputs, made.effects);
-  if (last.empty())
+  // Without a result, the inputs say whether the call was live.
+  if (made.results.empty()) {
+    for (size_t i = 0; i < draft.inputs.size(); ++i)
+      last.push_back("^" + put(draft, fmt::format("live_{}", i), "Identity",
+                               {draft.inputs[i]}));
     for (const std::string& control : draft.controls)
       last.push_back("^" + control);
+  }
   draft.made.done = put(draft, "done", "NoOp", std::move(last));
   draft.made.must_run = !made.effects.empty();
   return {};
@@ -116,7 +121,7 @@ Status Lowering::lower_branches(Draft& draft, const std::string& selector,
       merged[i].push_back(made.results[i]);
     has_effects = has_effects || !made.effects.empty();
     std::vector<std::string> end = {pivot};
-    for (const std::string& effect : made.effects) end.push_back("^" + effect);
+    end.insert(end.end(), made.effects.begin(), made.effects.end());
     ends.push_back(put(draft, name + "_end", "Identity", std::move(end)));
   }
   for (size_t i = 0; i < merged.size(); ++i)
@@ -124,7 +129,7 @@ Status Lowering::lower_branches(Draft& draft, const std::string& selector,
         put(draft, fmt::format("merge_{}", i), "Merge", std::move(merged[i])) +
         ":0");
   const std::string end = put(draft, "merge_end", "Merge", std::move(ends));
-  std::vector<std::string> last = waiting_for(draft.made.outputs, {end});
+  std::vector<std::string> last = waiting_for(draft.made.outputs, {"^" + end});
   draft.made.done = put(draft, "done", "NoOp", std::move(last));
   draft.made.must_run = has_effects;
   return {};

@@ -44,7 +44,7 @@ struct Lowering::Loop {
   void split(const std::string& predicate,
              const std::vector<std::string>& effects) {
     std::vector<std::string> inputs = {predicate};
-    for (const std::string& effect : effects) inputs.push_back("^" + effect);
+    inputs.insert(inputs.end(), effects.begin(), effects.end());
     const std::string cond =
         lowering.put(draft, "loop_cond", "LoopCond", std::move(inputs));
     for (size_t i = 0; i < merges.size(); ++i)
@@ -62,7 +62,7 @@ struct Lowering::Loop {
   std::string close(size_t i, const std::string& next,
                     const std::vector<std::string>& effects) const {
     std::vector<std::string> inputs = {next};
-    for (const std::string& effect : effects) inputs.push_back("^" + effect);
+    inputs.insert(inputs.end(), effects.begin(), effects.end());
     lowering.put(draft, numbered("next", i), "NextIteration",
                  std::move(inputs));
     return lowering.put(draft, numbered("exit", i), "Exit",

@@ -311,7 +311,16 @@ Result<Lowering::Inlined> Lowering::inline_call(
   auto& inside = draft.made.must_run_inside;
   inside.insert(inside.end(), made.inner_effects.begin(),
                 made.inner_effects.end());
-  return Inlined{std::move(made.results), std::move(made.effects)};
+  Inlined inlined{std::move(made.results), {}};
+  if (!made.effects.empty()) {
+    NodeDef all{
+        site.prefix + "/effects", "ControlTrigger", {}, site.device, {}};
+    for (const std::string& effect : made.effects)
+      all.inputs.push_back("^" + effect);
+    inlined.effects = {"^" + all.name};
+    draft.defs.push_back(std::move(all));
+  }
+  return inlined;
 }
 
 Result<Lowering::Inlined> Lowering::call_body(Draft& draft,
@@ -330,7 +339,7 @@ Result<Lowering::Inlined> Lowering::call_body(Draft& draft,
   Inlined made;
   for (size_t i = 0; i < function.result_types().size(); ++i)
     made.results.push_back(fmt::format("{}:{}", call.name, i));
-  if (has_effects(function.function())) made.effects.push_back(call.name);
+  if (has_effects(function.function())) made.effects.push_back("^" + call.name);
   draft.defs.push_back(std::move(call));
   return made;
 }

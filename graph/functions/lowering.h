@@ -58,6 +58,8 @@ class Lowering {
   // What one call became, in a draft.
   struct Inlined {
     std::vector<std::string> results;
+    // "^node" for what waits for the call's side effects, if it has any. Live
+    // also where these are on a branch of the body that is not taken.
     std::vector<std::string> effects;
   };
 
