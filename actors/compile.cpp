@@ -1,7 +1,9 @@
 #include "actors/compile.h"
 
+#include "actors/evaluator.h"
 #include "devices/kernel_registry.h"
 #include "graph/functions/lower.h"
+#include "graph/passes/passes.h"
 #include "graph/program.h"
 
 namespace tagflow::actors {
@@ -32,7 +34,8 @@ Status check_outside_loops(const graph::FrameMap& frames,
 Result<std::unique_ptr<Plan>> compile(const graph::Graph& graph,
                                       const graph::FrameMap& frames,
                                       const Request& request,
-                                      const PlanOptions& options) {
+                                      const graph::PassSet& passes,
+                                      int window) {
   TAGFLOW_RETURN_IF_ERROR(check_outside_loops(
       frames, request.feeds, "feed", "feed what enters the loop instead"));
   TAGFLOW_RETURN_IF_ERROR(check_outside_loops(
@@ -42,6 +45,9 @@ Result<std::unique_ptr<Plan>> compile(const graph::Graph& graph,
   TAGFLOW_ASSIGN(program, graph::extract(graph, request.feeds, request.fetches,
                                          request.targets));
   TAGFLOW_RETURN_IF_ERROR(graph::lower_functions(program));
+  const KernelEvaluator evaluator;
+  TAGFLOW_RETURN_IF_ERROR(graph::optimize(program, passes, &evaluator));
+  const PlanOptions options{passes.has(graph::Pass::kEdges), window};
   const auto make_kernel =
       [&](const graph::Node& node) -> Result<const devices::Kernel*> {
     TAGFLOW_ASSIGN(auto kernel,

@@ -7,6 +7,7 @@
 #include "actors/plan.h"
 #include "graph/frames.h"
 #include "graph/graph.h"
+#include "graph/passes/pass_set.h"
 
 namespace tagflow::actors {
 
@@ -25,6 +26,7 @@ struct Request {
 Result<std::unique_ptr<Plan>> compile(const graph::Graph& graph,
                                       const graph::FrameMap& frames,
                                       const Request& request,
-                                      const PlanOptions& options);
+                                      const graph::PassSet& passes,
+                                      int window = 0);
 
 }  // namespace tagflow::actors

@@ -25,7 +25,7 @@ class Observer {
  public:
   virtual ~Observer() = default;
   // A node is about to run (`dead` false) or is skipped because an input is
-  // dead. With compile_edges, nodes that became edges do not fire.
+  // dead. With the pass "edges", nodes that became edges do not fire.
   virtual void on_fire(const Place&, const graph::Node&, bool dead) {
     (void)dead;
   }

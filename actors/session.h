@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "graph/passes/pass_set.h"
 #include "graph/status.h"
 #include "graph/tensor.h"
 
@@ -36,9 +37,9 @@ struct SessionOptions {
   // Bind each worker to a core, where there are enough.
   bool pin_workers = true;
   HandOff hand_off = HandOff::kDirect;
-  // Fold constants into consumers, compile identities and control-flow nodes
-  // to edges. Off: every node fires.
-  bool compile_edges = true;
+  // What is done to the part of a graph that a signature needs. None: every
+  // node fires.
+  graph::PassSet passes;
   // Overrides parallel_iterations of every loop where > 0.
   int window = 0;
   // Calls of recursive functions inside one another; deeper ones fail.

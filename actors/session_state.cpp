@@ -120,9 +120,8 @@ Result<std::shared_ptr<const Prepared>> SessionState::compile(
     request.targets.push_back(node);
   }
   TAGFLOW_RETURN_IF_ERROR(check_graph());
-  TAGFLOW_ASSIGN(auto plan,
-                 actors::compile(graph_, *frames_, request,
-                                 {options_.compile_edges, options_.window}));
+  TAGFLOW_ASSIGN(auto plan, actors::compile(graph_, *frames_, request,
+                                            options_.passes, options_.window));
   warn(plan->warnings);
   plan->device = "/device:CPU:0";
   std::vector<std::unique_ptr<Plan>> plans;
@@ -183,6 +182,7 @@ std::shared_ptr<Step> SessionState::make_step(const Prepared& prepared,
     steps_[step->info.step_id] = step;
   }
   step->info.seed = options_.seed;
+  step->info.forward_buffers = options_.passes.has(graph::Pass::kInplace);
   step->observer = options.observer;
   step->timeout =
       std::min(options.timeout.count() > 0 ? options.timeout : options_.timeout,

@@ -54,7 +54,7 @@ std::optional<int64_t> known_integer(Endpoint source) {
 
 // Computes the elements of one integer tensor of rank 0 or 1; kUnknown stands
 // for one that is not known.
-class Evaluator {
+class ValueFinder {
  public:
   using Values = std::optional<Shape::Dims>;
 
@@ -196,7 +196,7 @@ Result<PartialShape> known_shape(Endpoint source) {
       return invalid_argument("{} is no shape; its rank is over {}",
                               tensor->describe(), kMaxRank);
   }
-  const Evaluator::Values values = Evaluator().elements(source);
+  const ValueFinder::Values values = ValueFinder().elements(source);
   if (!values) return PartialShape();
   const PartialShape& shape = source.node->output_shape(source.port);
   const bool scalar = shape.has_rank() && shape.rank() == 0;

@@ -6,38 +6,19 @@
 #include <string_view>
 #include <vector>
 
-#include "graph/op_registry.h"
+#include "graph/passes/passes.h"
 
 namespace tagflow::apps {
 namespace {
 
-// Passes that --passes can name. "edges" folds constants into consumers and
-// compiles identities and control-flow nodes to edges.
-constexpr std::string_view kEdgesPass = "edges";
-
-std::vector<std::string> split(std::string_view list) {
-  std::vector<std::string> parts;
-  for (;;) {
-    const size_t comma = list.find(',');
-    parts.emplace_back(list.substr(0, comma));
-    if (comma == std::string_view::npos) return parts;
-    list.remove_prefix(comma + 1);
-  }
-}
-
-Status apply_passes(const std::string& text, actors::SessionOptions& session) {
-  session.compile_edges = text.empty();
-  if (text.empty() || text == "none") return {};
-  for (const std::string& pass : split(text)) {
-    if (pass != kEdgesPass) {
-      return invalid_argument(
-          "[--passes] there is no pass \"{}\"; there is \"{}\", or \"none\" "
-          "for no pass at all",
-          pass, kEdgesPass);
-    }
-    session.compile_edges = true;
-  }
-  return {};
+std::string list_of_passes() {
+  std::string names;
+  for (const graph::PassItem& pass : graph::passes())
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", pass.name);
+  return fmt::format(
+      "what is done to the graph, separated by commas: {}; or none; "
+      "=-NAME: all but that",
+      names);
 }
 
 // The spellings of the one device that there is.
@@ -64,8 +45,7 @@ void add_engine_options(CLI::App& app, EngineOptions& options) {
   app.add_flag("--mailbox-only", options.mailbox_only,
                "send every batch of tokens through the actors' mailboxes")
       ->group(group);
-  app.add_option("--passes", options.passes,
-                 "passes over the graph, separated by commas: edges; or none")
+  app.add_option("--passes", options.passes, list_of_passes())
       ->type_name("LIST|none")
       ->group(group);
   app.add_option("--devices", options.devices,
@@ -97,7 +77,10 @@ Result<actors::SessionOptions> to_session_options(
         options.devices);
   }
   actors::SessionOptions session;
-  TAGFLOW_RETURN_IF_ERROR(apply_passes(options.passes, session));
+  Result<graph::PassSet> passes = graph::PassSet::parse(options.passes);
+  if (!passes.ok())
+    return std::move(passes).status().with_prefix("[--passes] ");
+  session.passes = *passes;
   session.workers = options.workers;
   session.window = options.window;
   session.seed = options.seed;

@@ -83,7 +83,7 @@ Result<std::vector<Tensor>> walk() {
 
   actors::SessionOptions options;
   options.workers = 1;
-  options.compile_edges = false;  // so that every node fires
+  options.passes = PassSet::none();  // so that every node fires
   TAGFLOW_ASSIGN(auto session, actors::Session::create(options));
   TAGFLOW_RETURN_IF_ERROR(session->extend(graph));
   Log log;

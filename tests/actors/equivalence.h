@@ -1,6 +1,6 @@
 // The engine against the reference interpreter, on random graphs: the same
-// results whatever the hand-off policy, the workers, the window and the
-// compilation of edges.
+// results whatever the hand-off policy, the workers, the window and the passes:
+// all, none, and each alone.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -12,7 +12,8 @@
 namespace tagflow::actors {
 
 // How many configurations there are.
-inline constexpr uint64_t kConfigurations = 48;
+inline constexpr uint64_t kPassSets = graph::kNumPasses + 2;
+inline constexpr uint64_t kConfigurations = 24 * kPassSets;
 
 // Configurations that each graph runs in; the seed decides which, so that
 // every combination is met equally often.
@@ -26,16 +27,21 @@ inline SessionOptions configuration(uint64_t index) {
   options.hand_off = kPolicies[index % 3];
   options.workers = 1 + int(index / 3 % 2);
   options.window = kWindows[index / 6 % 4];
-  options.compile_edges = index / 24 % 2 == 0;
+  const uint64_t passes = index / 24 % kPassSets;
+  if (passes < graph::kNumPasses) {
+    options.passes = graph::PassSet::only(graph::Pass(passes));
+  } else if (passes == graph::kNumPasses) {
+    options.passes = graph::PassSet::none();
+  }
   options.seed = index;
   options.timeout = std::chrono::seconds(60);
   return options;
 }
 
 inline std::string describe(uint64_t seed, const SessionOptions& options) {
-  return fmt::format("seed {}, policy {}, workers {}, window {}, compiled {}",
+  return fmt::format("seed {}, policy {}, workers {}, window {}, passes {}",
                      seed, int(options.hand_off), options.workers,
-                     options.window, options.compile_edges);
+                     options.window, options.passes.to_string());
 }
 
 inline void compare(uint64_t seed, const reference::Case& c,

@@ -10,7 +10,8 @@ TEST_CASE("smoke: a few random graphs give the reference's results") {
     auto expected = reference::interpret(c->graph, c->feeds, c->fetches);
     REQUIRE(expected.ok());
     if (expected->is_ambiguous) continue;
-    for (uint64_t index = 0; index < kConfigurations; ++index)
+    // Every fifth: that is all of the passes, policies, workers and windows.
+    for (uint64_t index = 0; index < kConfigurations; index += 5)
       compare(seed, *c, *expected, configuration(index));
   }
 }

@@ -122,7 +122,8 @@ struct Cut {
       program.targets.push_back(program.graph.find(name));
     programs.push_back(std::move(program));
     auto made = compile_plan(
-        programs.back(), {options.compile_edges, options.window},
+        programs.back(),
+        {options.passes.has(graph::Pass::kEdges), options.window},
         [this](const graph::Node& node) -> Result<const devices::Kernel*> {
           TAGFLOW_ASSIGN(auto kernel,
                          devices::KernelRegistry::global().make(node, "CPU"));
@@ -159,7 +160,7 @@ void for_each_configuration(
           options.hand_off = policy;
           options.workers = workers;
           options.window = window;
-          options.compile_edges = compile;
+          if (!compile) options.passes = graph::PassSet::none();
           INFO("policy ", int(policy), " workers ", workers, " window ", window,
                " compiled ", compile);
           body(options);

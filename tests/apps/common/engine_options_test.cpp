@@ -8,7 +8,7 @@ namespace {
 TEST_CASE("the defaults are the engine's own") {
   const auto session = to_session_options({});
   REQUIRE(session.ok());
-  CHECK(session->compile_edges);
+  CHECK(session->passes == graph::PassSet());
   CHECK(session->hand_off == actors::HandOff::kDirect);
   CHECK(session->timeout.count() == 0);
 }
@@ -27,7 +27,7 @@ TEST_CASE("every switch reaches the session") {
   CHECK(session->workers == 3);
   CHECK(session->window == 7);
   CHECK(session->hand_off == actors::HandOff::kMailbox);
-  CHECK(!session->compile_edges);
+  CHECK(session->passes == graph::PassSet::none());
   CHECK(session->seed == 42);
   CHECK(session->timeout == std::chrono::milliseconds(250));
 }

@@ -1,0 +1,205 @@
+// Constant folding.
+//
+// A node whose inputs are all known becomes a Const in its place. What its
+// inputs waited for, and died with, become control inputs of the Const: those
+// of a constant input, or that input's node itself (an Enter of a constant).
+// The same goes for Shape, Size and Rank of a tensor whose shape is known.
+#include <algorithm>
+#include <limits>
+
+#include "graph/passes/passes.h"
+#include "graph/passes/rewriting.h"
+#include "graph/topology.h"
+
+namespace tagflow::graph {
+namespace {
+
+// A folded node may not take more memory than this, or than its inputs, up to
+// the larger bound.
+constexpr size_t kAlwaysSmall = size_t(64) << 10;
+constexpr size_t kNeverSmall = size_t(16) << 20;
+// A Const with more control inputs costs more than it saves.
+constexpr size_t kMaxControls = 16;
+
+// How far back a constant is looked for.
+constexpr int kMaxForwards = 64;
+
+using Values = std::vector<Tensor>;
+
+class Folding {
+ public:
+  Folding(Program& program, const Evaluator* evaluator)
+      : program_(program),
+        graph_(program.graph),
+        evaluator_(evaluator),
+        detour_(program) {}
+
+  Result<bool> run() {
+    TAGFLOW_ASSIGN(const auto order, topological_order(graph_));
+    for (Node* node : order) {
+      NodeList controls(node->control_inputs().begin(),
+                        node->control_inputs().end());
+      Values values = values_of(*node, controls);
+      if (values.empty() || controls.size() > kMaxControls) continue;
+      TAGFLOW_RETURN_IF_ERROR(
+          make_constants(node, std::move(values), controls));
+    }
+    if (!changed_) return false;
+    TAGFLOW_RETURN_IF_ERROR(detour_.apply());
+    sweep(program_);
+    return true;
+  }
+
+ private:
+  // Nothing where the node stays. Adds to `controls` what a Const in its place
+  // has to wait for.
+  Values values_of(const Node& node, NodeList& controls) {
+    if (!is_pure(node) || node.num_inputs() == 0) return {};
+    for (const DataType type : node.output_dtypes())
+      if (type == DataType::kVariant) return {};
+    Values values = known_shapes(node);
+    if (values.empty()) values = computed(node);
+    if (values.empty()) return {};
+    for (const Endpoint& input : node.inputs())
+      if (!add_dependence(controls, detour_.end(input))) return {};
+    return values;
+  }
+
+  // Of Shape, ShapeN, Size and Rank.
+  static Values known_shapes(const Node& node) {
+    const std::string& op = node.op();
+    const bool is_shape = op == "Shape" || op == "ShapeN";
+    if (!is_shape && op != "Size" && op != "Rank") return {};
+    Values values;
+    for (size_t i = 0; i < node.inputs().size(); ++i) {
+      const Endpoint of = node.inputs()[i];
+      const PartialShape& shape = of.node->output_shape(of.port);
+      if (!shape.has_rank()) return {};
+      const DataType type = node.output_dtypes()[i];
+      Tensor value;
+      if (op == "Rank") {
+        value = integers(type, {shape.rank()}, true);
+      } else if (!shape.fully_known()) {
+        return {};
+      } else if (op == "Size") {
+        value = integers(type, {shape.num_elements()}, true);
+      } else {
+        value =
+            integers(type, {shape.dims().begin(), shape.dims().end()}, false);
+      }
+      if (!value.valid()) return {};
+      values.push_back(std::move(value));
+    }
+    return values;
+  }
+
+  // Of int32 or int64; none where one does not fit.
+  static Tensor integers(DataType type, const std::vector<int64_t>& values,
+                         bool scalar) {
+    Shape shape;
+    if (!scalar) shape.add_dim(int64_t(values.size()));
+    Tensor tensor;
+    if (type != DataType::kInt32 && type != DataType::kInt64) return tensor;
+    constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+    for (const int64_t value : values)
+      if (value < 0 || (type == DataType::kInt32 && value > kMost))
+        return tensor;
+    tensor = Tensor::make(type, shape);
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (type == DataType::kInt32) {
+        tensor.mutable_data<int32_t>()[i] = int32_t(values[i]);
+      } else {
+        tensor.mutable_data<int64_t>()[i] = values[i];
+      }
+    }
+    return tensor;
+  }
+
+  Values computed(const Node& node) const {
+    if (node.is_identity()) {
+      const Tensor* value = known_value(node.inputs()[0]);
+      return value == nullptr ? Values() : Values{*value};
+    }
+    if (evaluator_ == nullptr) return {};
+    Values inputs;
+    size_t bytes = 0;
+    for (const Endpoint& input : node.inputs()) {
+      const Tensor* value = known_value(input);
+      if (value == nullptr) return {};
+      inputs.push_back(*value);
+      bytes += value->bytes();
+    }
+    const size_t limit = std::min(std::max(bytes, kAlwaysSmall), kNeverSmall);
+    if (!fits(node, limit)) return {};
+    Result<Values> outputs = evaluator_->evaluate(node, inputs, limit);
+    if (!outputs.ok()) return {};
+    for (int i = 0; i < node.num_outputs(); ++i) {
+      const Tensor& value = (*outputs)[size_t(i)];
+      if (!value.valid() || value.dtype() != node.output_dtypes()[size_t(i)])
+        return {};
+    }
+    return std::move(outputs).value();
+  }
+
+  // Of a Const, also seen through Identity and constant Enters.
+  const Tensor* known_value(Endpoint source) const {
+    for (int n = 0; n < kMaxForwards; ++n) {
+      source = detour_.end(source);
+      const Node& node = *source.node;
+      if (node.is_const()) {
+        const auto value = node.attrs().find("value");
+        return value == node.attrs().end() ? nullptr
+                                           : value->second.get_if<Tensor>();
+      }
+      if (reads_reference(node) ||
+          !(node.is_identity() || is_loop_constant(node)))
+        return nullptr;
+      source = node.inputs()[0];
+    }
+    return nullptr;
+  }
+
+  // As far as that is known before.
+  static bool fits(const Node& node, size_t limit) {
+    for (int i = 0; i < node.num_outputs(); ++i) {
+      const int64_t count = node.output_shape(i).num_elements();
+      const size_t size = dtype_size(node.output_dtypes()[size_t(i)]);
+      if (count > 0 && size > 0 && size_t(count) > limit / size) return false;
+    }
+    return true;
+  }
+
+  // A Const for each output.
+  Status make_constants(Node* node, Values values, const NodeList& controls) {
+    changed_ = true;
+    for (size_t i = 0; i < values.size(); ++i) {
+      const DataType dtype = values[i].dtype();
+      AttrMap attrs = {{"value", std::move(values[i])}, {"dtype", dtype}};
+      if (i == 0) {
+        TAGFLOW_RETURN_IF_ERROR(
+            detour_.replace(node, "Const", {}, std::move(attrs), controls)
+                .status());
+        continue;
+      }
+      TAGFLOW_ASSIGN(Node * made,
+                     graph_.add(graph_.unique_name(node->name()), "Const", {},
+                                std::move(attrs), controls, node->device()));
+      detour_.lead({node, int(i)}, {made, 0});
+    }
+    return {};
+  }
+
+  Program& program_;
+  Graph& graph_;
+  const Evaluator* evaluator_;
+  Detour detour_;
+  bool changed_ = false;
+};
+
+}  // namespace
+
+Result<bool> fold_constants(Program& program, const Evaluator* evaluator) {
+  return Folding(program, evaluator).run();
+}
+
+}  // namespace tagflow::graph

@@ -1,0 +1,150 @@
+// Loop-invariant code.
+//
+// Note [What is hoisted]
+// A pure node in a loop all of whose inputs and control inputs are loop
+// constants (Enters with is_constant, or what was hoisted before). Nothing in
+// the loop guards such a node: it runs in iteration 0, also where the loop
+// makes no trip, as soon as the Enters' inputs are there, and is dead where
+// one of them is. In front of the loop it runs then too, and is dead then too.
+// So nothing is computed, and no error met, that was not before; only less
+// often. What depends on a Switch of the loop, if only by a control edge from
+// the pivot of the body, may run in no iteration at all: it stays.
+// A Const in the loop goes along where its control inputs are loop constants.
+// Inner loops come first, so that a node can leave several.
+#include <algorithm>
+#include <unordered_map>
+
+#include "graph/frames.h"
+#include "graph/passes/passes.h"
+#include "graph/passes/rewriting.h"
+#include "graph/topology.h"
+
+namespace tagflow::graph {
+namespace {
+
+class Hoisting {
+ public:
+  Hoisting(Program& program, const FrameMap& frames)
+      : program_(program),
+        graph_(program.graph),
+        frames_(frames),
+        detour_(program),
+        by_frame_(frames.frames().size()) {}
+
+  Result<bool> run() {
+    TAGFLOW_ASSIGN(const auto order, topological_order(graph_));
+    for (Node* node : order)
+      by_frame_[size_t(frames_.of(*node))].push_back(node);
+    // Children come after their parents.
+    for (size_t i = by_frame_.size() - 1; i > 0; --i)
+      TAGFLOW_RETURN_IF_ERROR(empty_frame(frames_.frames()[i]));
+    if (!changed_) return false;
+    TAGFLOW_RETURN_IF_ERROR(detour_.apply());
+    sweep(program_);
+    return true;
+  }
+
+ private:
+  Status empty_frame(const StaticFrame& frame) {
+    // What is hoisted joins the nodes of the frame around, in an order that
+    // must suit them: behind all that it reads.
+    std::vector<Node*>& around = by_frame_[size_t(frame.parent)];
+    const std::vector<Node*> nodes = std::move(by_frame_[size_t(frame.id)]);
+    for (Node* node : nodes) {
+      if (!is_pure(*node) || node->is_const() || node->num_inputs() == 0)
+        continue;
+      Outside outside;
+      if (!leave(*node, outside)) continue;
+      TAGFLOW_ASSIGN(Node * twin, hoist(node, frame, outside));
+      around.push_back(twin);
+    }
+    return {};
+  }
+
+  // What a node would read in front of the loop.
+  struct Outside {
+    std::vector<Endpoint> inputs;
+    NodeList controls;
+  };
+
+  bool leave(const Node& node, Outside& outside) {
+    for (const Endpoint& input : node.inputs()) {
+      const auto source = in_front(detour_.end(input));
+      if (!source) return false;
+      outside.inputs.push_back(*source);
+    }
+    return leave_controls(node, outside.controls);
+  }
+
+  bool leave_controls(const Node& node, NodeList& outside) {
+    for (Node* control : node.control_inputs()) {
+      const auto enter = enters_.find(control);
+      const auto source =
+          in_front({enter == enters_.end() ? control : enter->second, 0});
+      if (!source || !add_dependence(outside, *source)) return false;
+    }
+    return true;
+  }
+
+  // What a loop constant is in front of the loop.
+  std::optional<Endpoint> in_front(const Endpoint& source) {
+    Node& node = *source.node;
+    if (is_loop_constant(node) && !reads_reference(node))
+      return detour_.end(node.inputs()[0]);
+    if (!node.is_const() || node.control_inputs().empty()) return {};
+    const auto known = twins_.find(&node);
+    if (known != twins_.end()) return Endpoint{known->second, 0};
+    NodeList controls;
+    if (!leave_controls(node, controls)) return {};
+    Result<Node*> twin = graph_.add(graph_.unique_name(node.name()), "Const",
+                                    {}, node.attrs(), controls, node.device());
+    if (!twin.ok()) return {};
+    twins_[&node] = *twin;
+    return Endpoint{*twin, 0};
+  }
+
+  // Its twin in front of the loop, and what brings that in.
+  Result<Node*> hoist(Node* node, const StaticFrame& frame,
+                      const Outside& outside) {
+    changed_ = true;
+    TAGFLOW_ASSIGN(
+        Node * twin,
+        graph_.add(graph_.unique_name(node->name()), node->op(), outside.inputs,
+                   node->attrs(), outside.controls, node->device()));
+    for (int i = 0; i < node->num_outputs(); ++i) {
+      const Endpoint output{twin, i};
+      TAGFLOW_ASSIGN(
+          Node * enter,
+          graph_.add(graph_.unique_name(node->name() + "/Enter"), "Enter",
+                     {&output, 1},
+                     {{"frame_name", frame.name},
+                      {"is_constant", true},
+                      {"parallel_iterations", frame.parallel_iterations}},
+                     {}, node->device()));
+      detour_.lead({node, i}, {enter, 0});
+      if (i > 0) continue;
+      enters_[node] = enter;
+      detour_.lead_control(node, {enter});
+    }
+    return twin;
+  }
+
+  Program& program_;
+  Graph& graph_;
+  const FrameMap& frames_;
+  Detour detour_;
+  std::vector<std::vector<Node*>> by_frame_;  // in order of the tokens' flow
+  std::unordered_map<const Node*, Node*> twins_;   // of Consts
+  std::unordered_map<const Node*, Node*> enters_;  // of what was hoisted
+  bool changed_ = false;
+};
+
+}  // namespace
+
+Result<bool> hoist_invariants(Program& program, const Evaluator*) {
+  TAGFLOW_ASSIGN(const FrameMap frames, FrameMap::build(program.graph));
+  if (frames.frames().size() == 1) return false;
+  return Hoisting(program, frames).run();
+}
+
+}  // namespace tagflow::graph

@@ -1,0 +1,108 @@
+// Identities, and what changes nothing of a tensor of known shape.
+#include <numeric>
+
+#include "graph/known_value.h"
+#include "graph/passes/passes.h"
+#include "graph/passes/rewriting.h"
+#include "graph/prune.h"
+#include "graph/topology.h"
+
+namespace tagflow::graph {
+namespace {
+
+class Identities {
+ public:
+  explicit Identities(Program& program)
+      : program_(program), graph_(program.graph), detour_(program) {}
+
+  Result<bool> run() {
+    TAGFLOW_ASSIGN(const auto order, topological_order(graph_));
+    for (const Node* node : graph_.nodes())
+      if (node->is_merge())
+        for (const Endpoint& input : node->inputs())
+          merged_.insert(*input.node);
+    for (Node* node : order) {
+      if (changes_nothing(*node)) TAGFLOW_RETURN_IF_ERROR(make_identity(node));
+      if (is_plain_identity(*node)) bypass(node);
+    }
+    if (detour_.empty()) return false;
+    TAGFLOW_RETURN_IF_ERROR(detour_.apply());
+    sweep(program_);
+    return true;
+  }
+
+ private:
+  void bypass(Node* node) {
+    const Endpoint source = detour_.end(node->inputs()[0]);
+    // What a Merge can expect in an iteration depends on who feeds it.
+    if (merged_.contains(*node) &&
+        (source.node->is_enter() || source.node->is_next_iteration()))
+      return;
+    detour_.lead({node, 0}, source);
+    if (control_tells_deadness(source))
+      detour_.lead_control(node, {source.node});
+  }
+
+  // An Identity of its first input, which waits for the others.
+  Status make_identity(Node* node) {
+    NodeList controls(node->control_inputs().begin(),
+                      node->control_inputs().end());
+    for (size_t i = 1; i < node->inputs().size(); ++i)
+      if (!add_dependence(controls, detour_.end(node->inputs()[i]))) return {};
+    if (controls.empty()) {
+      bypass(node);
+      return {};
+    }
+    const Endpoint source = detour_.end(node->inputs()[0]);
+    return detour_
+        .replace(node, "Identity", {&source, 1},
+                 {{"T", node->output_dtypes()[0]}}, controls)
+        .status();
+  }
+
+  // Output 0, the only one, is input 0.
+  static bool changes_nothing(const Node& node) {
+    if (!is_pure(node) || node.num_outputs() != 1 || node.num_inputs() == 0 ||
+        node.input_dtypes()[0] != node.output_dtypes()[0])
+      return false;
+    const std::string& op = node.op();
+    if (op == "Cast") return true;
+    if (op == "AddN") return node.num_inputs() == 1;
+    if (op == "Transpose") return keeps_order(node);
+    if (op != "Reshape" && op != "Squeeze" && op != "BroadcastTo" &&
+        op != "EnsureShape")
+      return false;
+    const Endpoint& from = node.inputs()[0];
+    const PartialShape& shape = node.output_shape(0);
+    return shape.fully_known() && shape == from.node->output_shape(from.port);
+  }
+
+  static bool keeps_order(const Node& node) {
+    const Endpoint& from = node.inputs()[0];
+    const PartialShape& shape = from.node->output_shape(from.port);
+    const Tensor* order = known_constant(node.inputs()[1]);
+    if (order == nullptr || order->rank() != 1 || !shape.has_rank() ||
+        order->num_elements() != shape.rank())
+      return false;
+    for (int64_t i = 0; i < order->num_elements(); ++i) {
+      const int64_t at = order->dtype() == DataType::kInt32
+                             ? order->data<int32_t>()[i]
+                             : order->data<int64_t>()[i];
+      if (at != i) return false;
+    }
+    return true;
+  }
+
+  Program& program_;
+  Graph& graph_;
+  Detour detour_;
+  NodeSet merged_;  // what Merges read
+};
+
+}  // namespace
+
+Result<bool> remove_identities(Program& program, const Evaluator*) {
+  return Identities(program).run();
+}
+
+}  // namespace tagflow::graph

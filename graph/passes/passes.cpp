@@ -1,0 +1,110 @@
+#include "graph/passes/passes.h"
+
+#include <array>
+#include <cassert>
+
+#include "graph/validate.h"
+
+namespace tagflow::graph {
+namespace {
+
+constexpr std::array<PassItem, kNumPasses> kPasses = {{
+    {Pass::kFold, "fold",
+     "computes what depends on constants and known shapes only",
+     fold_constants},
+    {Pass::kIdentity, "identity",
+     "takes out identities, and reshapes and casts that change nothing",
+     remove_identities},
+    {Pass::kCse, "cse", "computes once what several nodes compute alike",
+     share_subexpressions},
+    {Pass::kDead, "dead",
+     "takes out branches that are never taken, and what nothing needs",
+     remove_dead_branches},
+    {Pass::kHoist, "hoist",
+     "moves what is the same in every iteration in front of the loop",
+     hoist_invariants},
+    {Pass::kFuse, "fuse",
+     "computes trees of element-wise ops tile by tile (not there yet)",
+     nullptr},
+    {Pass::kInplace, "inplace",
+     "lets kernels write over inputs that nobody else needs", nullptr},
+    {Pass::kEdges, "edges",
+     "compiles constants, identities and control-flow nodes to edges", nullptr},
+}};
+
+// A pass can make work for those before it; few rounds find nearly all.
+constexpr int kMaxRounds = 3;
+
+Result<bool> run_pass(Pass pass, Program& program, const PassSet& set,
+                      const Evaluator* evaluator) {
+  const PassItem& item = kPasses[size_t(pass)];
+  if (!set.has(pass) || item.run == nullptr) return false;
+  TAGFLOW_ASSIGN(const bool changed, item.run(program, evaluator));
+#ifndef NDEBUG
+  const Status valid = validate(program.graph);
+  assert(valid.ok());
+#endif
+  return changed;
+}
+
+}  // namespace
+
+std::span<const PassItem> passes() { return kPasses; }
+
+Status optimize(Program& program, const PassSet& set,
+                const Evaluator* evaluator) {
+  for (const auto& body : program.bodies)
+    TAGFLOW_RETURN_IF_ERROR(optimize(*body, set, evaluator));
+  for (int round = 0; round < kMaxRounds; ++round) {
+    TAGFLOW_RETURN_IF_ERROR(
+        run_pass(Pass::kIdentity, program, set, evaluator).status());
+    TAGFLOW_RETURN_IF_ERROR(
+        run_pass(Pass::kFold, program, set, evaluator).status());
+    TAGFLOW_ASSIGN(const bool pruned,
+                   run_pass(Pass::kDead, program, set, evaluator));
+    if (!pruned) break;
+  }
+  TAGFLOW_RETURN_IF_ERROR(
+      run_pass(Pass::kCse, program, set, evaluator).status());
+  return run_pass(Pass::kHoist, program, set, evaluator).status();
+}
+
+// --- PassSet ----------------------------------------------------------------
+
+Result<PassSet> PassSet::parse(std::string_view text) {
+  if (text.empty()) return PassSet();
+  PassSet set = text.front() == '-' ? PassSet() : none();
+  for (;;) {
+    const size_t comma = text.find(',');
+    std::string_view name = text.substr(0, comma);
+    const bool take = !name.starts_with('-');
+    if (!take) name.remove_prefix(1);
+    PassSet named = none();
+    for (const PassItem& item : kPasses)
+      if (name == item.name || name == "all") named = named.with(item.pass);
+    if (named == none() && (name != "none" || !take)) {
+      std::string names;
+      for (const PassItem& item : kPasses)
+        names += fmt::format("\"{}\", ", item.name);
+      return invalid_argument(
+          "there is no pass \"{}\"; there is {}\"all\" and \"none\", and "
+          "\"-NAME\" for all but that",
+          name, names);
+    }
+    set.bits_ = take ? set.bits_ | named.bits_ : set.bits_ & ~named.bits_;
+    if (comma == std::string_view::npos) return set;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+std::string PassSet::to_string() const {
+  if (*this == PassSet()) return "all";
+  if (*this == none()) return "none";
+  std::string text;
+  for (const PassItem& item : kPasses)
+    if (has(item.pass))
+      text += (text.empty() ? "" : ",") + std::string(item.name);
+  return text;
+}
+
+}  // namespace tagflow::graph

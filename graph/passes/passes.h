@@ -1,0 +1,58 @@
+// The passes: rewrites of a program that keep what it means.
+//
+// Note [What a pass keeps]
+//   1. Values, to the bit, and deadness: a fetch is dead exactly where it was.
+//      A node that goes hands on what it waited for, and with that what it
+//      would have died with: as inputs, or as control inputs of what stands
+//      for it. A control edge cannot say "this output of the Switch", so what
+//      would need one stays.
+//   2. Errors: a node whose result is needed fails where it did, with the same
+//      code. What fails only for a dead branch need not.
+//   3. Effects: a stateful op that ran runs, once; its neighbours by control
+//      edges stay so.
+//   4. Ids: a node that stays has its id, which keys random numbers.
+// A token that never comes (a Recv nobody sends to) counts as dead or alive,
+// whichever lets the program end.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "graph/passes/evaluator.h"
+#include "graph/passes/pass_set.h"
+#include "graph/program.h"
+
+namespace tagflow::graph {
+
+// Rewrites the program; says whether it did. An error is a bug.
+using PassFunction = Result<bool> (*)(Program& program,
+                                      const Evaluator* evaluator);
+
+struct PassItem {
+  Pass pass = Pass::kFold;
+  std::string_view name;  // as PassSet::parse() takes it
+  std::string_view summary;
+  PassFunction run = nullptr;  // null: the engine does it
+};
+
+// All of them, as Pass counts them.
+std::span<const PassItem> passes();
+
+// Applies the passes of the set that have a function. Without an evaluator
+// nothing is folded but shapes. Where assertions are on, the validator looks
+// at the result of each.
+Status optimize(Program& program, const PassSet& set,
+                const Evaluator* evaluator);
+
+// Nodes of constants, where all inputs, or the shapes asked for, are known.
+Result<bool> fold_constants(Program& program, const Evaluator* evaluator);
+// Identities, and reshapes, casts and the like that change nothing.
+Result<bool> remove_identities(Program& program, const Evaluator* evaluator);
+// One node for several that compute the same.
+Result<bool> share_subexpressions(Program& program, const Evaluator* evaluator);
+// What can never be live, and what chooses between it and the rest.
+Result<bool> remove_dead_branches(Program& program, const Evaluator* evaluator);
+// What every iteration of a loop computes anew from loop constants.
+Result<bool> hoist_invariants(Program& program, const Evaluator* evaluator);
+
+}  // namespace tagflow::graph

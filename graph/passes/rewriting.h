@@ -1,0 +1,69 @@
+// What the passes share: questions about nodes, and edges led elsewhere.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "graph/program.h"
+
+namespace tagflow::graph {
+
+// Computing it twice, elsewhere or not at all is no difference but in time: a
+// registered op with outputs that is neither stateful nor control flow, no
+// source of tokens, and has to do with no reference or resource.
+bool is_pure(const Node& node);
+
+// An input comes as a reference, to something that may change meanwhile.
+bool reads_reference(const Node& node);
+
+// Hands its only input on, whatever that is: an Identity by any name, without
+// control inputs, and no reader of a reference.
+bool is_plain_identity(const Node& node);
+
+// An Enter, visible in every iteration, that waits for its input only.
+bool is_loop_constant(const Node& node);
+
+// Whether a control edge from the node of `source` is as dead as `source`:
+// not so for an output of a Switch, or of a call.
+bool control_tells_deadness(const Endpoint& source);
+
+// Nodes in the order in which they were listed, each once.
+using NodeList = std::vector<Node*>;
+void add_once(NodeList& list, Node* node);
+// Adds what a reader of `source` waits for, and dies with, if it no longer
+// reads the value: nothing of a constant but its control inputs. False where
+// no control edge can say it.
+bool add_dependence(NodeList& list, const Endpoint& source);
+
+// Edges to be led elsewhere, all in one walk over the program.
+class Detour {
+ public:
+  explicit Detour(Program& program) : program_(program) {}
+
+  // Readers of `from` read `to` instead. REQUIRES: `to` is not led elsewhere
+  // later on; so ask in the order in which tokens flow.
+  void lead(const Endpoint& from, const Endpoint& to);
+  // What waits for `from` waits for all of `to`. REQUIRES: as for lead().
+  void lead_control(Node* from, const NodeList& to);
+  // A new node for an old one, whose outputs and deadness it has.
+  Result<Node*> replace(Node* old, std::string_view op,
+                        std::span<const Endpoint> inputs, AttrMap attrs,
+                        std::span<Node* const> controls);
+  bool empty() const { return outputs_.empty() && controls_.empty(); }
+  // Where readers of `from` read.
+  Endpoint end(const Endpoint& from) const;
+  // Changes inputs, control inputs, fetches and targets. Types must agree.
+  Status apply();
+
+ private:
+  Program& program_;
+  std::unordered_map<Endpoint, Endpoint, EndpointHash> outputs_;
+  std::unordered_map<const Node*, NodeList> controls_;
+};
+
+// Removes what neither a feed, fetch nor target needs.
+void sweep(Program& program);
+
+}  // namespace tagflow::graph

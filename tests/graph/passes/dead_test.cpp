@@ -1,0 +1,172 @@
+#include <doctest/doctest.h>
+
+#include "tests/graph/passes/whole_program.h"
+
+using namespace tagflow;
+using namespace tagflow::graph;
+using namespace tagflow::graph::testing;
+
+namespace {
+
+Node* predicate(Graph& graph, bool value, std::vector<Node*> control = {}) {
+  return add(graph, "p", "Const", {},
+             {{"value", Tensor::scalar(value)}, {"dtype", DataType::kBool}},
+             std::move(control));
+}
+
+bool prune_dead(Program& program) {
+  return run_pass(remove_dead_branches, program);
+}
+
+}  // namespace
+
+TEST_CASE("of a conditional on a constant, the branch taken is left") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kInt32);
+  Node* p = predicate(graph, true);
+  Node* branch = add(graph, "branch", "Switch", {{x, 0}, {p, 0}});
+  Node* no = add(graph, "no", "Neg", {{branch, 0}});
+  Node* yes = add(graph, "yes", "Square", {{branch, 1}});
+  add(graph, "merge", "Merge", {{no, 0}, {yes, 0}});
+  Program program = program_of(graph, {"merge"});
+  CHECK(prune_dead(program));
+  CHECK(dump(program.graph) ==
+        "x = Placeholder()\n"
+        "yes = Square(branch_1)\n"
+        "merge_1 = Identity(yes)\n"
+        "branch_1 = Identity(x)\n");
+  CHECK(!prune_dead(program));
+}
+
+TEST_CASE("the index that a Merge would give is known, once that is there") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kInt32);
+  Node* p = predicate(graph, false);
+  Node* branch = add(graph, "branch", "Switch", {{x, 0}, {p, 0}});
+  Node* merge = add(graph, "merge", "Merge", {{branch, 1}, {branch, 0}});
+  add(graph, "index", "Neg", {{merge, 1}});
+  Program program = program_of(graph, {"merge", "index"});
+  CHECK(prune_dead(program));
+  CHECK(dump(program.graph) ==
+        "x = Placeholder()\n"
+        "index = Neg(merge/index)\n"
+        "merge_1 = Identity(branch_1)\n"
+        "merge/index = Const(^merge_1)\n"
+        "branch_1 = Identity(x)\n");
+  CHECK(value_of(program.graph, "merge/index") == 1);
+  CHECK(program.fetches[0].to_string() == "merge_1:0");
+}
+
+TEST_CASE("what the constant predicate waited for is waited for still") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kInt32);
+  Node* y = placeholder(graph, "y", DataType::kInt32);
+  Node* p = predicate(graph, true, {y});
+  Node* branch = add(graph, "branch", "Switch", {{x, 0}, {p, 0}});
+  add(graph, "after", "NoOp", {}, {}, {branch});
+  Program program = program_of(graph, {"branch:1"}, {"after"});
+  CHECK(prune_dead(program));
+  CHECK(dump(program.graph, "branch_1") == "branch_1 = Identity(x, ^y)");
+  CHECK(dump(program.graph, "after") == "after = NoOp(^branch_1)");
+  CHECK(program.fetches[0].to_string() == "branch_1:0");
+}
+
+TEST_CASE("a fetch that is dead for certain stays dead") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kInt32);
+  Node* p = predicate(graph, true);
+  Node* branch = add(graph, "branch", "Switch", {{x, 0}, {p, 0}});
+  add(graph, "no", "Neg", {{branch, 0}});
+  add(graph, "yes", "Neg", {{branch, 1}});
+  Program program = program_of(graph, {"no", "yes"});
+  CHECK(!prune_dead(program));
+  CHECK(dump(program.graph, "branch") == "branch = Switch(x, p)");
+}
+
+TEST_CASE("what a ControlTrigger waits for stays, dead or not") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kInt32);
+  Node* p = predicate(graph, true);
+  Node* branch = add(graph, "branch", "Switch", {{x, 0}, {p, 0}});
+  Node* no = add(graph, "no", "Neg", {{branch, 0}});
+  add(graph, "trigger", "ControlTrigger", {}, {}, {no});
+  Program program = program_of(graph, {}, {"trigger"});
+  CHECK(!prune_dead(program));
+  CHECK(dump(program.graph, "trigger") == "trigger = ControlTrigger(^no)");
+}
+
+TEST_CASE("an op with an effect runs though only a dead branch wanted it") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kInt32);
+  Node* p = predicate(graph, true);
+  Node* printed = add(graph, "printed", "Print", {{x, 0}, {x, 0}});
+  Node* branch = add(graph, "branch", "Switch", {{printed, 0}, {p, 0}});
+  Node* never = add(graph, "never", "Print", {{branch, 0}, {branch, 0}});
+  add(graph, "merge", "Merge", {{never, 0}, {x, 0}});
+  Program program = program_of(graph, {"merge"});
+  CHECK(prune_dead(program));
+  CHECK(dump(program.graph) ==
+        "x = Placeholder()\n"
+        "printed = Print(x, x)\n"
+        "merge_1 = Identity(x)\n");
+  REQUIRE(program.targets.size() == 1);
+  CHECK(program.targets[0]->name() == "printed");
+}
+
+TEST_CASE("a loop on a branch that is never taken goes as a whole") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kInt32);
+  Node* p = predicate(graph, false);
+  Node* branch = add(graph, "branch", "Switch", {{x, 0}, {p, 0}});
+  const Counter c = counter(graph, "loop", {branch, 1}, {branch, 1});
+  add(graph, "merge", "Merge", {{branch, 0}, {c.exit, 0}});
+  Program program = program_of(graph, {"merge"});
+  CHECK(prune_dead(program));
+  CHECK(dump(program.graph) ==
+        "x = Placeholder()\n"
+        "merge_1 = Identity(branch_1)\n"
+        "branch_1 = Identity(x)\n");
+}
+
+TEST_CASE("a loop whose predicate is the constant false makes no trip") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kInt32);
+  const AttrMap frame = {{"frame_name", "f"}};
+  Node* in = add(graph, "in", "Enter", {{x, 0}}, frame);
+  Node* merge = add(graph, "merge", "Merge", {{in, 0}, {}});
+  Node* p = predicate(graph, false, {merge});
+  Node* cond = add(graph, "cond", "LoopCond", {{p, 0}});
+  Node* branch = add(graph, "branch", "Switch", {{merge, 0}, {cond, 0}});
+  Node* body = add(graph, "body", "Neg", {{branch, 1}});
+  Node* next = add(graph, "next", "NextIteration", {{body, 0}});
+  must(graph.set_input(merge, 1, {next, 0}));
+  add(graph, "out", "Exit", {{branch, 0}});
+  Program program = program_of(graph, {"out"});
+  CHECK(prune_dead(program));
+  CHECK(dump(program.graph) ==
+        "x = Placeholder()\n"
+        "in = Enter(x)\n"
+        "p = Const(^merge_1)\n"
+        "cond = LoopCond(p)\n"
+        "out = Exit(branch_1)\n"
+        "merge_1 = Identity(in)\n"
+        "branch_1 = Identity(merge_1, ^cond)\n");
+}
+
+TEST_CASE("of three inputs of a Merge, two are left") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kInt32);
+  Node* p = predicate(graph, false);
+  Node* q = placeholder(graph, "q", DataType::kBool, PartialShape::scalar());
+  Node* known = add(graph, "known", "Switch", {{x, 0}, {p, 0}});
+  Node* open = add(graph, "open", "Switch", {{x, 0}, {q, 0}});
+  Node* merge =
+      add(graph, "merge", "Merge", {{open, 0}, {known, 1}, {open, 1}});
+  Program program = program_of(graph, {"merge"});
+  CHECK(prune_dead(program));
+  CHECK(dump(program.graph, "merge_1") == "merge_1 = Merge(open, open:1)");
+  // Where somebody reads the index, it must count as before.
+  add(graph, "index", "Neg", {{merge, 1}});
+  Program other = program_of(graph, {"merge", "index"});
+  CHECK(!prune_dead(other));
+}

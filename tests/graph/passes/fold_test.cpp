@@ -1,0 +1,117 @@
+#include <doctest/doctest.h>
+
+#include "tests/graph/passes/whole_program.h"
+
+using namespace tagflow;
+using namespace tagflow::graph;
+using namespace tagflow::graph::testing;
+
+namespace {
+
+bool fold(Program& program) {
+  static const Adder adder;
+  return run_pass(fold_constants, program, &adder);
+}
+
+}  // namespace
+
+TEST_CASE("a tree of constants is one constant") {
+  Graph graph;
+  Node* a = number(graph, "a", 1);
+  Node* b = number(graph, "b", 2);
+  Node* c = add(graph, "c", "AddV2", {{a, 0}, {b, 0}});
+  add(graph, "d", "AddV2", {{c, 0}, {a, 0}});
+  Program program = program_of(graph, {"d"});
+  CHECK(fold(program));
+  CHECK(dump(program.graph) == "d_1 = Const()\n");
+  CHECK(value_of(program.graph, "d_1") == 4);
+  CHECK(program.fetches[0].to_string() == "d_1:0");
+  CHECK(!fold(program));
+}
+
+TEST_CASE("a folded constant waits for what its node and inputs waited for") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kInt32);
+  Node* y = placeholder(graph, "y", DataType::kInt32);
+  Node* a = number(graph, "a", 1, {x});
+  Node* b = number(graph, "b", 2, {y, x});
+  add(graph, "c", "AddV2", {{a, 0}, {b, 0}}, {}, {y});
+  Program program = program_of(graph, {"c"});
+  CHECK(fold(program));
+  CHECK(dump(program.graph, "c_1") == "c_1 = Const(^y, ^x)");
+  CHECK(value_of(program.graph, "c_1") == 3);
+}
+
+TEST_CASE("a constant that enters a loop is known inside, where it has come") {
+  Graph graph;
+  const AttrMap frame = {{"frame_name", "f"}, {"is_constant", true}};
+  Node* a = number(graph, "a", 1);
+  Node* b = number(graph, "b", 2);
+  Node* in_a = add(graph, "in_a", "Enter", {{a, 0}}, frame);
+  Node* in_b = add(graph, "in_b", "Enter", {{b, 0}}, frame);
+  Node* sum = add(graph, "sum", "AddV2", {{in_a, 0}, {in_b, 0}});
+  add(graph, "out", "Exit", {{sum, 0}});
+  Program program = program_of(graph, {"out"});
+  CHECK(fold(program));
+  CHECK(dump(program.graph, "sum_1") == "sum_1 = Const(^in_a, ^in_b)");
+  CHECK(dump(program.graph, "out") == "out = Exit(sum_1)");
+}
+
+TEST_CASE("what fails, is fed or has an effect is not folded") {
+  Graph graph;
+  Node* a = number(graph, "a", 6);
+  Node* b = number(graph, "b", 7);
+  add(graph, "bad", "AddV2", {{a, 0}, {b, 0}});
+  Node* fed = add(graph, "fed", "PlaceholderWithDefault", {{a, 0}},
+                  {{"shape", PartialShape::scalar()}});
+  add(graph, "open", "AddV2", {{fed, 0}, {a, 0}});
+  add(graph, "printed", "Print", {{a, 0}, {b, 0}});
+  Program program = program_of(graph, {"bad", "open", "printed"});
+  const std::string before = dump(program.graph);
+  CHECK(!fold(program));
+  CHECK(dump(program.graph) == before);
+}
+
+TEST_CASE("shape, size and rank are folded as far as they are known") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kFloat, {2, 3});
+  Node* y = placeholder(graph, "y", DataType::kFloat, {-1, 3});
+  add(graph, "shape", "Shape", {{x, 0}});
+  add(graph, "size", "Size", {{x, 0}});
+  add(graph, "rank", "Rank", {{y, 0}});
+  add(graph, "unknown", "Shape", {{y, 0}});
+  Program program = program_of(graph, {"shape", "size", "rank", "unknown"});
+  CHECK(fold(program));
+  CHECK(dump(program.graph, "shape_1") == "shape_1 = Const(^x)");
+  CHECK(identical(must(program.graph.find("shape_1")->attr<Tensor>("value")),
+                  Tensor::vector<int32_t>({2, 3})));
+  CHECK(value_of(program.graph, "size_1") == 6);
+  CHECK(dump(program.graph, "rank_1") == "rank_1 = Const(^y)");
+  CHECK(value_of(program.graph, "rank_1") == 2);
+  CHECK(dump(program.graph, "unknown") == "unknown = Shape(y)");
+}
+
+TEST_CASE("a node of several outputs becomes several constants") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kFloat, {2});
+  Node* y = placeholder(graph, "y", DataType::kFloat, {5});
+  Node* shapes = add(graph, "shapes", "ShapeN", {{x, 0}, {y, 0}});
+  Node* after = add(graph, "after", "NoOp", {}, {}, {shapes});
+  Program program = program_of(graph, {"shapes:1"}, {after->name()});
+  CHECK(fold(program));
+  CHECK(program.graph.find("shapes") == nullptr);
+  CHECK(identical(must(program.fetches[0].node->attr<Tensor>("value")),
+                  Tensor::vector<int32_t>({5})));
+  CHECK(dump(program.graph, "after") == "after = NoOp(^shapes_1)");
+}
+
+TEST_CASE("the shape of what a Switch lets through stays: it may be dead") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kFloat, {2});
+  Node* p = placeholder(graph, "p", DataType::kBool, PartialShape::scalar());
+  Node* branch = add(graph, "branch", "Switch", {{x, 0}, {p, 0}});
+  add(graph, "shape", "Shape", {{branch, 1}});
+  Program program = program_of(graph, {"shape"});
+  CHECK(!fold(program));
+  CHECK(dump(program.graph, "shape") == "shape = Shape(branch:1)");
+}

@@ -1,0 +1,103 @@
+#include <doctest/doctest.h>
+
+#include "tests/graph/passes/whole_program.h"
+
+using namespace tagflow;
+using namespace tagflow::graph;
+using namespace tagflow::graph::testing;
+
+TEST_CASE("a chain of identities goes, from fetches and control edges too") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kInt32);
+  Node* a = add(graph, "a", "Identity", {{x, 0}});
+  Node* b = add(graph, "b", "StopGradient", {{a, 0}});
+  Node* c = add(graph, "c", "Neg", {{b, 0}}, {}, {b, a});
+  Program program = program_of(graph, {"b", "c"}, {"a"});
+  CHECK(run_pass(remove_identities, program));
+  CHECK(dump(program.graph) ==
+        "x = Placeholder()\n"
+        "c = Neg(x, ^x)\n");
+  CHECK(program.fetches[0].to_string() == "x:0");
+  CHECK(program.fetches[1].node->id() == c->id());
+  CHECK(program.targets[0]->name() == "x");
+  CHECK(!run_pass(remove_identities, program));
+}
+
+TEST_CASE("an identity that says which side of a Switch lives stays for that") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kInt32);
+  Node* p = placeholder(graph, "p", DataType::kBool, PartialShape::scalar());
+  Node* branch = add(graph, "branch", "Switch", {{x, 0}, {p, 0}});
+  Node* pivot = add(graph, "pivot", "Identity", {{branch, 1}});
+  Node* one = number(graph, "one", 1, {pivot});
+  add(graph, "sum", "AddV2", {{pivot, 0}, {one, 0}});
+  Program program = program_of(graph, {"sum"});
+  CHECK(run_pass(remove_identities, program));
+  CHECK(dump(program.graph, "sum") == "sum = AddV2(branch:1, one)");
+  CHECK(dump(program.graph, "one") == "one = Const(^pivot)");
+  CHECK(dump(program.graph, "pivot") == "pivot = Identity(branch:1)");
+}
+
+TEST_CASE("an identity that waits for something stays") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kInt32);
+  Node* y = placeholder(graph, "y", DataType::kInt32);
+  Node* a = add(graph, "a", "Identity", {{x, 0}}, {}, {y});
+  add(graph, "b", "Identity", {{a, 0}});
+  Program program = program_of(graph, {"b"});
+  CHECK(run_pass(remove_identities, program));
+  CHECK(program.fetches[0].to_string() == "a:0");
+  CHECK(dump(program.graph, "a") == "a = Identity(x, ^y)");
+}
+
+TEST_CASE("a Merge must not read an Enter that it did not read before") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kInt32);
+  Node* in = add(graph, "in", "Enter", {{x, 0}}, {{"frame_name", "f"}});
+  Node* same = add(graph, "same", "Identity", {{in, 0}});
+  Node* merge = add(graph, "merge", "Merge", {{same, 0}, {in, 0}});
+  add(graph, "out", "Exit", {{merge, 0}});
+  Program program = program_of(graph, {"out"});
+  CHECK(!run_pass(remove_identities, program));
+  CHECK(dump(program.graph, "merge") == "merge = Merge(same, in)");
+}
+
+TEST_CASE("reshapes, casts and the like that change nothing go") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kFloat, {2, 3});
+  Node* shape = constant(graph, "shape", Tensor::vector<int32_t>({2, -1}));
+  Node* order = constant(graph, "order", Tensor::vector<int32_t>({0, 1}));
+  Node* a = add(graph, "a", "Reshape", {{x, 0}, {shape, 0}});
+  Node* b = add(graph, "b", "Cast", {{a, 0}}, {{"DstT", DataType::kFloat}});
+  Node* c = add(graph, "c", "Transpose", {{b, 0}, {order, 0}});
+  Node* d = add(graph, "d", "Squeeze", {{c, 0}});
+  add(graph, "e", "AddN", {{d, 0}});
+  Program program = program_of(graph, {"e"});
+  CHECK(run_pass(remove_identities, program));
+  CHECK(dump(program.graph) == "x = Placeholder()\n");
+  CHECK(program.fetches[0].to_string() == "x:0");
+}
+
+TEST_CASE("a reshape to a shape that comes later waits for it") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kFloat, {2, 3});
+  Node* y = placeholder(graph, "y", DataType::kFloat, {2, 3});
+  Node* shape = add(graph, "shape", "Shape", {{y, 0}});
+  add(graph, "a", "Reshape", {{x, 0}, {shape, 0}});
+  Program program = program_of(graph, {"a"});
+  CHECK(run_pass(remove_identities, program));
+  CHECK(dump(program.graph, "a_1") == "a_1 = Identity(x, ^shape)");
+}
+
+TEST_CASE("what may change something stays") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kFloat, {-1, 3});
+  Node* shape = constant(graph, "shape", Tensor::vector<int32_t>({2, 3}));
+  Node* order = constant(graph, "order", Tensor::vector<int32_t>({1, 0}));
+  add(graph, "a", "Reshape", {{x, 0}, {shape, 0}});
+  add(graph, "b", "Cast", {{x, 0}}, {{"DstT", DataType::kDouble}});
+  add(graph, "c", "Transpose", {{x, 0}, {order, 0}});
+  add(graph, "d", "AddN", {{x, 0}, {x, 0}});
+  Program program = program_of(graph, {"a", "b", "c", "d"});
+  CHECK(!run_pass(remove_identities, program));
+}

@@ -1,0 +1,72 @@
+#include "graph/passes/passes.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/graph/passes/whole_program.h"
+
+using namespace tagflow;
+using namespace tagflow::graph;
+using namespace tagflow::graph::testing;
+
+TEST_CASE("the list says what each pass is, in the order of the enum") {
+  CHECK(passes().size() == kNumPasses);
+  for (size_t i = 0; i < passes().size(); ++i) {
+    CHECK(size_t(passes()[i].pass) == i);
+    CHECK(!passes()[i].name.empty());
+    CHECK(!passes()[i].summary.empty());
+  }
+}
+
+TEST_CASE("a set is given by names, by what is missing, or as a whole") {
+  CHECK(must(PassSet::parse("")) == PassSet());
+  CHECK(must(PassSet::parse("all")) == PassSet());
+  CHECK(must(PassSet::parse("none")) == PassSet::none());
+  const PassSet two = PassSet::only(Pass::kFold).with(Pass::kEdges);
+  CHECK(must(PassSet::parse("edges,fold")) == two);
+  CHECK(must(PassSet::parse("edges,fold,cse,-cse")) == two);
+  CHECK(must(PassSet::parse("-hoist,-cse")) ==
+        PassSet().without(Pass::kHoist).without(Pass::kCse));
+  for (const PassItem& item : passes()) {
+    CHECK(must(PassSet::parse(item.name)) == PassSet::only(item.pass));
+    CHECK(PassSet::only(item.pass).to_string() == item.name);
+  }
+  CHECK(must(PassSet::parse(two.to_string())) == two);
+  CHECK(PassSet().to_string() == "all");
+  CHECK(PassSet::none().to_string() == "none");
+}
+
+TEST_CASE("a pass that does not exist is refused, with those that do") {
+  const std::string message =
+      message_of(PassSet::parse("fold,magic").status(), Code::kInvalidArgument);
+  CHECK(contains(message, "there is no pass \"magic\"; there is \"fold\", "));
+  CHECK(contains(message, "\"edges\", \"all\" and \"none\""));
+  CHECK(contains(
+      message_of(PassSet::parse("fold,").status(), Code::kInvalidArgument),
+      "no pass \"\""));
+  CHECK(contains(
+      message_of(PassSet::parse("-none").status(), Code::kInvalidArgument),
+      "no pass \"none\""));
+}
+
+TEST_CASE("passes work for each other, and a pass left out does nothing") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kInt32);
+  Node* p = constant(graph, "p", Tensor::scalar(true));
+  Node* branch = add(graph, "branch", "Switch", {{x, 0}, {p, 0}});
+  Node* pivot = add(graph, "pivot", "Identity", {{branch, 1}});
+  Node* two = number(graph, "two", 2, {pivot});
+  Node* sum = add(graph, "sum", "AddV2", {{two, 0}, {two, 0}}, {}, {pivot});
+  Node* merge = add(graph, "merge", "Merge", {{branch, 0}, {sum, 0}});
+  add(graph, "after", "AddV2", {{merge, 0}, {merge, 0}});
+  const Adder adder;
+  Program program = program_of(graph, {"after"});
+  must(optimize(program, PassSet(), &adder));
+  CHECK(dump(program.graph) ==
+        "x = Placeholder()\n"
+        "after_1 = Const(^x)\n");
+  CHECK(value_of(program.graph, "after_1") == 8);
+  Program untouched = program_of(graph, {"after"});
+  const std::string before = dump(untouched.graph);
+  must(optimize(untouched, PassSet::none(), &adder));
+  CHECK(dump(untouched.graph) == before);
+}
