@@ -3,9 +3,35 @@
 #include <caf/actor_system.hpp>
 #include <caf/send.hpp>
 
+#include "actors/iteration_actor.h"
 #include "actors/step.h"
 
 namespace tagflow::actors {
+namespace {
+
+// Tells the step's observer, if any, when a lane computes.
+class ObservedCompute {
+ public:
+  ObservedCompute(const Step& step, const KernelRequest& request)
+      : observer_(step.observer), node_(*request.item->node) {
+    if (observer_ == nullptr) return;
+    const auto& owner = static_cast<const IterationActor&>(*request.owner);
+    place_ = {owner.frame().plan->name, request.tag};
+    observer_->on_compute(place_, node_);
+  }
+  ObservedCompute(const ObservedCompute&) = delete;
+  ObservedCompute& operator=(const ObservedCompute&) = delete;
+  ~ObservedCompute() {
+    if (observer_ != nullptr) observer_->on_computed(place_, node_);
+  }
+
+ private:
+  Observer* const observer_;
+  const graph::Node& node_;
+  Place place_;
+};
+
+}  // namespace
 
 LaneActor::LaneActor(caf::actor_config& config, HandOff policy,
                      EngineActor& device)
@@ -14,8 +40,10 @@ LaneActor::LaneActor(caf::actor_config& config, HandOff policy,
 void LaneActor::on_batch(Batch* batch, Runner& runner) {
   KernelRequest& request = *batch->request;
   Step* step = batch->step;
-  if (!step->cancelled())
+  if (!step->cancelled()) {
+    const ObservedCompute observed(*step, request);
     request.status = run_kernel(*request.item->kernel, *request.context);
+  }
   // The lane is free first: its note must hold a unit of its own, since the
   // answer may end the step.
   Batch* idle = pool().take(BatchKind::kIdle);

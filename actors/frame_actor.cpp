@@ -76,9 +76,19 @@ bool FrameActor::begin(const Batch& batch) {
   constants_.front().epoch = ++epoch_;
   constants_.front().steady = false;
   constants_seen_ = false;
-  if (instance_.observer != nullptr)
-    instance_.observer->on_frame_start({plan.name, instance_.tag});
+  if (instance_.observer != nullptr) observe_start();
   return true;
+}
+
+void FrameActor::observe_start() const {
+  const Place place{instance_.plan->name, instance_.tag};
+  Place caller = place;
+  if (!instance_.plan->is_root()) {
+    const auto* parent = static_cast<const IterationActor*>(instance_.parent);
+    caller = {parent->frame().plan->name, parent->frame().tag};
+    caller.tag.iteration = instance_.parent_iteration;
+  }
+  instance_.observer->on_frame_start(place, caller);
 }
 
 void FrameActor::refuse_depth(const FrameInstance& outer) {

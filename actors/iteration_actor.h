@@ -100,6 +100,7 @@ class IterationActor : public EngineActor {
   void run_ready(Runner& runner);
   void fire(uint32_t node);
   void fire_observed(uint32_t node);
+  void run_ready_observed(Runner& runner);
   void fire_other(uint32_t node, bool is_dead);
   bool fire_scalar(const NodeItem& item);
   void skip(const NodeItem& item);

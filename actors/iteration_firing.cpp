@@ -248,6 +248,7 @@ void IterationActor::fire_observed(uint32_t node) {
   word |= IterationState::kFired;
   observer_->on_fire(place(), *nodes_[node].node, is_dead);
   fire_other(node, is_dead);
+  observer_->on_settle(place(), IterationView(plan_, state_));
 }
 
 // What is observed, and what fire() leaves to it, which has passed on what a
@@ -427,27 +428,37 @@ void IterationActor::finish_kernel(const NodeItem& item, Tensor* outputs) {
 }
 
 void IterationActor::run_ready(Runner& runner) {
-  const auto fire_all = [this](auto&& fire_one) {
+  if (observer_ != nullptr) [[unlikely]]
+    return run_ready_observed(runner);
+  for (;;) {
     uint32_t fired = 0;
     while (state_.has_ready()) {
-      fire_one(state_.pop_ready());
+      fire(state_.pop_ready());
       if (++fired % kFiringsPerCheck == 0) {
         step_->check_deadline();
         if (step_->cancelled()) break;
       }
     }
-    return fired;
-  };
-  for (;;) {
-    const uint32_t fired =
-        observer_ == nullptr
-            ? fire_all([this](uint32_t node) { fire(node); })
-            : fire_all([this](uint32_t node) { fire_observed(node); });
     fired_ += fired;
     counters_.fired += fired;
     if (heavy_.empty() || step_->cancelled()) return;
     run_heavy(runner);
   }
+}
+
+// Looks at the abort flag after each firing: what is seen ends with an error.
+void IterationActor::run_ready_observed(Runner& runner) {
+  for (;;) {
+    observer_->on_settle(place(), IterationView(plan_, state_));
+    while (state_.has_ready() && !step_->cancelled()) {
+      fire_observed(state_.pop_ready());
+      ++counters_.fired;
+      if (++fired_ % kFiringsPerCheck == 0) step_->check_deadline();
+    }
+    if (heavy_.empty() || step_->cancelled()) break;
+    run_heavy(runner);
+  }
+  observer_->on_pause(place());
 }
 
 void IterationActor::fail(Status status, const graph::Node& node) {
@@ -546,7 +557,9 @@ void IterationActor::run_heavy(Runner& runner) {
   if (heavy_.empty()) return;
   const uint32_t node = heavy_.back();
   heavy_.pop_back();
+  if (observer_ != nullptr) observer_->on_compute(place(), *nodes_[node].node);
   fire_kernel(nodes_[node]);
+  if (observer_ != nullptr) observer_->on_computed(place(), *nodes_[node].node);
 }
 
 void IterationActor::fire_async(uint32_t node, const NodeItem& item) {

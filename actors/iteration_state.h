@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "actors/plan.h"
@@ -60,6 +61,7 @@ class IterationState {
 
   bool has_ready() const { return ready_end_ != ready_; }
   uint32_t pop_ready() { return *--ready_end_; }
+  std::span<const uint32_t> ready() const { return {ready_, ready_end_}; }
 
   Tensor& slot(uint32_t index) { return slots_[index]; }
   Tensor* slots() { return slots_.data(); }

@@ -11,11 +11,38 @@
 
 namespace tagflow::actors {
 
+class IterationState;  // actors/iteration_state.h
+struct FramePlan;      // actors/plan.h
+
 // Where something happened. `frame` is the frame's static name, "" for the
 // root frame; `tag` identifies its instance and iteration.
 struct Place {
   std::string_view frame;
   devices::Tag tag;
+};
+
+// How an iteration stands: a look at the engine's own state. Nodes are those
+// of its frame that fire, in a fixed order.
+class IterationView {
+ public:
+  IterationView(const FramePlan& plan, const IterationState& state)
+      : plan_(plan), state_(state) {}
+
+  size_t num_nodes() const;
+  // REQUIRES of these: i < num_nodes()
+  const graph::Node& node(size_t i) const;
+  // How many inputs it still waits for; a Merge for one, beyond its control
+  // inputs. Inputs that constants provide are not waited for.
+  uint32_t pending(size_t i) const;
+  bool has_fired(size_t i) const;  // it ran, or was skipped
+  // The output that a Switch took which has fired.
+  uint32_t taken(size_t i) const;
+  // Nodes that can fire; the last one is the next.
+  std::span<const uint32_t> ready() const;
+
+ private:
+  const FramePlan& plan_;
+  const IterationState& state_;
 };
 
 // Methods are called synchronously by the thread that does the work, often
@@ -36,15 +63,29 @@ class Observer {
                         std::span<const Tensor> outputs) {
     (void)outputs;
   }
+  // A kernel that is worth a hop was put off when it fired: now it runs, on
+  // this thread, until on_computed(). on_fired() may come on another one.
+  virtual void on_compute(const Place&, const graph::Node&) {}
+  virtual void on_computed(const Place&, const graph::Node&) {}
   // A token entered this iteration from outside it: through an Enter, a
   // NextIteration, an Exit of a child frame, or a feed. `node` is that node.
   virtual void on_arrive(const Place&, const graph::Node& node,
                          const Tensor& value, bool dead) {
     (void)node, (void)value, (void)dead;
   }
+  // The tokens of the last arrivals, or of the last firing, are where they
+  // go within this iteration.
+  virtual void on_settle(const Place&, const IterationView&) {}
+  // Nothing is ready here: this thread leaves the iteration, and what it sent
+  // to others is on its way.
+  virtual void on_pause(const Place&) {}
   virtual void on_iteration_start(const Place&) {}
   virtual void on_iteration_end(const Place&) {}
-  virtual void on_frame_start(const Place&) {}
+  // `caller` is the iteration whose Enters started the frame; of the root
+  // frame, itself.
+  virtual void on_frame_start(const Place&, const Place& caller) {
+    (void)caller;
+  }
   virtual void on_frame_end(const Place&) {}
 };
 

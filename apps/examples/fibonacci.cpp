@@ -28,7 +28,8 @@ using namespace tagflow::graph;  // NOLINT
 // Writes a line for everything that happens. Several workers may call it.
 class Log : public actors::Observer {
  public:
-  void on_frame_start(const actors::Place& place) override {
+  void on_frame_start(const actors::Place& place,
+                      const actors::Place& /*caller*/) override {
     line(place, "the frame starts");
   }
   void on_frame_end(const actors::Place& place) override {
