@@ -12,6 +12,7 @@ build_packages=(
   cmake
   dataset-fashion-mnist
   g++
+  graphviz
   libboost-dev
   libcaf-dev
   libcli11-dev

@@ -1,5 +1,6 @@
 # What lies in apps/:
-#   apps/{io,common,conform}/*.cpp  library tagflow_apps, which the programs,
+#   apps/{io,common,conform,draw,stepper}/*.cpp
+#                                   library tagflow_apps, which the programs,
 #                                   their tests and fuzz targets share
 #   apps/{tagflow,bench}/**.cpp     the tagflow command
 #   apps/kmeans/**.cpp              kmeans
@@ -14,7 +15,8 @@ find_package(PNG REQUIRED)
 
 set(apps "${PROJECT_SOURCE_DIR}/apps")
 file(GLOB_RECURSE sources CONFIGURE_DEPENDS
-  "${apps}/io/*.cpp" "${apps}/common/*.cpp" "${apps}/conform/*.cpp")
+  "${apps}/io/*.cpp" "${apps}/common/*.cpp" "${apps}/conform/*.cpp"
+  "${apps}/draw/*.cpp" "${apps}/stepper/*.cpp")
 add_library(tagflow_apps STATIC ${sources})
 target_compile_features(tagflow_apps PUBLIC cxx_std_20)
 target_include_directories(tagflow_apps PUBLIC "${PROJECT_SOURCE_DIR}")
@@ -26,6 +28,18 @@ tagflow_compile_lean(tagflow_apps)
 tagflow_unite(tagflow_apps)
 # Not CLI11: its constants are made anew in every source that sees it.
 tagflow_precompile(tagflow_apps ${TAGFLOW_COMMON_PCH} <nlohmann/json.hpp>)
+
+# The stepper's page is part of the library.
+foreach(part IN ITEMS page.css page.html page_state.js page.js)
+  set(file "${apps}/stepper/${part}")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
+  string(MAKE_C_IDENTIFIER "TAGFLOW_${part}" variable)
+  file(READ "${file}" ${variable})
+endforeach()
+configure_file("${apps}/stepper/page_parts.h.in"
+  "${PROJECT_BINARY_DIR}/generated/apps/stepper/page_parts.h" @ONLY)
+target_include_directories(tagflow_apps PRIVATE
+  "${PROJECT_BINARY_DIR}/generated")
 
 if(NOT TAGFLOW_BUILD_APPS)
   return()

@@ -1,10 +1,13 @@
 #include "apps/common/child_process.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -29,11 +32,14 @@ Result<Pipe> make_pipe() {
   return Pipe{ends[0], ends[1]};
 }
 
-}  // namespace
+struct Spawned {
+  pid_t pid = -1;
+  int input = -1;   // what it reads
+  int output = -1;  // what it writes
+};
 
-Result<ChildProcess> ChildProcess::start(
-    const std::vector<std::string>& command) {
-  // A child that dies early must be an error of write_line(), not our end.
+Result<Spawned> spawn(const std::vector<std::string>& command) {
+  // A child that dies early must be an error of a write, not our end.
   std::signal(SIGPIPE, SIG_IGN);
   TAGFLOW_ASSIGN(const Pipe in, make_pipe());
   TAGFLOW_ASSIGN(const Pipe out, make_pipe());
@@ -59,7 +65,93 @@ Result<ChildProcess> ChildProcess::start(
     return error(Code::kNotFound, "[process] cannot start \"{}\": {}",
                  command[0], std::strerror(code));
   }
-  return ChildProcess(pid, fdopen(in.write, "w"), fdopen(out.read, "r"));
+  return Spawned{pid, in.write, out.read};
+}
+
+// The exit status, or 128 + the signal's number.
+int wait_for(pid_t pid) {
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+// Feeds a child and drains it at the same time: neither waits for the other
+// with a full pipe.
+class Filter {
+ public:
+  Filter(const Spawned& child, std::string_view input)
+      : child_(child), input_(input) {
+    fcntl(child_.input, F_SETFL, O_NONBLOCK);
+    fcntl(child_.output, F_SETFL, O_NONBLOCK);
+  }
+  Filter(const Filter&) = delete;
+  Filter& operator=(const Filter&) = delete;
+  ~Filter() {
+    close_input();
+    close(child_.output);
+  }
+
+  Status run(std::chrono::steady_clock::time_point deadline) {
+    while (!is_done_) {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(
+          deadline - std::chrono::steady_clock::now());
+      if (left.count() <= 0) {
+        return error(Code::kDeadlineExceeded, "took too long");
+      }
+      if (output_.size() > kMaxOutput) {
+        return error(Code::kResourceExhausted, "wrote more than {} bytes",
+                     kMaxOutput);
+      }
+      if (input_.empty()) close_input();
+      pollfd ends[2] = {{child_.output, POLLIN, 0}, {child_.input, POLLOUT, 0}};
+      poll(ends, child_.input < 0 ? 1 : 2,
+           int(std::min<int64_t>(left.count(), kMaxWait)));
+      if (ends[0].revents != 0) read_some();
+      if (ends[1].revents != 0) write_some();
+    }
+    return {};
+  }
+
+  std::string take_output() { return std::move(output_); }
+
+ private:
+  static constexpr size_t kMaxOutput = size_t{1} << 28;
+  static constexpr int64_t kMaxWait = 1000;  // ms
+
+  void close_input() {
+    if (child_.input >= 0) close(std::exchange(child_.input, -1));
+  }
+
+  void read_some() {
+    char block[1 << 16];
+    const ssize_t count = read(child_.output, block, sizeof(block));
+    if (count > 0) output_.append(block, size_t(count));
+    is_done_ = count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR);
+  }
+
+  void write_some() {
+    const ssize_t count = write(child_.input, input_.data(), input_.size());
+    if (count >= 0) {
+      input_.remove_prefix(size_t(count));
+    } else if (errno != EAGAIN && errno != EINTR) {
+      input_ = {};  // it does not listen any more, and may still answer
+    }
+  }
+
+  Spawned child_;
+  std::string_view input_;
+  std::string output_;
+  bool is_done_ = false;
+};
+
+}  // namespace
+
+Result<ChildProcess> ChildProcess::start(
+    const std::vector<std::string>& command) {
+  TAGFLOW_ASSIGN(const Spawned child, spawn(command));
+  return ChildProcess(child.pid, fdopen(child.input, "w"),
+                      fdopen(child.output, "r"));
 }
 
 ChildProcess::ChildProcess(ChildProcess&& other) noexcept
@@ -91,11 +183,25 @@ Result<std::string> ChildProcess::read_line() {
 
 int ChildProcess::wait() {
   if (input_ != nullptr) std::fclose(std::exchange(input_, nullptr));
-  int status = 0;
-  const pid_t pid = std::exchange(pid_, -1);
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  return wait_for(std::exchange(pid_, -1));
+}
+
+Result<std::string> run_filter(const std::vector<std::string>& command,
+                               std::string_view input,
+                               std::chrono::milliseconds limit) {
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  TAGFLOW_ASSIGN(const Spawned child, spawn(command));
+  Filter filter(child, input);
+  Status status = filter.run(deadline);
+  if (!status.ok()) kill(child.pid, SIGKILL);
+  const int exit_status = wait_for(child.pid);
+  TAGFLOW_RETURN_IF_ERROR(std::move(status).with_prefix(
+      fmt::format("[process] \"{}\" ", command[0])));
+  if (exit_status != 0) {
+    return error(Code::kUnknown, "[process] \"{}\" ended with status {}",
+                 command[0], exit_status);
   }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return filter.take_output();
 }
 
 }  // namespace tagflow::apps

@@ -3,8 +3,10 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdio>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graph/status.h"
@@ -38,5 +40,14 @@ class ChildProcess {
   std::FILE* input_;   // what it reads
   std::FILE* output_;  // what it writes
 };
+
+// Runs a program on `input`, and gives what it writes to stdout; its stderr is
+// ours. NotFound where it cannot be started, DeadlineExceeded where it takes
+// longer than `limit` (it is ended then), ResourceExhausted where it writes
+// more than 256 MiB, Unknown where its exit status is not 0.
+// REQUIRES: !command.empty()
+Result<std::string> run_filter(const std::vector<std::string>& command,
+                               std::string_view input,
+                               std::chrono::milliseconds limit);
 
 }  // namespace tagflow::apps

@@ -12,6 +12,8 @@ namespace tagflow::apps {
 // Each declares its subcommand on `app`. Where the command line chooses it,
 // parsing runs it and sets `exit_code`, which must outlive the parsing.
 void add_run_command(CLI::App& app, ExitCode& exit_code);
+void add_step_command(CLI::App& app, ExitCode& exit_code);
+void add_graph_command(CLI::App& app, ExitCode& exit_code);
 void add_conform_command(CLI::App& app, ExitCode& exit_code);
 void add_bench_command(CLI::App& app, ExitCode& exit_code);
 void add_ops_command(CLI::App& app, ExitCode& exit_code);

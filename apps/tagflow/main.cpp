@@ -20,6 +20,8 @@ ExitCode run(int argc, char** argv) {
   app.require_subcommand(1);
   ExitCode exit_code = ExitCode::kOk;
   add_run_command(app, exit_code);
+  add_step_command(app, exit_code);
+  add_graph_command(app, exit_code);
   add_conform_command(app, exit_code);
   add_bench_command(app, exit_code);
   add_ops_command(app, exit_code);

@@ -2,10 +2,13 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "apps/common/terminal.h"
@@ -18,8 +21,17 @@ namespace {
 
 struct OpsOptions {
   std::vector<std::string> names;
+  std::string filter;
   bool json = false;
 };
+
+bool contains_ignoring_case(std::string_view text, std::string_view part) {
+  const auto same = [](unsigned char a, unsigned char b) {
+    return std::tolower(a) == std::tolower(b);
+  };
+  return std::search(text.begin(), text.end(), part.begin(), part.end(),
+                     same) != text.end();
+}
 
 std::string type_text(const graph::ArgDef& arg) {
   std::string type = !arg.type_attr.empty()        ? arg.type_attr
@@ -89,6 +101,7 @@ Failure list_ops(const OpsOptions& options) {
   const std::vector<std::string> names =
       options.names.empty() ? registry.names() : options.names;
   for (const std::string& name : names) {
+    if (!contains_ignoring_case(name, options.filter)) continue;
     const Result<const graph::OpDef*> op = registry.find(name);
     if (!op.ok()) return run_time_error(op.status());
     options.json ? print_op_json(**op) : print_op(**op);
@@ -103,6 +116,9 @@ void add_ops_command(CLI::App& app, ExitCode& exit_code) {
   CLI::App* ops = app.add_subcommand(
       "ops", "list the ops: who computes it, inputs, outputs, attributes");
   ops->add_option("names", options->names, "only these")->type_name("OP...");
+  ops->add_option("--filter", options->filter,
+                  "only those with this in their names, in any case")
+      ->type_name("TEXT");
   ops->add_flag("--json", options->json, "one JSON object a line");
   ops->callback(
       [options, &exit_code] { exit_code = report(list_ops(*options)); });

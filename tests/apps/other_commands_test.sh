@@ -12,6 +12,9 @@ expect 0 '^engine Switch\(data: T, pred: bool\) ->' - tagflow ops
 expect 0 '^CPU +MatMul\(a: T, b: T\)' - tagflow ops MatMul
 expect 0 '"kernel":"CPU"' - tagflow ops MatMul --json
 expect 1 - 'MatMul' tagflow ops MatMull
+expect 0 '^CPU +BatchMatMulV2' - tagflow ops --filter matmul
+grep -q Switch "$work/stdout" && complain "--filter lets all pass" tagflow ops
+expect 0 - - tagflow ops --filter NoSuchOp
 expect 0 'OP' - tagflow ops --help
 
 # --- bench --------------------------------------------------------------------

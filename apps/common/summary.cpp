@@ -1,0 +1,166 @@
+#include "apps/common/summary.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "graph/function.h"
+
+namespace tagflow::apps {
+namespace {
+
+TensorNote note_of_output(const graph::Node& node, int port) {
+  return {graph::Endpoint{const_cast<graph::Node*>(&node), port}.to_string(),
+          dtype_name(node.output_dtypes()[size_t(port)]),
+          node.output_shape(port).to_string()};
+}
+
+TensorNote note_of_placeholder(const graph::Node& node) {
+  TensorNote note = note_of_output(node, 0);
+  const Result<PartialShape> declared = node.attr<PartialShape>("shape");
+  if (!node.output_shape(0).has_rank() && declared.ok()) {
+    note.shape = declared->to_string();
+  }
+  return note;
+}
+
+// What an Enter leads to: its Merge, where it is a loop variable.
+const graph::Node* merge_of(const graph::Node* enter,
+                            const graph::StaticFrame& frame) {
+  for (const graph::Node* merge : frame.merges) {
+    for (const graph::Endpoint& input : merge->inputs()) {
+      if (input.node == enter) return merge;
+    }
+  }
+  return nullptr;
+}
+
+FrameNote note_of_frame(const graph::StaticFrame& frame) {
+  FrameNote note;
+  note.name = frame.name;
+  note.parent = int(frame.parent);
+  note.depth = frame.depth;
+  note.parallel_iterations = frame.parallel_iterations;
+  for (const graph::Node* cond : frame.loop_conds) {
+    if (!cond->inputs().empty()) note.condition = cond->inputs()[0].to_string();
+  }
+  for (const graph::Node* enter : frame.enters) {
+    const graph::Node* merge = merge_of(enter, frame);
+    if (merge != nullptr) {
+      note.variables.push_back(note_of_output(*merge, 0));
+    } else {
+      note.invariants.push_back(note_of_output(*enter, 0));
+    }
+  }
+  for (const graph::Node* exit : frame.exits) {
+    note.results.push_back(note_of_output(*exit, 0));
+  }
+  return note;
+}
+
+std::vector<std::string> describe_args(const std::vector<graph::ArgDef>& args) {
+  std::vector<std::string> texts;
+  for (const graph::ArgDef& arg : args) {
+    texts.push_back(arg.name + ": " +
+                    (!arg.type_attr.empty()        ? arg.type_attr
+                     : !arg.type_list_attr.empty() ? arg.type_list_attr
+                                                   : dtype_name(arg.dtype)));
+  }
+  return texts;
+}
+
+// Counts, and finds what nobody reads.
+class Summariser {
+ public:
+  explicit Summariser(std::span<graph::Node* const> nodes) : nodes_(nodes) {
+    for (const graph::Node* node : nodes) {
+      for (const graph::Endpoint& input : node->inputs()) {
+        ++summary_.data_edges;
+        if (input.node == nullptr) continue;
+        read_.insert({input.node, input.port});
+        has_readers_.insert(input.node);
+      }
+      for (const graph::Node* input : node->control_inputs()) {
+        ++summary_.control_edges;
+        has_readers_.insert(input);
+      }
+    }
+  }
+
+  GraphSummary run() {
+    summary_.nodes = nodes_.size();
+    for (const graph::Node* node : nodes_) add(*node);
+    return std::move(summary_);
+  }
+
+ private:
+  void add(const graph::Node& node) {
+    ++summary_.ops[node.op()];
+    if (!node.device().empty()) ++summary_.devices[node.device()];
+    for (const DataType dtype : node.output_dtypes()) {
+      ++summary_.dtypes[dtype_name(dtype)];
+    }
+    if (node.is_const()) add_constant(node);
+    if (node.op() == "Placeholder") {
+      summary_.inputs.push_back(note_of_placeholder(node));
+    }
+    if (node.num_outputs() == 0 && !has_readers_.contains(&node)) {
+      summary_.sinks.push_back(node.name());
+    }
+    for (int port = 0; port < node.num_outputs(); ++port) {
+      // The side of a Switch that leads nowhere is no result.
+      if (node.is_switch() && has_readers_.contains(&node)) break;
+      // Nor is a Merge's index.
+      if (node.is_merge() && port == 1) break;
+      if (!read_.contains({&node, port})) {
+        summary_.unconsumed.push_back(note_of_output(node, port));
+      }
+    }
+  }
+
+  void add_constant(const graph::Node& node) {
+    ++summary_.constants;
+    const Result<Tensor> value = node.attr<Tensor>("value");
+    if (!value.ok()) return;
+    summary_.constant_bytes += value->bytes();
+    if (value->bytes() > largest_ || summary_.constants == 1) {
+      largest_ = value->bytes();
+      summary_.largest_constant = {node.name(), dtype_name(value->dtype()),
+                                   value->shape().to_string()};
+    }
+  }
+
+  struct PortHash {
+    size_t operator()(const std::pair<const graph::Node*, int>& port) const {
+      return std::hash<const void*>()(port.first) * 31 + size_t(port.second);
+    }
+  };
+
+  std::span<graph::Node* const> nodes_;
+  GraphSummary summary_;
+  size_t largest_ = 0;
+  std::unordered_set<std::pair<const graph::Node*, int>, PortHash> read_;
+  std::unordered_set<const graph::Node*> has_readers_;
+};
+
+}  // namespace
+
+GraphSummary summarise(const graph::Graph& graph,
+                       std::span<graph::Node* const> nodes,
+                       const graph::FrameMap& frames) {
+  GraphSummary summary = Summariser(nodes).run();
+  for (const graph::StaticFrame& frame : frames.frames()) {
+    summary.frames.push_back(note_of_frame(frame));
+  }
+  for (const graph::Node* node : nodes) {
+    ++summary.frames[size_t(frames.of(*node))].nodes;
+  }
+  for (const graph::FunctionDef* function : graph.library().functions()) {
+    summary.functions.push_back({function->name(), function->nodes.size(),
+                                 describe_args(function->signature.inputs),
+                                 describe_args(function->signature.outputs)});
+  }
+  summary.warnings = frames.warnings();
+  return summary;
+}
+
+}  // namespace tagflow::apps

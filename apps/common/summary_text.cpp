@@ -1,0 +1,161 @@
+// A summary as text and as JSON.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "apps/common/summary.h"
+
+namespace tagflow::apps {
+namespace {
+
+using SummaryJson = nlohmann::ordered_json;
+
+constexpr size_t kMaxInList = 20;
+
+// The most frequent first.
+std::vector<std::pair<std::string, size_t>> by_count(
+    const std::map<std::string, size_t>& counts) {
+  std::vector<std::pair<std::string, size_t>> sorted(counts.begin(),
+                                                     counts.end());
+  std::ranges::stable_sort(
+      sorted, [](const auto& a, const auto& b) { return a.second > b.second; });
+  return sorted;
+}
+
+void add_counts(std::string_view label,
+                const std::map<std::string, size_t>& counts,
+                std::string& text) {
+  if (counts.empty()) return;
+  std::vector<std::string> words;
+  for (const auto& [name, count] : by_count(counts)) {
+    words.push_back(fmt::format("{} {}", name, count));
+  }
+  if (words.size() > kMaxInList) {
+    const size_t left_out = words.size() - kMaxInList;
+    words.resize(kMaxInList);
+    words.push_back(fmt::format("and {} more", left_out));
+  }
+  text += fmt::format("{:<12}{}\n", label, fmt::join(words, ", "));
+}
+
+std::string describe_tensor(const TensorNote& tensor) {
+  return fmt::format("{} {}{}", tensor.name, tensor.dtype, tensor.shape);
+}
+
+void add_tensors(std::string_view label, const std::vector<TensorNote>& tensors,
+                 std::string& text, std::string_view indent = "") {
+  for (size_t i = 0; i < tensors.size() && i <= kMaxInList; ++i) {
+    text += fmt::format(
+        "{}{:<12}{}\n", indent, i == 0 ? label : "",
+        i == kMaxInList
+            ? fmt::format("and {} more", tensors.size() - kMaxInList)
+            : describe_tensor(tensors[i]));
+  }
+}
+
+void add_summary_frame(const FrameNote& frame, std::string& text) {
+  const std::string indent(size_t(frame.depth - 1) * 2, ' ');
+  text += fmt::format(
+      "{}frame       \"{}\": {} nodes, parallel_iterations {}, {}\n", indent,
+      frame.name, frame.nodes, frame.parallel_iterations,
+      frame.condition.empty() ? "no condition" : "while " + frame.condition);
+  const std::string inner = indent + "  ";
+  add_tensors("variables", frame.variables, text, inner);
+  add_tensors("invariants", frame.invariants, text, inner);
+  add_tensors("results", frame.results, text, inner);
+}
+
+SummaryJson to_object(const TensorNote& tensor) {
+  return {
+      {"name", tensor.name}, {"dtype", tensor.dtype}, {"shape", tensor.shape}};
+}
+
+SummaryJson to_list(const std::vector<TensorNote>& tensors) {
+  SummaryJson list = SummaryJson::array();
+  for (const TensorNote& tensor : tensors) list.push_back(to_object(tensor));
+  return list;
+}
+
+}  // namespace
+
+std::string format_summary(const GraphSummary& summary) {
+  std::string text = fmt::format(
+      "{:<12}{} nodes, {} data and {} control edges, {} loop frames, {} "
+      "functions\n",
+      "graph", summary.nodes, summary.data_edges, summary.control_edges,
+      summary.frames.size() - 1, summary.functions.size());
+  add_counts("ops", summary.ops, text);
+  add_counts("dtypes", summary.dtypes, text);
+  add_counts("devices", summary.devices, text);
+  if (summary.constants > 0) {
+    text += fmt::format("{:<12}{}, {} bytes; the largest is {}\n", "constants",
+                        summary.constants, summary.constant_bytes,
+                        describe_tensor(summary.largest_constant));
+  }
+  add_tensors("feed", summary.inputs, text);
+  add_tensors("unread", summary.unconsumed, text);
+  if (!summary.sinks.empty()) {
+    const size_t shown = std::min(summary.sinks.size(), kMaxInList);
+    text += fmt::format(
+        "{:<12}{}{}\n", "targets",
+        fmt::join(summary.sinks.begin(),
+                  summary.sinks.begin() + std::ptrdiff_t(shown), ", "),
+        shown < summary.sinks.size()
+            ? fmt::format(" and {} more", summary.sinks.size() - shown)
+            : "");
+  }
+  for (size_t i = 1; i < summary.frames.size(); ++i) {
+    add_summary_frame(summary.frames[i], text);
+  }
+  for (const FunctionNote& function : summary.functions) {
+    text += fmt::format("function    {}({}) -> ({}): {} nodes\n", function.name,
+                        fmt::join(function.inputs, ", "),
+                        fmt::join(function.outputs, ", "), function.nodes);
+  }
+  for (const std::string& warning : summary.warnings) {
+    text += fmt::format("{:<12}{}\n", "warning", warning);
+  }
+  return text;
+}
+
+std::string format_summary_json(const GraphSummary& summary) {
+  SummaryJson frames = SummaryJson::array(), functions = SummaryJson::array();
+  for (size_t i = 0; i < summary.frames.size(); ++i) {
+    const FrameNote& frame = summary.frames[i];
+    frames.push_back({{"name", frame.name},
+                      {"parent", frame.parent},
+                      {"nodes", frame.nodes},
+                      {"parallel_iterations", frame.parallel_iterations},
+                      {"condition", frame.condition},
+                      {"variables", to_list(frame.variables)},
+                      {"invariants", to_list(frame.invariants)},
+                      {"results", to_list(frame.results)}});
+  }
+  for (const FunctionNote& function : summary.functions) {
+    functions.push_back({{"name", function.name},
+                         {"nodes", function.nodes},
+                         {"inputs", function.inputs},
+                         {"outputs", function.outputs}});
+  }
+  const SummaryJson root = {
+      {"nodes", summary.nodes},
+      {"data_edges", summary.data_edges},
+      {"control_edges", summary.control_edges},
+      {"ops", summary.ops},
+      {"dtypes", summary.dtypes},
+      {"devices", summary.devices},
+      {"constants",
+       {{"count", summary.constants}, {"bytes", summary.constant_bytes}}},
+      {"inputs", to_list(summary.inputs)},
+      {"unread", to_list(summary.unconsumed)},
+      {"targets", summary.sinks},
+      {"frames", std::move(frames)},
+      {"functions", std::move(functions)},
+      {"warnings", summary.warnings}};
+  return root.dump(-1, ' ', false, SummaryJson::error_handler_t::replace) +
+         "\n";
+}
+
+}  // namespace tagflow::apps

@@ -1,0 +1,70 @@
+// A graph as it is drawn: boxes, arrows between them, frames around them.
+// Plain data, free of the graph that it was made from.
+#pragma once
+
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "graph/frames.h"
+#include "graph/graph.h"
+
+namespace tagflow::apps::draw {
+
+// What a box looks like.
+enum class NodeStyle : uint8_t {
+  kKernel,
+  kConstant,
+  kInput,  // Placeholder, function argument
+  kSwitch,
+  kMerge,
+  kLoop,  // Enter, Exit, NextIteration, LoopCond
+};
+
+struct DrawnNode {
+  std::string name;
+  std::string op;
+  std::string detail;  // a constant's value, an input's type; often empty
+  NodeStyle style = NodeStyle::kKernel;
+  int frame = 0;
+};
+
+// Indices into nodes. A control edge has neither port nor slot: -1.
+struct DrawnEdge {
+  int from = 0, port = -1;
+  int to = 0, slot = -1;
+  bool is_back = false;  // from a NextIteration to its Merge
+
+  bool is_control() const { return slot < 0; }
+};
+
+struct DrawnFrame {
+  std::string name;
+  int parent = 0;  // before it in the list; the root's is itself
+};
+
+struct Drawing {
+  std::vector<DrawnNode> nodes;
+  std::vector<DrawnEdge> edges;
+  std::vector<DrawnFrame> frames{DrawnFrame{}};  // 0: the root
+};
+
+// A box for `node`, without a frame.
+DrawnNode draw_node(const graph::Node& node);
+
+// The nodes, in their order, and the edges among them. Enters and Exits are
+// drawn inside the loop that they lead into or out of.
+Drawing make_drawing(std::span<graph::Node* const> nodes,
+                     const graph::FrameMap& frames);
+
+// At most `length` characters of UTF-8: the end of a name, the beginning of
+// any other text, with "…" for the rest.
+std::string shorten_name(std::string_view name, size_t length);
+std::string shorten_text(std::string_view text, size_t length);
+
+// A tensor in some 12 characters ("7", "float[2,3]"), and in a line.
+std::string short_value(const Tensor& value);
+std::string long_value(const Tensor& value);
+
+}  // namespace tagflow::apps::draw

@@ -1,0 +1,61 @@
+// The nodes that a run turns out to have, as a drawing that grows.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "actors/observer.h"
+#include "apps/stepper/recording.h"
+
+namespace tagflow::apps::stepper {
+
+// What a run computes need not be the graph of the file: functions become
+// frames, passes rewrite. So the drawing is made of what is seen: the nodes of
+// each frame that starts, and all that leads to them. Nodes are known by their
+// address, which is theirs as long as the run's session is. Thread-compatible.
+class NodeTable {
+ public:
+  // The nodes that fire in a frame, and the first sight of them.
+  struct Frame {
+    int drawn = 0;
+    std::unordered_map<int, size_t> fires;  // from node to its place in a view
+    std::vector<int> node_of;               // the inverse
+  };
+
+  explicit NodeTable(Recording& recording) : recording_(recording) {}
+
+  // The frame of that name; at first sight adds what `view` has.
+  const Frame& frame(std::string_view name, const actors::IterationView& view);
+  // The number of a node of frame `name`, which is added where it is new.
+  int number(const graph::Node& node, std::string_view name);
+
+  // Numbers of the edges to and from a node.
+  const std::vector<int>& edges_to(int node) const { return to_[size_t(node)]; }
+  const std::vector<int>& edges_from(int node) const {
+    return from_[size_t(node)];
+  }
+  const draw::DrawnEdge& edge(int edge) const {
+    return recording_.drawing.edges[size_t(edge)];
+  }
+  // REQUIRES: the run's session lives.
+  const graph::Node& node(int number) const { return *nodes_[size_t(number)]; }
+
+ private:
+  // Adds `roots` and all that leads to them; `base` is the frame they run in.
+  void add(const std::vector<const graph::Node*>& roots, int base);
+  void add_edges(int to);
+  void place(int node, int base);
+  int drawn_frame(std::string_view name, int parent);
+  int entered_frame(const graph::Node& enter, int parent);
+
+  Recording& recording_;
+  std::unordered_map<const graph::Node*, int> numbers_;
+  std::vector<const graph::Node*> nodes_;
+  std::vector<std::vector<int>> to_, from_;
+  std::unordered_map<std::string, int> drawn_frames_{{"", 0}};
+  std::unordered_map<std::string, Frame> frames_;
+};
+
+}  // namespace tagflow::apps::stepper

@@ -1,0 +1,175 @@
+'use strict';
+// The state at step k is made by following the steps from the first one: going
+// back needs nothing of its own.
+const R = JSON.parse(document.getElementById('recording').textContent);
+const DEAD = -1, GONE = -2, CONTROL = -3, FIRED = -1;
+const COLOURS = ['#2563eb', '#d97706', '#059669', '#c026d3', '#dc2626',
+                 '#0891b2', '#65a30d', '#7c3aed'];
+const MAX_LISTED = 40;
+const $ = id => document.getElementById(id);
+const colourOf = scope => COLOURS[R.scopes[scope].iteration % COLOURS.length];
+const last = R.steps.length;
+let at = 0;        // steps done
+let state = null;  // after them
+let pinned = -1;   // a node
+let timer = null;
+
+// --- The state ---------------------------------------------------------------
+
+function follow(count) {
+  const s = {tokens: new Map(), pending: new Map(), ready: new Map(),
+             fired: new Map(), live: new Set(), produced: new Map()};
+  for (let i = 0; i < count; i++) {
+    const step = R.steps[i];
+    if (step.starts) {
+      s.live.add(step.scope);
+      s.pending.set(step.scope, new Map());
+      s.fired.set(step.scope, new Map());
+    }
+    for (const [place, scope, value] of step.tokens || []) {
+      const key = scope + ':' + place;
+      s.tokens.delete(key);
+      if (value !== GONE) s.tokens.set(key, {place, scope, value});
+    }
+    const pending = s.pending.get(step.scope);
+    for (const [node, n] of step.pending || []) {
+      if (pending) pending.set(node, n);
+    }
+    if (step.node !== undefined && s.fired.has(step.scope)) {
+      s.fired.get(step.scope).set(step.node, step.kind);
+    }
+    if (step.outputs) {
+      if (!s.produced.has(step.node)) s.produced.set(step.node, []);
+      s.produced.get(step.node).push([step.scope, step.outputs]);
+    }
+    s.ready.set(step.scope, step.ready || []);
+    if (step.kind === 'end') {
+      s.live.delete(step.scope);
+      s.ready.delete(step.scope);
+    }
+  }
+  return s;
+}
+
+// Which iteration a node is shown in: that of the step, else the newest live
+// one of its frame, else the last one that there was.
+function shownScopes(s, step) {
+  const shown = new Map();
+  for (const scope of s.fired.keys()) {
+    const frame = R.instances[R.scopes[scope].instance].frame;
+    const old = shown.get(frame);
+    if (old === undefined || s.live.has(scope) || !s.live.has(old)) {
+      shown.set(frame, scope);
+    }
+  }
+  if (step) {
+    shown.set(R.instances[R.scopes[step.scope].instance].frame, step.scope);
+  }
+  return shown;
+}
+
+// An Enter fires outside of the frame that it is drawn in.
+function firesIn(node) {
+  const frame = R.nodes[node].frame;
+  return /^(Ref)?Enter$/.test(R.nodes[node].op) ? R.frames[frame].parent
+                                                : frame;
+}
+
+// --- Text --------------------------------------------------------------------
+
+function el(tag, text, className) {
+  const e = document.createElement(tag);
+  if (text !== undefined) e.textContent = text;
+  if (className) e.className = className;
+  return e;
+}
+
+function chip(scope) {
+  const c = el('span', R.scopes[scope].iteration, 'chip');
+  c.style.background = colourOf(scope);
+  c.title = R.scopes[scope].name;
+  return c;
+}
+
+function valueText(value) {
+  return value === DEAD ? 'dead' : value === CONTROL ? 'done'
+                                                     : R.values[value][1];
+}
+
+function valueElement(value) {
+  return el('span', valueText(value), value === DEAD ? 'value dead' : 'value');
+}
+
+function nodeItem(scope, node, more) {
+  const li = el('li', undefined, 'pick');
+  li.append(chip(scope), R.nodes[node].name + ' ',
+            el('span', R.nodes[node].op + (more || ''), 'op'));
+  li.onclick = () => { pin(node); centre(node); };
+  return li;
+}
+
+function fill(list, items) {
+  const shown = items.slice(0, MAX_LISTED).map(make => make());
+  if (items.length > MAX_LISTED) {
+    shown.push(el('li', `… ${items.length - MAX_LISTED} more`, 'none'));
+  }
+  if (!items.length) shown.push(el('li', 'none', 'none'));
+  $(list).replaceChildren(...shown);
+}
+
+function caption(step) {
+  if (!step) return at === 0 ? ['before the run'] : ['nothing happened'];
+  const parts = [chip(step.scope), R.scopes[step.scope].name + '  '];
+  const node = step.node !== undefined ? R.nodes[step.node] : null;
+  if (step.kind === 'end') {
+    parts.push(step.ends_frame ? 'the iteration ends, and its frame'
+                               : 'the iteration ends');
+  } else if (step.kind === 'arrive') {
+    const names = (step.arrivals || []).map(
+        ([n, v]) => `${R.nodes[n].name} = ${valueText(v)}`);
+    if (step.starts) parts.push('starts' + (names.length ? ': ' : ''));
+    else parts.push('gets ');
+    parts.push(el('span', names.slice(0, 4).join(', ') +
+                  (names.length > 4 ? ` … ${names.length - 4} more` : ''),
+                  'value'));
+  } else {
+    parts.push(el('b', node.name), ' ', el('span', node.op, 'op'));
+    if (step.kind === 'skip') parts.push(' is skipped: dead');
+    if (step.kind === 'answer') parts.push(' answers');
+    (step.outputs || []).forEach((v, i) => {
+      parts.push(i ? ', ' : ' → ', valueElement(v));
+    });
+  }
+  return parts;
+}
+
+// What a node is, and what it has produced up to now.
+function describe(node) {
+  const n = R.nodes[node], box = el('div');
+  box.append(el('b', n.name), el('br'), el('span', n.op, 'op'));
+  if (n.frame) {
+    box.append(el('span', ' in frame ' + R.frames[n.frame].name, 'op'));
+  }
+  n.outputs.forEach((t, i) => box.append(el('div', `:${i} ${t}`, 'value')));
+  for (const a of n.attrs) box.append(el('div', a, 'attrs value'));
+  const scopes = [...state.pending].filter(
+      ([s, p]) => state.live.has(s) && p.get(node) > 0);
+  for (const [s, p] of scopes.slice(-4)) {
+    box.append(el('div', `${R.scopes[s].name}: waits for ${p.get(node)}`));
+  }
+  const produced = state.produced.get(node) || [];
+  if (produced.length > 8) box.append(el('div', `… ${produced.length - 8} earlier`, 'none'));
+  for (const [scope, values] of produced.slice(-8)) {
+    const line = el('div');
+    line.append(chip(scope));
+    values.forEach((v, i) => line.append(i ? ', ' : '', valueElement(v)));
+    box.append(line);
+  }
+  return box;
+}
+
+function pin(node) {
+  pinned = node;
+  $('pinned').replaceChildren(node < 0 ? el('span', 'hover over one; click to keep it here', 'none')
+                                       : describe(node));
+}

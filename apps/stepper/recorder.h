@@ -1,0 +1,125 @@
+// Records a run token by token, from what its observer sees.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+
+#include "actors/observer.h"
+#include "actors/session.h"
+#include "apps/stepper/node_table.h"
+#include "apps/stepper/recording.h"
+
+namespace tagflow::apps::stepper {
+
+// Keeps the first `limit` steps, then cancels the run and looks away.
+// Thread-safe; with one worker and no lent thread a run gives the same
+// recording each time.
+//
+// Note [Where tokens are]
+// The engine says what fires, what arrives and what nodes wait for; a token's
+// whereabouts follow. A firing takes the tokens of its node's in-edges and
+// puts one on each out-edge. Enter, Exit and NextIteration keep theirs until
+// it arrives in the other iteration, whose edges it then goes on along. The
+// Enter of a loop constant keeps it as long as the frame lives, and each
+// iteration gets a copy. What a fired Merge gets is dropped, and so is all
+// that is left when an iteration ends. Where nodes were compiled to edges
+// (they are in no view), tokens go through them.
+class Recorder : public actors::Observer {
+ public:
+  // `fed`: the fed tensors, "name:port"; a token that is fed does not say of
+  // which port it is.
+  Recorder(size_t limit, const std::vector<std::string>& fed,
+           actors::CancelToken cancel);
+
+  // REQUIRES: the run is over; where it was cut short, so is its session.
+  Recording take();
+
+  void on_fire(const actors::Place& place, const graph::Node& node,
+               bool dead) override;
+  void on_fired(const actors::Place& place, const graph::Node& node,
+                std::span<const Tensor> outputs) override;
+  void on_arrive(const actors::Place& place, const graph::Node& node,
+                 const Tensor& value, bool dead) override;
+  void on_settle(const actors::Place& place,
+                 const actors::IterationView& view) override;
+  void on_iteration_start(const actors::Place& place) override;
+  void on_iteration_end(const actors::Place& place) override;
+  void on_frame_start(const actors::Place& place,
+                      const actors::Place& caller) override;
+  void on_frame_end(const actors::Place& place) override;
+
+ private:
+  // What happened to an iteration since it settled last.
+  struct Event {
+    const graph::Node* node = nullptr;
+    std::string frame;
+    std::vector<int> values;
+    bool is_dead = false;
+  };
+  struct ScopeState {
+    bool is_live = false;
+    bool starts = false;
+    bool fires = false;  // `fired` is, or was, fired since
+    bool answers = false;
+    Event fired;
+    std::vector<Event> arrived;
+    std::map<int, int> tokens;  // from edge to value
+  };
+  struct InstanceState {
+    std::map<int, int> constants;  // from Enter to value
+    int last_scope = -1;
+  };
+  // What Enter, Exit and NextIteration keep: node, scope -> value.
+  using Held = std::map<std::pair<int, int>, int>;
+  using InstanceKey = std::pair<uint64_t, uint64_t>;
+  using ScopeKey = std::tuple<uint64_t, uint64_t, int64_t>;
+
+  // All of these: with the lock held.
+  int scope_of(const actors::Place& place);
+  int instance_of(const actors::Place& place);
+  int value_of(const Tensor& value);
+  void add_instance(const actors::Place& place, int caller);
+  // Ends the recording where it is full; false then.
+  bool has_room();
+
+  void settle(int scope, const actors::IterationView& view);
+  void settle_arrivals(int scope, const actors::IterationView& view);
+  void settle_firing(int scope, const actors::IterationView& view);
+  void send_constants(int scope);
+  void send_outputs(int scope, int node, const std::vector<int>& values,
+                    const actors::IterationView& view);
+  void send_all(int scope, int node, int value);
+  void send(int scope, int node, int port, int value);
+  void take_inputs(int scope, int node);
+  void put(int place, int scope, int value);
+  void release(int scope, int node);
+  bool is_compiled(int node) const;
+  // Whether a token to it is kept; notes that it waits for one less.
+  bool accepts(int node, int value);
+  void note_pending(const actors::IterationView& view);
+  int port_of(const Event& arrival, std::map<int, int>& seen, int node) const;
+
+  const size_t limit_;
+  actors::CancelToken cancel_;
+  std::map<std::string, std::vector<int>> fed_ports_;
+  std::mutex mutex_;  // guards the below
+  Recording recording_;
+  NodeTable table_;
+  std::map<InstanceKey, int> instance_index_;
+  std::map<ScopeKey, int> scope_index_;
+  std::vector<InstanceState> instances_;
+  std::vector<ScopeState> scopes_;
+  std::map<std::string, int> count_of_frame_;
+  std::unordered_map<std::string, int> value_index_;
+  Held held_;
+  Step step_;  // that is made up
+  const NodeTable::Frame* frame_ = nullptr;
+  const actors::IterationView* view_ = nullptr;
+  std::set<int> touched_;  // nodes whose pending counts may have changed
+};
+
+}  // namespace tagflow::apps::stepper

@@ -1,0 +1,96 @@
+// What happened in a run, token by token: plain data, to be shown.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "apps/draw/drawing.h"
+
+namespace tagflow::apps::stepper {
+
+// One instance of a frame: a loop that was entered, a function that was
+// called.
+struct Instance {
+  std::string frame;  // its static name; "" of the root
+  int drawn = 0;      // among the drawing's frames
+  int number = 1;     // among those of that frame, from 1
+  int caller = -1;    // the scope that started it; -1 of the root
+};
+
+// One iteration of an instance: what a tag stands for.
+struct Scope {
+  int instance = 0;
+  int64_t iteration = 0;
+};
+
+// A token's value. Others are indices into Recording::values.
+inline constexpr int kDead = -1;
+inline constexpr int kGone = -2;     // no token is there any more
+inline constexpr int kControl = -3;  // of a control edge
+
+// At edge `place` of the drawing; or, where that is negative, in node
+// -1 - place, which is an Enter, Exit or NextIteration: on its way to another
+// iteration.
+struct TokenChange {
+  int place = 0;
+  int scope = 0;
+  int value = kGone;
+};
+inline int place_in_node(int node) { return -1 - node; }
+
+// How many inputs a node still waits for; kFired once it has fired.
+inline constexpr int kFired = -1;
+struct PendingChange {
+  int node = 0;
+  int count = 0;
+};
+
+struct Arrival {
+  int node = 0;  // Enter, Exit, NextIteration, or what was fed
+  int value = kDead;
+};
+
+enum class StepKind : uint8_t {
+  kArrive,  // tokens came from outside; the iteration may start by that
+  kFire,
+  kSkip,    // a node with a dead input
+  kAnswer,  // a kernel that was put off, or waited for something, is done
+  kEnd,     // the iteration is retired
+};
+
+// A step of a run, as seen by one iteration: a position of the slider.
+struct Step {
+  StepKind kind = StepKind::kArrive;
+  int scope = 0;
+  int node = -1;
+  bool starts = false;      // kArrive: the iteration starts
+  bool ends_frame = false;  // kEnd: and with it the frame instance
+  std::vector<int> outputs;
+  std::vector<Arrival> arrivals;
+  std::vector<TokenChange> tokens;
+  std::vector<PendingChange> pending;  // of this scope
+  std::vector<int> ready;              // of this scope, afterwards; next first
+};
+
+struct NodeNote {
+  std::vector<std::string> attrs;    // "T = int32"
+  std::vector<std::string> outputs;  // "int32[2,?]"
+};
+
+struct Value {
+  std::string brief;  // some 12 characters
+  std::string text;   // a line
+};
+
+struct Recording {
+  draw::Drawing drawing;
+  std::vector<NodeNote> notes;  // by the drawing's nodes
+  std::vector<Instance> instances;
+  std::vector<Scope> scopes;
+  std::vector<Value> values;
+  std::vector<Step> steps;
+  bool is_full = false;  // more happened than was kept
+};
+
+}  // namespace tagflow::apps::stepper

@@ -1,0 +1,168 @@
+#include "apps/stepper/text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <map>
+
+namespace tagflow::apps::stepper {
+namespace {
+
+constexpr size_t kMaxListed = 10;
+
+std::string join_some(const std::vector<std::string>& words) {
+  if (words.size() <= kMaxListed)
+    return fmt::format("{}", fmt::join(words, ", "));
+  return fmt::format("{}, ... {} more",
+                     fmt::join(words.begin(), words.begin() + kMaxListed, ", "),
+                     words.size() - kMaxListed);
+}
+
+// Follows the steps: what is where, and who waits for how much.
+class TextWriter {
+ public:
+  explicit TextWriter(const Recording& recording)
+      : recording_(recording), pending_(recording.scopes.size()) {}
+
+  std::string write() {
+    for (size_t i = 0; i < recording_.steps.size(); ++i) add_step(i);
+    return std::move(text_);
+  }
+
+ private:
+  const std::string& name(int node) const {
+    return recording_.drawing.nodes[size_t(node)].name;
+  }
+  const std::string& op(int node) const {
+    return recording_.drawing.nodes[size_t(node)].op;
+  }
+  std::string value(int index) const {
+    if (index == kDead) return "dead";
+    if (index == kControl) return "done";
+    return recording_.values[size_t(index)].text;
+  }
+  std::string frame_of(int scope) const {
+    const std::string name = scope_name(recording_, scope);
+    return name.substr(0, name.rfind('/'));
+  }
+
+  std::string describe_fire(const Step& step) const {
+    std::string what = fmt::format("{} \"{}\"", op(step.node), name(step.node));
+    if (step.kind == StepKind::kSkip) return what + " is skipped: dead";
+    if (step.kind == StepKind::kAnswer) what += " answers";
+    for (size_t i = 0; i < step.outputs.size(); ++i) {
+      what += fmt::format("{} :{} {}", i == 0 ? " ->" : ",", i,
+                          value(step.outputs[i]));
+    }
+    return what;
+  }
+
+  std::string describe(const Step& step) const {
+    if (step.kind == StepKind::kEnd) {
+      std::string what = "the iteration ends";
+      if (step.ends_frame) {
+        what += fmt::format(", and with it frame {}", frame_of(step.scope));
+      }
+      return what;
+    }
+    if (step.kind != StepKind::kArrive) return describe_fire(step);
+    std::vector<std::string> arrivals;
+    for (const Arrival& arrival : step.arrivals) {
+      arrivals.push_back(
+          fmt::format("{} = {}", name(arrival.node), value(arrival.value)));
+    }
+    std::string what = step.starts ? "the iteration starts" : "";
+    if (!arrivals.empty()) {
+      what +=
+          (what.empty() ? "arrives: " : "; arrives: ") + join_some(arrivals);
+    }
+    return what;
+  }
+
+  void follow(const Step& step) {
+    auto& pending = pending_[size_t(step.scope)];
+    for (const PendingChange& change : step.pending) {
+      pending[change.node] = change.count;
+    }
+    if (step.kind == StepKind::kEnd) pending.clear();
+    for (const TokenChange& change : step.tokens) {
+      const std::pair key(change.scope, change.place);
+      if (change.value == kGone) {
+        tokens_.erase(key);
+      } else {
+        tokens_[key] = change.value;
+      }
+    }
+  }
+
+  // Those that have some of their inputs, but not all; where a token is.
+  void add_state(const Step& step) {
+    std::vector<std::string> ready, waiting, tokens;
+    for (const int node : step.ready) ready.push_back(name(node));
+    const auto& pending = pending_[size_t(step.scope)];
+    std::map<int, bool> met;  // nodes with a token at an input
+    for (auto it = tokens_.lower_bound({step.scope, INT32_MIN});
+         it != tokens_.end() && it->first.first == step.scope; ++it) {
+      const auto [place, token] = std::pair(it->first.second, it->second);
+      const std::string shown =
+          token >= 0 ? recording_.values[size_t(token)].brief : value(token);
+      if (place < 0) {
+        tokens.push_back(fmt::format("{}>{}", name(-1 - place), shown));
+        continue;
+      }
+      const draw::DrawnEdge& edge = recording_.drawing.edges[size_t(place)];
+      met[edge.to] = true;
+      tokens.push_back(
+          fmt::format("{}>{}>{}", name(edge.from), shown, name(edge.to)));
+    }
+    for (const auto& [node, has_token] : met) {
+      const auto it = pending.find(node);
+      if (it != pending.end() && it->second > 0) {
+        waiting.push_back(fmt::format("{} for {}", name(node), it->second));
+      }
+    }
+    add_line("ready", ready);
+    add_line("waits", waiting);
+    add_line("tokens", tokens);
+  }
+
+  void add_line(std::string_view label, const std::vector<std::string>& words) {
+    if (words.empty()) return;
+    text_ += fmt::format("      {:<7} {}\n", label, join_some(words));
+  }
+
+  void add_step(size_t i) {
+    const Step& step = recording_.steps[i];
+    follow(step);
+    text_ += fmt::format("{:>4}  {:<10}  {}\n", i + 1,
+                         scope_name(recording_, step.scope), describe(step));
+    if (step.kind != StepKind::kEnd) add_state(step);
+  }
+
+  const Recording& recording_;
+  std::string text_;
+  std::vector<std::map<int, int>> pending_;    // by scope, by node
+  std::map<std::pair<int, int>, int> tokens_;  // by scope and place
+};
+
+}  // namespace
+
+std::string scope_name(const Recording& recording, int scope) {
+  const Scope& at = recording.scopes[size_t(scope)];
+  const Instance& instance = recording.instances[size_t(at.instance)];
+  const std::string frame = instance.frame.empty() ? "root" : instance.frame;
+  return instance.number == 1
+             ? fmt::format("{}/{}", frame, at.iteration)
+             : fmt::format("{}#{}/{}", frame, instance.number, at.iteration);
+}
+
+std::string to_text(const Recording& recording, const Frontispiece& front) {
+  std::string text = front.title + "\n";
+  for (const std::string& note : front.notes) text += "note: " + note + "\n";
+  text += TextWriter(recording).write();
+  text += front.result;
+  if (!front.error.empty()) text += "error: " + front.error + "\n";
+  return text;
+}
+
+}  // namespace tagflow::apps::stepper

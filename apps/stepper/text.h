@@ -1,0 +1,36 @@
+// A recording for people and scripts.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "apps/draw/layout.h"
+#include "apps/stepper/recording.h"
+
+namespace tagflow::apps::stepper {
+
+// What is said of a run beside its steps.
+struct Frontispiece {
+  std::string title;               // the graph's file
+  std::vector<std::string> notes;  // how it was run, what was left out
+  std::string result;              // what was fetched, or nothing
+  std::string error;               // why the run failed, or nothing
+};
+
+// "while#2/3": the instance's number where it is not the first, then the
+// iteration.
+std::string scope_name(const Recording& recording, int scope);
+
+// Two lines a step: what happened; and how that iteration stands then. The
+// node that a run failed at is the last one.
+std::string to_text(const Recording& recording, const Frontispiece& front);
+
+// All of it as one JSON object; any text in it is UTF-8.
+std::string to_json(const Recording& recording, const Frontispiece& front);
+
+// A page that needs nothing else: the graph, a slider, the engine's state.
+// The layout is of the recording's drawing.
+std::string to_page(const Recording& recording, const Frontispiece& front,
+                    const draw::Layout& layout);
+
+}  // namespace tagflow::apps::stepper

@@ -1,0 +1,43 @@
+// What `run` and `step` have in common: a graph, and what to do with it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actors/session.h"
+#include "apps/common/engine_options.h"
+#include "apps/common/exit_code.h"
+#include "graph/graph.h"
+
+namespace tagflow::apps {
+
+// As given on the command line.
+struct SignatureOptions {
+  std::string graph;
+  std::vector<std::string> feeds;
+  std::vector<std::string> fetches;
+  std::vector<std::string> targets;
+  EngineOptions engine;
+};
+
+// Declares GRAPH, --feed, --fetch, --target and the engine's switches;
+// `options` must outlive the parsing.
+void add_signature_options(CLI::App& app, SignatureOptions& options);
+// GRAPH alone, and an option that may be given many times.
+void add_graph_option(CLI::App& app, std::string& path);
+void add_fetch_option(CLI::App& app, std::vector<std::string>& fetches);
+
+// That each fetch can be the name of a tensor: else a usage error.
+Status check_fetches(const std::vector<std::string>& fetches);
+
+// A session with the graph in it, and the feeds' values; or why not.
+struct Prepared {
+  std::unique_ptr<actors::Session> session;
+  std::vector<actors::Feed> feeds;
+  Failure failure;  // its code is kOk on success
+};
+// Checks the command line before it opens any file.
+Prepared prepare(const SignatureOptions& options);
+
+}  // namespace tagflow::apps

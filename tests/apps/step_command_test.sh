@@ -1,0 +1,118 @@
+#!/usr/bin/env bash
+# CTest case apps/step_command: `tagflow step` by its exit codes, texts and
+# pages.
+source "$(dirname "$0")/harness.sh"
+loop=$here/graphs/loop.pbtxt
+sums=$here/graphs/arithmetic.pbtxt
+
+# --- The walk -----------------------------------------------------------------
+expect 0 '^ +1  root/0      the iteration starts; arrives: n = int32\[\] 1' - \
+  tagflow step "$loop" --feed n=1 --fetch Exit
+expect 0 '^ +[0-9]+  while/0     Less "Less" -> :0 bool\[\] true$' - \
+  tagflow step "$loop" --feed n=1 --fetch Exit
+expect 0 '^ +[0-9]+  while/1     AddV2 "Add" is skipped: dead$' - \
+  tagflow step "$loop" --feed n=1 --fetch Exit
+expect 0 '^      ready   LoopCond$' - \
+  tagflow step "$loop" --feed n=1 --fetch Exit
+expect 0 '^      waits   Switch for 1$' - \
+  tagflow step "$loop" --feed n=1 --fetch Exit
+expect 0 '^      tokens  .*Add>1>Next' - \
+  tagflow step "$loop" --feed n=1 --fetch Exit
+expect 0 'the iteration ends, and with it frame while$' - \
+  tagflow step "$loop" --feed n=1 --fetch Exit
+expect 0 '^Exit = int32\[\] 1$' - \
+  tagflow step "$loop" --feed n=1 --fetch Exit
+expect 0 'compiled to edges do not fire' - \
+  tagflow step "$loop" --feed n=1 --fetch Exit --passes edges
+expect 0 '' - tagflow step "$loop" --feed n=5 --fetch Exit
+cp "$work/stdout" "$work/once"
+expect 0 '' - tagflow step "$loop" --feed n=5 --fetch Exit
+cmp -s "$work/once" "$work/stdout" ||
+  complain "two runs differ" tagflow step
+expect 0 '^\{"title":' - \
+  tagflow step "$loop" --feed n=2 --fetch Exit --json
+python3 -c 'import json, sys
+run = json.load(open(sys.argv[1]))
+kinds = [step["kind"] for step in run["steps"]]
+assert {"arrive", "fire", "skip", "end"} == set(kinds), set(kinds)
+assert len(run["scopes"]) == 4, run["scopes"]' "$work/stdout" ||
+  complain "the JSON is wrong" tagflow step --json
+
+# --- Runs that do not end well ------------------------------------------------
+expect 0 'stopped after 50 steps' 'stopped after 50 steps' \
+  tagflow step "$loop" --feed n=2000000000 --fetch Exit --limit 50
+expect 1 '^error: .*assertion failed' 'assertion failed' \
+  tagflow step "$sums" --feed 'x:0=[1,2]' --feed p:0=false --target check
+expect 1 'is skipped: dead' 'predicate "p:0" was false' \
+  tagflow step "$sums" --feed 'x:0=[1,2]' --feed p:0=false --fetch never:0
+expect 1 'Placeholder' 'placeholder "x" was not fed' \
+  tagflow step "$sums" --fetch y:0
+expect 5 'error: Deadlock' 'Deadlock' \
+  tagflow step "$here/graphs/lonely_recv.pbtxt" --fetch y:0
+
+# --- Pages --------------------------------------------------------------------
+expect 0 '^Exit = int32\[\] 3$' - \
+  tagflow step "$loop" --feed n=3 --fetch Exit --html page.html
+python3 - "$work/page.html" <<'EOF' || complain "the page is wrong" tagflow step
+import html.parser, json, re, sys
+
+text = open(sys.argv[1], encoding="utf-8").read()
+
+
+class Page(html.parser.HTMLParser):
+    ids, scripts, inside = set(), [], False
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        assert "src" not in attrs and "href" not in attrs, attrs
+        self.ids.add(attrs.get("id"))
+        self.inside = tag == "script"
+        if self.inside:
+            self.scripts.append("")
+
+    def handle_endtag(self, tag):
+        self.inside = False
+
+    def handle_data(self, data):
+        if self.inside:
+            self.scripts[-1] += data
+
+
+page = Page()
+page.feed(text)
+run = json.loads(page.scripts[0])
+assert {f"n{i}" for i in range(len(run["nodes"]))} <= page.ids
+assert {f"e{i}" for i in range(len(run["edges"]))} <= page.ids
+assert "f1" in page.ids and len(page.scripts) == 2
+assert not re.search(r"https?://(?!www\.w3\.org)", text)
+EOF
+expect 1 '' 'assertion failed' tagflow step "$sums" --feed 'x:0=[1,2]' \
+  --feed p:0=false --target check --html failed.html
+grep -q 'assertion failed' "$work/failed.html" ||
+  complain "the page does not say what failed" tagflow step --html
+
+# --- What cannot be -----------------------------------------------------------
+expect 1 '' 'no/such/page.html' \
+  tagflow step "$loop" --feed n=1 --fetch Exit --html no/such/page.html
+PATH_WITHOUT=$work/empty
+mkdir "$PATH_WITHOUT"
+ln -s "$(command -v env)" "$PATH_WITHOUT/env"
+PATH_BEFORE=$PATH
+PATH=$PATH_WITHOUT:$bin
+cases=$((cases + 1))
+(cd "$work" && "$bin/tagflow" step "$loop" --feed n=1 --fetch Exit \
+  --html page2.html >stdout 2>stderr)
+code=$?
+PATH=$PATH_BEFORE
+if [ "$code" -ne 1 ] || ! matches "$work/stderr" 'apt-get install graphviz'; then
+  complain "without Graphviz: exit code $code" tagflow step --html
+fi
+expect 2 - 'nothing to run' tagflow step "$loop"
+expect 2 - '--limit' tagflow step "$loop" --fetch Exit --limit 0
+expect 2 - '--limit' tagflow step "$loop" --fetch Exit --limit many
+expect 2 - '--colour' tagflow step "$loop" --fetch Exit --colour
+expect 2 - 'no pass "magic"' tagflow step "$loop" --fetch Exit --passes magic
+expect 3 - 'no.pb' tagflow step no.pb --fetch y:0
+expect 1 - 'no node "Exti"' tagflow step "$loop" --feed n=1 --fetch Exti
+expect 0 '--html' - tagflow step --help
+finish

@@ -1,0 +1,293 @@
+#include "apps/stepper/recorder.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <future>
+#include <nlohmann/json.hpp>
+
+#include "apps/stepper/text.h"
+#include "graph/builder/builder.h"
+
+using namespace tagflow;
+using namespace tagflow::apps::stepper;
+namespace tg = tagflow::graph;
+namespace ta = tagflow::actors;
+
+namespace {
+
+struct Recorded {
+  Recording recording;
+  Status status;
+};
+
+Recorded record(const tg::Graph& graph, const std::vector<ta::Feed>& feeds,
+                const std::vector<std::string>& fetches,
+                bool compile_edges = false, size_t limit = 10'000) {
+  ta::SessionOptions options;
+  options.workers = 1;
+  options.compile_edges = compile_edges;
+  auto session = ta::Session::create(options).value();
+  REQUIRE(session->extend(graph).ok());
+  ta::RunOptions run;
+  run.cancel.emplace();
+  std::vector<std::string> fed;
+  for (const auto& [port, value] : feeds) fed.push_back(port);
+  Recorder recorder(limit, fed, *run.cancel);
+  run.observer = &recorder;
+  std::promise<Status> done;
+  session->run_async(
+      feeds, fetches, {}, run,
+      [&](Result<std::vector<Tensor>> results, const ta::RunStats&) {
+        done.set_value(results.status());
+      });
+  Recorded recorded;
+  recorded.status = done.get_future().get();
+  session.reset();
+  recorded.recording = recorder.take();
+  return recorded;
+}
+
+// The worked example: while i < 2: (b, a + b, i + 1) from (1, 1, 1); 1 trip.
+std::string add_fibonacci(const tg::Scope& s) {
+  const tg::Outputs last = tg::while_loop(
+      s,
+      [](const tg::Scope& in, const tg::Outputs& v) {
+        return tg::ops::less(in, v[2], 2);
+      },
+      [](const tg::Scope& in, const tg::Outputs& v) -> tg::Outputs {
+        return {v[1], tg::ops::add(in, v[0], v[1]), tg::ops::add(in, v[2], 1)};
+      },
+      {1, 1, 1});
+  return last[0].name();
+}
+
+size_t count(const Recording& recording, StepKind kind) {
+  return size_t(std::ranges::count(recording.steps, kind, &Step::kind));
+}
+
+// What is left of all tokens after the last step.
+size_t tokens_left(const Recording& recording) {
+  std::map<std::pair<int, int>, int> tokens;
+  for (const Step& step : recording.steps) {
+    for (const TokenChange& change : step.tokens) {
+      tokens[{change.scope, change.place}] = change.value;
+    }
+  }
+  return size_t(std::ranges::count_if(
+      tokens, [](const auto& token) { return token.second != kGone; }));
+}
+
+}  // namespace
+
+TEST_CASE("the worked example is recorded as the specification walks it") {
+  tg::Graph graph;
+  const tg::Scope s(graph);
+  const std::string fetch = add_fibonacci(s);
+  REQUIRE(s.ok());
+  const auto [recording, status] = record(graph, {}, {fetch});
+  REQUIRE(status.ok());
+  // The root, and a frame with two iterations.
+  REQUIRE(recording.instances.size() == 2);
+  CHECK(recording.instances[1].frame == recording.drawing.frames[1].name);
+  CHECK(recording.scopes.size() == 3);
+  CHECK(count(recording, StepKind::kEnd) == 3);
+  // In the order of the example: iteration 0, 1 with its frame, the root.
+  std::vector<int> ended;
+  for (const Step& step : recording.steps) {
+    if (step.kind == StepKind::kEnd) ended.push_back(step.scope);
+  }
+  CHECK(scope_name(recording, ended[0]).ends_with("/0"));
+  CHECK(scope_name(recording, ended[1]).ends_with("/1"));
+  CHECK(scope_name(recording, ended[2]) == "root/0");
+  CHECK(recording.steps.back().ends_frame);
+  // The body of iteration 1 is dead, and so are its NextIterations.
+  for (const Step& step : recording.steps) {
+    if (step.node < 0) continue;
+    const auto& node = recording.drawing.nodes[size_t(step.node)];
+    INFO(node.name);
+    if (node.op == "NextIteration") {
+      const bool is_first = recording.scopes[size_t(step.scope)].iteration == 0;
+      CHECK(step.kind == (is_first ? StepKind::kFire : StepKind::kSkip));
+    }
+  }
+  CHECK(tokens_left(recording) == 0);
+}
+
+TEST_CASE("a ready queue holds what then fires, next first") {
+  tg::Graph graph;
+  const tg::Scope s(graph);
+  const std::string fetch = add_fibonacci(s);
+  const Recording recording = record(graph, {}, {fetch}).recording;
+  // By scope, what was said to be next.
+  std::map<int, int> next;
+  for (const Step& step : recording.steps) {
+    if (step.kind == StepKind::kFire || step.kind == StepKind::kSkip) {
+      REQUIRE(next.contains(step.scope));
+      CHECK(next[step.scope] == step.node);
+    }
+    next[step.scope] = step.ready.empty() ? -1 : step.ready.front();
+  }
+}
+
+TEST_CASE("a node fires when it waits for nothing any more") {
+  tg::Graph graph;
+  const tg::Scope s(graph);
+  const std::string fetch = add_fibonacci(s);
+  const Recording recording = record(graph, {}, {fetch}).recording;
+  std::map<std::pair<int, int>, int> pending;
+  for (const Step& step : recording.steps) {
+    if (step.node >= 0) CHECK(pending.at({step.scope, step.node}) == 0);
+    for (const PendingChange& change : step.pending) {
+      pending[{step.scope, change.node}] = change.count;
+    }
+    if (step.node >= 0) CHECK(pending.at({step.scope, step.node}) == kFired);
+  }
+}
+
+TEST_CASE("the same run gives the same recording") {
+  tg::Graph graph;
+  const tg::Scope s(graph);
+  const std::string fetch = add_fibonacci(s);
+  const Frontispiece front;
+  CHECK(to_json(record(graph, {}, {fetch}).recording, front) ==
+        to_json(record(graph, {}, {fetch}).recording, front));
+}
+
+TEST_CASE("no token is left over where control flow became edges") {
+  tg::Graph graph;
+  const tg::Scope s(graph);
+  const std::string fetch = add_fibonacci(s);
+  const auto [recording, status] = record(graph, {}, {fetch}, true);
+  REQUIRE(status.ok());
+  CHECK(count(recording, StepKind::kFire) > 0);
+  CHECK(tokens_left(recording) == 0);
+}
+
+TEST_CASE("the side of a Switch that is not taken is dead") {
+  tg::Graph graph;
+  const tg::Scope s(graph);
+  const tg::Output p = tg::ops::placeholder(s.named("p"), DataType::kBool,
+                                            PartialShape::scalar());
+  const tg::Outputs result = tg::cond(
+      s, p,
+      [](const tg::Scope& in) -> tg::Outputs {
+        return {tg::ops::add(in, 1, 2)};
+      },
+      [](const tg::Scope& in) -> tg::Outputs {
+        return {tg::ops::add(in, 3, 4)};
+      });
+  const auto [recording, status] =
+      record(graph, {{"p:0", Tensor::scalar(false)}}, {result[0].name()});
+  REQUIRE(status.ok());
+  CHECK(count(recording, StepKind::kSkip) > 0);
+  const auto fired = [&](StepKind kind, const std::string& value) {
+    return std::ranges::any_of(recording.steps, [&](const Step& step) {
+      return step.kind == kind && step.node >= 0 &&
+             recording.drawing.nodes[size_t(step.node)].op == "AddV2" &&
+             (step.outputs.empty()
+                  ? value == "dead"
+                  : recording.values[size_t(step.outputs[0])].brief == value);
+    });
+  };
+  CHECK(fired(StepKind::kFire, "7"));
+  CHECK(fired(StepKind::kSkip, "dead"));
+  CHECK(tokens_left(recording) == 0);
+}
+
+TEST_CASE(
+    "each instance of an inner loop has the iteration it is called from") {
+  tg::Graph graph;
+  const tg::Scope s(graph);
+  const auto below = [](int limit) {
+    return [limit](const tg::Scope& in, const tg::Outputs& v) {
+      return tg::ops::less(in, v[0], limit);
+    };
+  };
+  const tg::Outputs result = tg::while_loop(
+      s, below(2),
+      [&](const tg::Scope& in, const tg::Outputs& v) -> tg::Outputs {
+        const tg::Outputs inner = tg::while_loop(
+            in, below(3),
+            [](const tg::Scope& b, const tg::Outputs& w) -> tg::Outputs {
+              return {tg::ops::add(b, w[0], 1)};
+            },
+            {0});
+        return {tg::ops::add(in, v[0], tg::ops::sub(in, inner[0], 2))};
+      },
+      {0});
+  REQUIRE(s.ok());
+  const auto [recording, status] = record(graph, {}, {result[0].name()});
+  REQUIRE(status.ok());
+  // The last one is entered by dead tokens.
+  REQUIRE(recording.instances.size() == 5);
+  for (const size_t i : {2u, 3u, 4u}) {
+    const Instance& inner = recording.instances[i];
+    CHECK(inner.number == int(i) - 1);
+    const Scope& caller = recording.scopes[size_t(inner.caller)];
+    CHECK(caller.instance == 1);
+    CHECK(caller.iteration == int64_t(i) - 2);
+    // Drawn inside of it.
+    CHECK(recording.drawing.frames[size_t(inner.drawn)].parent ==
+          recording.instances[1].drawn);
+  }
+  CHECK(tokens_left(recording) == 0);
+}
+
+TEST_CASE("a run beyond the limit is stopped, and says so") {
+  tg::Graph graph;
+  const tg::Scope s(graph);
+  const tg::Outputs forever = tg::while_loop(
+      s,
+      [](const tg::Scope& in, const tg::Outputs& v) {
+        return tg::ops::greater_equal(in, v[0], 0);
+      },
+      [](const tg::Scope&, const tg::Outputs& v) -> tg::Outputs { return v; },
+      {0});
+  REQUIRE(s.ok());
+  const auto [recording, status] =
+      record(graph, {}, {forever[0].name()}, false, 100);
+  CHECK(status.code() == Code::kCancelled);
+  CHECK(recording.is_full);
+  CHECK(recording.steps.size() == 100);
+}
+
+TEST_CASE("a run that fails is recorded up to the node that failed") {
+  tg::Graph graph;
+  const tg::Scope s(graph);
+  const tg::Output bad = tg::ops::floor_div(s.named("bad"), 1, 0);
+  REQUIRE(s.ok());
+  const auto [recording, status] = record(graph, {}, {bad.name()});
+  CHECK_FALSE(status.ok());
+  const Step& last = recording.steps.back();
+  REQUIRE(last.node >= 0);
+  CHECK(recording.drawing.nodes[size_t(last.node)].name == "bad");
+  CHECK(last.outputs.empty());
+}
+
+TEST_CASE("no text of a graph can end the page's script") {
+  tg::Graph graph;
+  const tg::Scope s(graph);
+  const tg::Output text = tg::ops::constant(
+      s.named("c"), Tensor::scalar("</script><script>alert(1)<!--"));
+  const tg::Output copy = tg::ops::identity(s.named("copy"), text);
+  REQUIRE(s.ok());
+  const auto [recording, status] = record(graph, {}, {copy.name()});
+  REQUIRE(status.ok());
+  apps::draw::Layout layout;
+  layout.nodes.resize(recording.drawing.nodes.size());
+  layout.edges.resize(recording.drawing.edges.size());
+  layout.frames.resize(1);
+  Frontispiece front;
+  front.title = "</script>";
+  const std::string page = to_page(recording, front, layout);
+  CHECK(page.find("</script><") == std::string::npos);
+  CHECK(page.find("<script>alert") == std::string::npos);
+  CHECK(page.find("<!--") == std::string::npos);
+  // The data is still what it was.
+  const size_t begin = page.find('{', page.find("id=\"recording\""));
+  const std::string data = page.substr(begin, page.find("\n", begin) - begin);
+  const auto json = nlohmann::json::parse(data, nullptr, false);
+  REQUIRE(json.is_object());
+  CHECK(json["title"] == "</script>");
+}
