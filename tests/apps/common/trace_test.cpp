@@ -1,0 +1,152 @@
+#include "apps/common/trace.h"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "actors/session.h"
+#include "apps/io/file.h"
+#include "graph/builder/builder.h"
+
+using namespace tagflow;
+using nlohmann::json;
+namespace tg = tagflow::graph;
+namespace ta = tagflow::actors;
+
+namespace {
+
+// A loop of `trips` iterations, traced.
+json trace_loop(int trips, int workers, bool compile_edges,
+                size_t max_events = apps::TraceRecorder::kMaxEvents) {
+  tg::Graph graph;
+  const tg::Scope s(graph);
+  const tg::Outputs last = tg::while_loop(
+      s,
+      [&](const tg::Scope& in, const tg::Outputs& v) {
+        return tg::ops::less(in, v[0], trips);
+      },
+      [](const tg::Scope& in, const tg::Outputs& v) -> tg::Outputs {
+        return {tg::ops::add(in, v[0], 1)};
+      },
+      {0});
+  REQUIRE(s.ok());
+  ta::SessionOptions options;
+  options.workers = workers;
+  options.compile_edges = compile_edges;
+  auto session = ta::Session::create(options).value();
+  REQUIRE(session->extend(graph).ok());
+  apps::TraceRecorder recorder(max_events);
+  ta::RunOptions run;
+  run.observer = &recorder;
+  REQUIRE(session->run({}, {last[0].name()}, {}, run).ok());
+  const auto path =
+      std::filesystem::temp_directory_path() /
+      ("tagflow_trace_test_" + std::to_string(::getpid()) + ".json");
+  REQUIRE(recorder.write(path).ok());
+  const auto text = io::read_file(path);
+  std::filesystem::remove(path);
+  REQUIRE(text.ok());
+  json trace = json::parse(*text, nullptr, false);
+  REQUIRE(trace.is_object());
+  return trace;
+}
+
+size_t count_phase(const json& trace, const std::string& phase) {
+  size_t count = 0;
+  for (const json& event : trace["traceEvents"]) count += event["ph"] == phase;
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("a trace has a slice for each firing, with frame and iteration") {
+  const json trace = trace_loop(3, 1, true);
+  std::vector<int64_t> iterations;
+  for (const json& event : trace["traceEvents"]) {
+    if (event["ph"] != "X" || event["cat"] != "kernel") continue;
+    if (event["args"]["op"] != "AddV2") continue;
+    CHECK(event["args"]["frame"] != "root");
+    iterations.push_back(event["args"]["iteration"].get<int64_t>());
+  }
+  CHECK(iterations == std::vector<int64_t>{0, 1, 2});
+}
+
+TEST_CASE("each arrow of a trace begins once and ends once, not before") {
+  for (const bool compile_edges : {false, true}) {
+    const json trace = trace_loop(5, 2, compile_edges);
+    std::map<int64_t, double> begun;
+    std::map<std::string, int> ended;
+    for (const json& event : trace["traceEvents"]) {
+      if (event["ph"] == "s") {
+        CHECK(begun.emplace(event["id"], event["ts"]).second);
+      }
+    }
+    for (const json& event : trace["traceEvents"]) {
+      if (event["ph"] != "f") continue;
+      const auto it = begun.find(event["id"].get<int64_t>());
+      REQUIRE(it != begun.end());
+      CHECK(it->second <= event["ts"].get<double>());
+      begun.erase(it);
+      ++ended[event["name"]];
+    }
+    CHECK(begun.empty());
+    CHECK(ended["NextIteration"] == 5);
+    CHECK(ended["Enter"] == 1);
+    CHECK(ended["Exit"] == 1);
+  }
+}
+
+TEST_CASE("slices of a track nest") {
+  const json trace = trace_loop(20, 2, false);
+  std::map<int, std::vector<std::pair<double, double>>> tracks;
+  for (const json& event : trace["traceEvents"]) {
+    if (event["ph"] != "X") continue;
+    const double begin = event["ts"], length = event["dur"];
+    tracks[event["tid"]].emplace_back(begin, begin + length);
+  }
+  CHECK_FALSE(tracks.empty());
+  constexpr double kRounding = 1e-4;  // of times that are exact to 1e-3
+  for (auto& [track, slices] : tracks) {
+    // Outer ones first where they begin together.
+    std::sort(slices.begin(), slices.end(), [](const auto& a, const auto& b) {
+      return a.first != b.first ? a.first < b.first : a.second > b.second;
+    });
+    std::vector<double> open;
+    for (const auto& [begin, end] : slices) {
+      while (!open.empty() && open.back() <= begin + kRounding) open.pop_back();
+      if (!open.empty()) CHECK(end <= open.back() + kRounding);
+      open.push_back(end);
+    }
+  }
+}
+
+TEST_CASE("a trace names its process and its tracks") {
+  const json trace = trace_loop(1, 1, true);
+  std::map<std::string, std::string> names;
+  for (const json& event : trace["traceEvents"]) {
+    if (event["ph"] == "M" && event["args"].contains("name")) {
+      names[event["name"]] = event["args"]["name"];
+    }
+  }
+  CHECK(names["process_name"] == "tagflow");
+  CHECK(names["thread_name"].starts_with("worker "));
+}
+
+TEST_CASE("a trace keeps the first events, and counts the others") {
+  const json trace = trace_loop(5000, 1, true, 2048);
+  CHECK(trace["otherData"]["dropped"].get<int64_t>() > 5000);
+  CHECK(count_phase(trace, "X") <= 2048);
+  CHECK(trace_loop(1, 1, true)["otherData"]["dropped"] == 0);
+}
+
+TEST_CASE("a trace that cannot be written is an error") {
+  const apps::TraceRecorder recorder;
+  const Status status = recorder.write("/no/such/folder/trace.json");
+  CHECK(status.code() == Code::kPermissionDenied);
+  CHECK(status.message().find("/no/such/folder/trace.json") !=
+        std::string::npos);
+}
