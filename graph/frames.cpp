@@ -133,6 +133,10 @@ class FrameMap::Builder {
     if (name.empty())
       return invalid_argument("{}the attribute \"frame_name\" is empty",
                               prefix(node));
+    if (name.size() > limits_.max_name_length)
+      return error(Code::kResourceExhausted,
+                   "{}the name of its frame has {} bytes, the limit is {}",
+                   prefix(node), name.size(), limits_.max_name_length);
     if (parallel.ok() && *parallel < 1)
       return invalid_argument(
           "{}the attribute \"parallel_iterations\" is {}, at least 1 is "

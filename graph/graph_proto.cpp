@@ -22,6 +22,22 @@ Status check_length(const std::string& name, const char* what,
                name.size(), limits.max_name_length);
 }
 
+// Graphs say from which version on their readers understand them; no version
+// of TensorFlow up to 2.21 is beyond this one.
+constexpr int kReaderVersion = 2500;
+
+Status check_versions(const tensorflow::VersionDef& versions) {
+  if (versions.min_consumer() > kReaderVersion)
+    return error(Code::kUnimplemented,
+                 "[graphdef] the graph is for readers of version {} on, this "
+                 "one is of {}",
+                 versions.min_consumer(), kReaderVersion);
+  if (versions.producer() < 0)
+    return invalid_argument("[graphdef] its producer has the version {}",
+                            versions.producer());
+  return {};
+}
+
 // Up to this producer, a Placeholder without a shape was written with that of
 // a scalar.
 constexpr int kScalarMeansUnknown = 21;
@@ -76,6 +92,7 @@ Status node_to_proto(const NodeDef& node, tensorflow::NodeDef* proto) {
 
 Result<GraphFile> graph_from_proto(const tensorflow::GraphDef& proto,
                                    const Limits& limits) {
+  TAGFLOW_RETURN_IF_ERROR(check_versions(proto.versions()));
   GraphFile file;
   ReadBudget budget(limits);
   file.producer =

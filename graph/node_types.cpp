@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "graph/op_registry.h"
+
 namespace tagflow::graph {
 namespace {
 
@@ -254,6 +256,27 @@ Status check_attr(const AttrDef& def, const AttrValue& value) {
       value.value());
 }
 
+// What no op declares is kept: a newer version may have it. But one that is
+// nearly an attribute of the op is that one misspelt, which would stay at its
+// default. Names that start with _ are for everybody.
+Status misspelt_attr(const OpDef& def, const AttrMap& attrs) {
+  constexpr size_t kTooShortToTell = 3;
+  for (const auto& [name, value] : attrs) {
+    if (name.empty()) return invalid_argument("an attribute has no name");
+    if (name.size() <= kTooShortToTell || name.starts_with('_') ||
+        def.find_attr(name) != nullptr)
+      continue;
+    std::vector<std::string> names;
+    for (const AttrDef& attr : def.attrs) names.push_back(attr.name);
+    const std::string nearest = nearest_name(name, names);
+    if (!nearest.empty())
+      return invalid_argument(
+          "the op has no attribute \"{}\", did you mean \"{}\"?", name,
+          nearest);
+  }
+  return {};
+}
+
 Status complete_attrs(const OpDef& def, AttrMap& attrs) {
   for (const AttrDef& attr : def.attrs) {
     auto it = attrs.find(attr.name);
@@ -267,7 +290,9 @@ Status complete_attrs(const OpDef& def, AttrMap& attrs) {
     type_empty_list(attr, it->second);
     TAGFLOW_RETURN_IF_ERROR(check_attr(attr, it->second));
   }
-  return {};
+  // Now that it has all of the op's, it has no others where it has no more.
+  return attrs.size() == def.attrs.size() ? Status()
+                                          : misspelt_attr(def, attrs);
 }
 
 Result<std::vector<DataType>> output_types(const OpDef& def,

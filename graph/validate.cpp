@@ -149,13 +149,70 @@ class Validator {
   }
 
   Status check_function(const FunctionDef& function) const {
-    std::unordered_set<std::string_view> names;
+    if (OpRegistry::global().find_or_null(function.name()) != nullptr)
+      return error(Code::kAlreadyExists, "an op has this name");
+    std::unordered_set<std::string_view> args, names;
+    for (const ArgDef& arg : function.signature.inputs)
+      if (!args.insert(arg.name).second)
+        return error(Code::kAlreadyExists, "two arguments are named \"{}\"",
+                     arg.name);
     for (const NodeDef& node : function.nodes) {
       TAGFLOW_RETURN_IF_ERROR(check_name(node.name));
+      if (args.contains(node.name))
+        return error(Code::kAlreadyExists, "\"{}\" is an argument and a node",
+                     node.name);
       if (!names.insert(node.name).second)
         return error(Code::kAlreadyExists, "two nodes are named \"{}\"",
                      node.name);
     }
+    for (const NodeDef& node : function.nodes)
+      for (const std::string& input : node.inputs) {
+        const std::string_view source = source_of(input);
+        if (args.contains(source) || names.contains(source)) continue;
+        return invalid_argument(
+            "node \"{}\": input \"{}\" is of no argument or node", node.name,
+            input);
+      }
+    return check_results(function, args, names);
+  }
+
+  // "node" of "^node" and "node:output:0".
+  static std::string_view source_of(std::string_view input) {
+    if (input.starts_with('^')) input.remove_prefix(1);
+    return input.substr(0, input.find(':'));
+  }
+
+  static Status check_results(
+      const FunctionDef& function,
+      const std::unordered_set<std::string_view>& args,
+      const std::unordered_set<std::string_view>& names) {
+    std::unordered_set<std::string_view> results;
+    for (const ArgDef& result : function.signature.outputs) {
+      if (!results.insert(result.name).second)
+        return error(Code::kAlreadyExists, "two results are named \"{}\"",
+                     result.name);
+      if (!function.ret.contains(result.name))
+        return invalid_argument("nothing is returned as \"{}\"", result.name);
+    }
+    for (const auto& [result, output] : function.ret) {
+      const std::string_view source = source_of(output);
+      if (!results.contains(result))
+        return invalid_argument(
+            "\"{}\" is returned as \"{}\", which is no "
+            "result",
+            output, result);
+      if (!args.contains(source) && !names.contains(source))
+        return invalid_argument(
+            "\"{}\", returned as \"{}\", is of no argument or node", output,
+            result);
+    }
+    for (const auto& [output, node] : function.control_ret)
+      if (!names.contains(node))
+        return invalid_argument("control output \"{}\" is no node: \"{}\"",
+                                output, node);
+    for (const std::string& output : function.control_outputs)
+      if (!function.control_ret.contains(output))
+        return invalid_argument("no node gives control output \"{}\"", output);
     return {};
   }
 

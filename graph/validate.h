@@ -17,7 +17,8 @@ namespace tagflow::graph {
 //  7. each back edge is closed, and cycles go through one only;
 //  8. static frames exist (Note [Static frames]), nest within the limits, and
 //     have at most one LoopCond each;
-//  9. a function's nodes have legal, unique names.
+//  9. a function is no op; its arguments, results and nodes have legal,
+//     unique names; inputs, results and control outputs are of what it has.
 // Passes run it on what they produce in debug builds. InvalidArgument or
 // ResourceExhausted for the first rule broken, naming the nodes.
 Status validate(const Graph& graph, const Limits& limits = {});

@@ -62,31 +62,78 @@ bool skip_value(pb::io::CodedInputStream& in, uint32_t wire_type) {
   }
 }
 
-// Adds to `*count` how often the fields of `path` occur.
-bool count_fields(std::string_view bytes, std::span<const int> path,
-                  size_t* count) {
-  pb::io::CodedInputStream in(reinterpret_cast<const uint8_t*>(bytes.data()),
-                              int(bytes.size()));
+// The field numbers of a NodeDef, and of an entry of its map of attributes.
+constexpr uint32_t kNodeName = 1, kNodeAttr = 5, kEntryKey = 1;
+
+// Calls visit(field number, bytes) for each field of bytes; false where the
+// message is malformed.
+template <class Visit>
+bool for_each_field(std::string_view message, const Visit& visit) {
+  pb::io::CodedInputStream in(reinterpret_cast<const uint8_t*>(message.data()),
+                              int(message.size()));
   while (const uint32_t tag = in.ReadTag()) {
-    const bool wanted =
-        int(tag >> 3) == path[0] && (tag & 7) == kLengthDelimited;
-    if (!wanted) {
+    if ((tag & 7) != kLengthDelimited) {
       if (!skip_value(in, tag & 7)) return false;
       continue;
     }
     uint32_t length = 0;
     if (!in.ReadVarint32(&length)) return false;
     const auto at = size_t(in.CurrentPosition());
-    if (length > bytes.size() - at) return false;
-    if (path.size() == 1) {
-      ++*count;
-    } else if (!count_fields(bytes.substr(at, length), path.subspan(1),
-                             count)) {
-      return false;
-    }
+    if (length > message.size() - at) return false;
+    if (!visit(tag >> 3, message.substr(at, length))) return false;
     in.Skip(int(length));
   }
   return in.ConsumedEntireMessage();
+}
+
+std::string_view string_field(std::string_view message, uint32_t number) {
+  std::string_view value;
+  for_each_field(message, [&](uint32_t field, std::string_view bytes) {
+    if (field == number) value = bytes;
+    return true;
+  });
+  return value;
+}
+
+Status attr_twice(std::string_view node, std::string_view attr) {
+  constexpr size_t kShown = 100;
+  return invalid_argument("[graphdef] node {:?}: {:?} is given twice",
+                          node.substr(0, kShown), attr.substr(0, kShown));
+}
+
+// Nodes counted, and the first attribute that a node has twice. The parser
+// keeps the last of them without a word.
+class NodeScan {
+ public:
+  size_t nodes = 0;
+  Status twice;
+
+  void add(std::string_view node) {
+    ++nodes;
+    keys_.clear();
+    for_each_field(node, [&](uint32_t field, std::string_view bytes) {
+      if (field == kNodeAttr) keys_.push_back(string_field(bytes, kEntryKey));
+      return true;
+    });
+    std::ranges::sort(keys_);
+    const auto same = std::ranges::adjacent_find(keys_);
+    if (same != keys_.end() && twice.ok())
+      twice = attr_twice(string_field(node, kNodeName), *same);
+  }
+
+ private:
+  std::vector<std::string_view> keys_;
+};
+
+// The nodes at the end of `path`.
+bool scan_nodes(std::string_view bytes, std::span<const int> path,
+                NodeScan& scan) {
+  return for_each_field(bytes, [&](uint32_t field, std::string_view inner) {
+    if (int(field) != path[0]) return true;
+    if (path.size() > 1) return scan_nodes(inner, path.subspan(1), scan);
+    scan.add(inner);
+    return true;
+  });
 }
 
 // How deep braces nest, strings and comments apart.
@@ -130,19 +177,54 @@ class Collector : public pb::io::ErrorCollector {
   std::string first_;
 };
 
+// A map keeps what the text had until it is used as a map: then the last entry
+// of a key wins. REQUIRES: just parsed. `node` is the name around.
+Status check_maps(const pb::Message& message, const std::string& node) {
+  const pb::Reflection& reflection = *message.GetReflection();
+  std::vector<const pb::FieldDescriptor*> fields;
+  reflection.ListFields(message, &fields);
+  std::string name = node;
+  for (const pb::FieldDescriptor* field : fields)
+    if (field->name() == "name" && !field->is_repeated())
+      name = reflection.GetString(message, field);
+  for (const pb::FieldDescriptor* field : fields) {
+    if (field->cpp_type() != pb::FieldDescriptor::CPPTYPE_MESSAGE) continue;
+    if (!field->is_repeated()) {
+      TAGFLOW_RETURN_IF_ERROR(
+          check_maps(reflection.GetMessage(message, field), name));
+      continue;
+    }
+    std::vector<std::string> keys;
+    for (int i = 0; i < reflection.FieldSize(message, field); ++i) {
+      const pb::Message& inner =
+          reflection.GetRepeatedMessage(message, field, i);
+      const pb::FieldDescriptor* key =
+          field->is_map() ? inner.GetDescriptor()->map_key() : nullptr;
+      if (key != nullptr && key->type() == pb::FieldDescriptor::TYPE_STRING)
+        keys.push_back(inner.GetReflection()->GetString(inner, key));
+      TAGFLOW_RETURN_IF_ERROR(check_maps(inner, name));
+    }
+    std::ranges::sort(keys);
+    const auto same = std::ranges::adjacent_find(keys);
+    if (same != keys.end()) return attr_twice(name, *same);
+  }
+  return {};
+}
+
 }  // namespace
 
 Status check_message(std::string_view bytes,
                      std::initializer_list<std::vector<int>> paths,
                      std::string_view what, const Limits& limits) {
   TAGFLOW_RETURN_IF_ERROR(check_size(bytes.size(), what, limits));
-  size_t nodes = 0;
+  NodeScan scan;
   for (const std::vector<int>& path : paths)
-    if (!count_fields(bytes, path, &nodes)) return not_a(what, bytes);
-  if (nodes <= limits.max_nodes) return {};
-  return error(Code::kResourceExhausted,
-               "[graphdef] the {} has {} nodes, the limit is {}", what, nodes,
-               limits.max_nodes);
+    if (!scan_nodes(bytes, path, scan)) return not_a(what, bytes);
+  if (scan.nodes > limits.max_nodes)
+    return error(Code::kResourceExhausted,
+                 "[graphdef] the {} has {} nodes, the limit is {}", what,
+                 scan.nodes, limits.max_nodes);
+  return std::move(scan.twice);
 }
 
 Status parse_message(std::string_view bytes, std::string_view what,
@@ -171,7 +253,7 @@ Status parse_text(std::string_view text, std::string_view what,
   parser.SetRecursionLimit(kMaxNesting);
   pb::io::ArrayInputStream in(text.data(), int(text.size()));
   const bool parsed = parser.Parse(&in, message);
-  if (parsed && collector.first().empty()) return {};
+  if (parsed && collector.first().empty()) return check_maps(*message, "");
   return invalid_argument(
       "[graphdef] the text is no {}: {}{}", what, collector.first(),
       looks_like_text(text) ? "" : " (binary graphs are read from .pb files)");

@@ -15,10 +15,11 @@ class Message;
 
 namespace tagflow::graph {
 
-// Checks a message before it is parsed: its size, and how many nodes it has.
-// `paths` are the field numbers that lead to nodes. A node of two bytes would
-// need a hundred in memory. ResourceExhausted beyond the limits; DataLoss for
-// what is no message. `what` is for errors, as below.
+// Checks a message before it is parsed: its size, how many nodes it has, and
+// that no node has an attribute twice. `paths` are the field numbers that lead
+// to nodes. A node of two bytes would need a hundred in memory.
+// ResourceExhausted beyond the limits; DataLoss for what is no message;
+// InvalidArgument for the attribute. `what` is for errors, as below.
 Status check_message(std::string_view bytes,
                      std::initializer_list<std::vector<int>> paths,
                      std::string_view what, const Limits& limits);
@@ -27,7 +28,8 @@ Status check_message(std::string_view bytes,
 Status parse_message(std::string_view bytes, std::string_view what,
                      google::protobuf::Message* message);
 
-// InvalidArgument, with line and column, where the text is no such message;
+// InvalidArgument, with line and column, where the text is no such message, or
+// a node has an attribute twice;
 // ResourceExhausted where it is too long or nests too deep.
 Status parse_text(std::string_view text, std::string_view what,
                   const Limits& limits, google::protobuf::Message* message);

@@ -37,7 +37,7 @@ Graph rich_graph() {
   Graph graph;
   graph.set_producer_version(1234);
   FunctionDef f;
-  f.signature = OpDefBuilder("Square")
+  f.signature = OpDefBuilder("SquareOf")
                     .input("x: T")
                     .input("rest: N * float")
                     .output("y: T")
@@ -54,7 +54,7 @@ Graph rich_graph() {
   f.arg_attrs = {{0, {{"_shape", PartialShape({-1})}}}};
   f.resource_arg_unique_ids = {{1, 7}};
   must(graph.library().add(f));
-  must(graph.library().add_gradient("Square", "SquareGrad"));
+  must(graph.library().add_gradient("SquareOf", "SquareGrad"));
   Node* start = constant(graph, "start", Tensor::scalar(0));
   Node* limit = constant(graph, "limit", Tensor::scalar(9));
   const Counter c = counter(graph, "loop", {start, 0}, {limit, 0});

@@ -1,63 +1,11 @@
-// Malformed graphs as text, each with the message that refuses it.
-#include <doctest/doctest.h>
-
-#include "graph/graphdef.h"
-#include "graph/validate.h"
-#include "tests/graph/hand_made.h"
+// Malformed names, inputs, types, loops, functions and texts, each with the
+// message that refuses it. More in malformed_values_test.cpp and
+// malformed_loops_test.cpp.
+#include "tests/graph/pbtxt.h"
 
 using namespace tagflow;
 using namespace tagflow::graph;
-using namespace tagflow::graph::testing;
-
-namespace {
-
-struct Row {
-  std::string text;
-  Code code;
-  std::string message;  // contained in the error's
-};
-
-constexpr Code kInvalid = Code::kInvalidArgument;
-
-std::string node(const std::string& name, const std::string& op,
-                 const std::string& rest = "") {
-  return "node { name: '" + name + "' op: '" + op + "' " + rest + " } ";
-}
-
-std::string in(const std::string& input) { return "input: '" + input + "' "; }
-
-std::string attr(const std::string& name, const std::string& value) {
-  return "attr { key: '" + name + "' value { " + value + " } } ";
-}
-
-std::string type(const std::string& name, const std::string& dtype) {
-  return attr(name, "type: " + dtype);
-}
-
-std::string scalar(const std::string& name, const std::string& dtype,
-                   const std::string& value) {
-  return node(name, "Const",
-              type("dtype", dtype) +
-                  attr("value", "tensor { dtype: " + dtype +
-                                    " tensor_shape {} " + value + " }"));
-}
-
-const std::string kX = scalar("x", "DT_FLOAT", "float_val: 1");
-const std::string kI = scalar("i", "DT_INT32", "int_val: 1");
-const std::string kP = scalar("p", "DT_BOOL", "bool_val: true");
-const std::string kFrame = attr("frame_name", "s: 'f'");
-
-void check(const std::vector<Row>& rows) {
-  for (const Row& row : rows) {
-    CAPTURE(row.text);
-    Result<Graph> graph = read_graphdef_text(row.text);
-    const Status status = graph.ok() ? validate(*graph) : graph.status();
-    CHECK_MESSAGE(status.code() == row.code, status.to_string());
-    CHECK_MESSAGE(contains(status.message(), row.message), status.to_string());
-  }
-}
-
-}  // namespace
+using namespace tagflow::graph::pbtxt;
 
 TEST_CASE("malformed names are refused") {
   check({
