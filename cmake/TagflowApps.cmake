@@ -84,7 +84,7 @@ endif()
 file(GLOB sources CONFIGURE_DEPENDS "${apps}/examples/*.cpp")
 foreach(source IN LISTS sources)
   cmake_path(GET source STEM name)
-  tagflow_app(${name} "${source}" DIRECTORY examples)
+  tagflow_app(${name} "${source}" DIRECTORY examples LINK tagflow_apps)
   if(TAGFLOW_BUILD_TESTS)
     add_test(NAME examples/${name} COMMAND ${name})
     set_tests_properties(examples/${name} PROPERTIES

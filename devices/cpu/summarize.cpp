@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "graph/dtype_visit.h"
 #include "graph/handle.h"
 
@@ -42,33 +40,42 @@ std::string element_text(const Tensor& tensor, int64_t i) {
   return text;
 }
 
+// The rows of dimension `dim` that start before element `limit`; `next` is the
+// first element not yet shown.
+void append_rows(const Tensor& tensor, int dim, int64_t limit, int64_t& next,
+                 std::string& text) {
+  const bool innermost = dim == tensor.rank() - 1;
+  for (int64_t i = 0; i < tensor.dim(dim); ++i) {
+    if (next >= limit) {
+      if (innermost && dim > 0) text += "...";
+      return;
+    }
+    if (!innermost) {
+      text += '[';
+      append_rows(tensor, dim + 1, limit, next, text);
+      text += ']';
+    } else {
+      if (i > 0) text += ' ';
+      text += element_text(tensor, next++);
+    }
+  }
+}
+
 }  // namespace
 
 std::string summarize(const Tensor& tensor, int64_t limit) {
   if (!tensor.valid()) return "[<no tensor>]";
   const int64_t count = tensor.num_elements();
-  const int64_t shown = limit < 0 ? count : std::min(limit, count);
-  const Shape shape = tensor.shape();
-  const std::string open(size_t(std::max(shape.rank(), 1)), '[');
-  const std::string close(open.size(), ']');
-  std::string text = open;
-  for (int64_t i = 0; i < shown; ++i) {
-    // How many innermost dimensions start anew at element i.
-    size_t starting = 0;
-    int64_t block = 1;
-    for (int d = shape.rank() - 1; i > 0 && d > 0; --d, ++starting) {
-      block *= shape.dim(d);
-      if (i % block != 0) break;
-    }
-    if (starting > 0) {
-      text += close.substr(0, starting) + open.substr(0, starting);
-    } else if (i > 0) {
-      text += ' ';
-    }
-    text += element_text(tensor, i);
+  if (limit < 0 || limit > count) limit = count;
+  std::string text = "[";
+  int64_t next = 0;
+  if (tensor.rank() > 0) {
+    append_rows(tensor, 0, limit, next, text);
+  } else if (limit > 0) {
+    text += element_text(tensor, 0);
   }
-  if (shown < count) text += "...";
-  return text + close;
+  if (limit < count) text += "...";
+  return text + "]";
 }
 
 }  // namespace tagflow::devices

@@ -7,8 +7,9 @@
 
 namespace tagflow::devices {
 
-// The first `limit` elements, nested in brackets by dimension:
-// "[[1 2][3...]]"; "[7]" for a scalar. All of them where limit < 0.
+// The first `limit` elements, nested in brackets by dimension, with dots where
+// a row ends early and where the tensor does: "[[1 2][3...]...]", "[1 2 3...]",
+// "[7]" for a scalar. All of them where limit < 0.
 std::string summarize(const Tensor& tensor, int64_t limit);
 
 }  // namespace tagflow::devices

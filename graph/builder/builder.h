@@ -10,3 +10,4 @@
 #include "graph/builder/ops_reduction.h"
 #include "graph/builder/ops_state.h"
 #include "graph/builder/scope.h"
+#include "graph/builder/structured_control_flow.h"

@@ -3,19 +3,29 @@
 //   pred_id = Identity(p)                  what captured tensors switch on
 //   Merge([false_i, true_i])               output i
 // As TensorFlow makes it, so that tools that know its graphs know ours.
-#include "graph/builder/control_flow.h"
+#include "graph/builder/ops_array.h"
 #include "graph/builder/ops_control.h"
 #include "graph/builder/ops_math.h"
+#include "graph/builder/ops_reduction.h"
 #include "graph/builder/scope_access.h"
+#include "graph/builder/structured_control_flow.h"
 
 namespace tagflow::graph {
 
 namespace {
 
-struct Branch {
+using structure::LeavesFn;
+
+struct BranchScope {
   Scope scope;
   Context* context;
 };
+
+// "output 2" of a list, "output state.h" of a structure.
+std::string describe(const Leaf& leaf, size_t i) {
+  if (leaf.path.empty()) return fmt::format("output {}", i);
+  return "output " + leaf.path;
+}
 
 Status check_predicate(const Scope& scope, const Output& pred) {
   if (!pred.has_tensor())
@@ -33,8 +43,8 @@ Status check_predicate(const Scope& scope, const Output& pred) {
   return {};
 }
 
-Branch make_branch(const Scope& scope, Output pivot, Output pred_id,
-                   int which) {
+BranchScope make_branch(const Scope& scope, Output pivot, Output pred_id,
+                        int which) {
   BuilderState& state = ScopeAccess::state(scope);
   Context context;
   context.kind = Context::Kind::kBranch;
@@ -49,39 +59,43 @@ Branch make_branch(const Scope& scope, Output pivot, Output pred_id,
 }
 
 // The branch's outputs as tensors of the branch.
-Result<std::vector<Endpoint>> build_branch(const Branch& branch,
-                                           const BranchFn& fn) {
+Result<std::vector<Leaf>> build_branch(const BranchScope& branch,
+                                       const LeavesFn& fn) {
   const Scope& scope = branch.scope;
   BuilderState& state = ScopeAccess::state(scope);
-  const Outputs outputs = fn(scope);
+  std::vector<Leaf> leaves = fn(scope);
   TAGFLOW_RETURN_IF_ERROR(scope.status());
-  std::vector<Endpoint> result;
-  for (Output output : outputs) {
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    Output& output = leaves[i].output;
     if (output.is_operation())
       output = ops::identity(scope.with_control_dependencies(output),
                              Output(branch.context->pivot));
     TAGFLOW_RETURN_IF_ERROR(scope.status());
     if (!output.has_tensor())
       return invalid_argument(
-          "[cond] \"{}\": output {} of a branch is an "
-          "invalid Output",
-          branch.context->name, result.size());
+          "[cond] \"{}\": {} of a branch is an invalid Output",
+          branch.context->name, describe(leaves[i], i));
     TAGFLOW_ASSIGN(
         const Endpoint routed,
         state.route(output.endpoint(), branch.context, branch.context->name));
-    result.push_back(routed);
+    output = Output(routed);
   }
-  return result;
+  return leaves;
 }
 
-DataType plain_dtype(Endpoint endpoint) {
-  return remove_ref(Output(endpoint).dtype());
-}
-
-Result<Outputs> merge_branches(const Scope& scope,
-                               const std::vector<Endpoint>& on_true,
-                               const std::vector<Endpoint>& on_false) {
-  const std::string name = ScopeAccess::name(scope);
+// Two branches return as many outputs; structures, those of the same paths.
+Status check_branches(const std::string& name, const std::vector<Leaf>& on_true,
+                      const std::vector<Leaf>& on_false) {
+  if (const std::string path = missing_path(on_true, on_false); !path.empty())
+    return invalid_argument(
+        "[cond] \"{}\": {} is returned where the predicate is true, but not "
+        "where it is false",
+        name, path);
+  if (const std::string path = missing_path(on_false, on_true); !path.empty())
+    return invalid_argument(
+        "[cond] \"{}\": {} is returned where the predicate is false, but not "
+        "where it is true",
+        name, path);
   if (on_true.size() != on_false.size())
     return invalid_argument(
         "[cond] \"{}\": {} outputs where the predicate is true, {} where it "
@@ -92,21 +106,37 @@ Result<Outputs> merge_branches(const Scope& scope,
         "[cond] \"{}\": the branches return nothing; return an operation to "
         "run one",
         name);
+  return {};
+}
+
+Status check_pair(const std::string& name, size_t i, const Leaf& t,
+                  const Leaf& f) {
+  if (t.handle != f.handle)
+    return invalid_argument(
+        "[cond] \"{}\": {} is the TensorArray \"{}\" where the predicate is "
+        "true, \"{}\" where it is false",
+        name, describe(t, i), t.handle.name(), f.handle.name());
+  if (remove_ref(t.output.dtype()) == remove_ref(f.output.dtype())) return {};
+  return invalid_argument(
+      "[cond] \"{}\": {} is {} (\"{}\") where the predicate is true, {} "
+      "(\"{}\") where it is false",
+      name, describe(t, i), dtype_name(t.output.dtype()), t.output.name(),
+      dtype_name(f.output.dtype()), f.output.name());
+}
+
+Result<Outputs> merge_branches(const Scope& scope,
+                               const std::vector<Leaf>& on_true,
+                               const std::vector<Leaf>& on_false) {
+  const std::string name = ScopeAccess::name(scope);
+  TAGFLOW_RETURN_IF_ERROR(check_branches(name, on_true, on_false));
   Outputs merged;
   for (size_t i = 0; i < on_true.size(); ++i) {
-    const Output t(on_true[i]);
-    const Output f(on_false[i]);
-    if (plain_dtype(on_true[i]) != plain_dtype(on_false[i]))
-      return invalid_argument(
-          "[cond] \"{}\": output {} is {} (\"{}\") where the predicate is "
-          "true, {} (\"{}\") where it is false",
-          name, i, dtype_name(t.dtype()), t.name(), dtype_name(f.dtype()),
-          f.name());
-    const bool refs = is_ref(t.dtype()) && is_ref(f.dtype());
+    TAGFLOW_RETURN_IF_ERROR(check_pair(name, i, on_true[i], on_false[i]));
+    const Output t = on_true[i].output, f = on_false[i].output;
     BuilderState::NodeSpec spec;
     spec.name = "Merge";
-    spec.op = refs ? "RefMerge" : "Merge";
-    spec.inputs = {on_false[i], on_true[i]};
+    spec.op = is_ref(t.dtype()) && is_ref(f.dtype()) ? "RefMerge" : "Merge";
+    spec.inputs = {f.endpoint(), t.endpoint()};
     spec.attrs = {{"N", 2}};
     TAGFLOW_ASSIGN(Node * merge, ScopeAccess::add(scope, std::move(spec),
                                                   ScopeAccess::context(scope)));
@@ -116,7 +146,7 @@ Result<Outputs> merge_branches(const Scope& scope,
 }
 
 Result<Outputs> build_cond(const Scope& scope, const Input& pred,
-                           const BranchFn& then_fn, const BranchFn& else_fn) {
+                           const LeavesFn& then_fn, const LeavesFn& else_fn) {
   const Output p = scope.resolve(pred, DataType::kInvalid, "pred");
   TAGFLOW_RETURN_IF_ERROR(scope.status());
   TAGFLOW_RETURN_IF_ERROR(check_predicate(scope, p));
@@ -128,37 +158,99 @@ Result<Outputs> build_cond(const Scope& scope, const Input& pred,
   const Output pred_id = ops::identity(scope.named("pred_id"), p);
   TAGFLOW_RETURN_IF_ERROR(scope.status());
 
-  const Branch then_branch = make_branch(scope, on_true, pred_id, 1);
+  const BranchScope then_branch = make_branch(scope, on_true, pred_id, 1);
   TAGFLOW_ASSIGN(const auto true_outputs, build_branch(then_branch, then_fn));
-  const Branch else_branch = make_branch(scope, on_false, pred_id, 0);
+  const BranchScope else_branch = make_branch(scope, on_false, pred_id, 0);
   TAGFLOW_ASSIGN(const auto false_outputs, build_branch(else_branch, else_fn));
   return merge_branches(scope, true_outputs, false_outputs);
 }
 
+std::vector<Leaf> to_leaves(const Outputs& outputs) {
+  std::vector<Leaf> leaves;
+  for (const Output& output : outputs) leaves.push_back({"", output});
+  return leaves;
+}
+
+LeavesFn to_leaves(const BranchFn& fn) {
+  if (!fn) return {};
+  return [fn](const Scope& in) { return to_leaves(fn(in)); };
+}
+
+std::vector<LeavesFn> to_leaves(const std::vector<BranchFn>& branches) {
+  std::vector<LeavesFn> list;
+  for (const BranchFn& fn : branches) list.push_back(to_leaves(fn));
+  return list;
+}
+
+// A conditional between other conditionals and branches of one construct: the
+// leaves of either, with the merged outputs.
+std::vector<Leaf> merged_leaves(const Scope& scope, const Input& pred,
+                                const LeavesFn& then_fn,
+                                const LeavesFn& else_fn) {
+  std::vector<Leaf> leaves;
+  const auto keep = [&leaves](const LeavesFn& fn) -> LeavesFn {
+    return [&leaves, &fn](const Scope& in) { return leaves = fn(in); };
+  };
+  const Outputs merged =
+      structure::cond(scope, pred, keep(then_fn), keep(else_fn));
+  for (size_t i = 0; i < leaves.size(); ++i) leaves[i].output = merged[i];
+  return leaves;
+}
+
 // The one of branches [first, last) that has the index's number.
-Outputs search(const Scope& scope, const Output& index, size_t first,
-               size_t last, const std::vector<BranchFn>& branches) {
+std::vector<Leaf> search(const Scope& scope, const Output& index, size_t first,
+                         size_t last, const std::vector<LeavesFn>& branches) {
   if (last - first == 1) return branches[first](scope);
   const size_t middle = first + (last - first) / 2;
-  return cond(
+  return merged_leaves(
       scope, ops::less(scope, index, middle),
       [&](const Scope& s) { return search(s, index, first, middle, branches); },
       [&](const Scope& s) { return search(s, index, middle, last, branches); });
 }
 
-Outputs first_true(const Scope& scope,
-                   const std::vector<std::pair<Input, BranchFn>>& cases,
-                   size_t at, const BranchFn& default_fn) {
+std::vector<Leaf> first_true(
+    const Scope& scope, const std::vector<std::pair<Input, LeavesFn>>& cases,
+    size_t at, const LeavesFn& default_fn) {
   if (at == cases.size()) return default_fn(scope);
-  return cond(scope, cases[at].first, cases[at].second, [&](const Scope& s) {
-    return first_true(s, cases, at + 1, default_fn);
-  });
+  // Without a default, one of the others is known to be true.
+  if (at + 1 == cases.size() && !default_fn) return cases[at].second(scope);
+  return merged_leaves(
+      scope, cases[at].first, cases[at].second,
+      [&](const Scope& s) { return first_true(s, cases, at + 1, default_fn); });
+}
+
+// The scope in which the cases are as the options say, or the step fails.
+Scope check_cases(const Scope& scope,
+                  const std::vector<std::pair<Input, LeavesFn>>& cases,
+                  bool one_must_hold, bool exclusive) {
+  if (!one_must_hold && !exclusive) return scope;
+  Inputs preds;
+  for (const auto& [pred, fn] : cases) preds.add(pred);
+  const Output all = ops::pack(scope.named("preds"), preds);
+  const auto check = [&](const char* name, const Output& holds,
+                         const char* what) {
+    return ops::assert_(
+        scope.named(name), holds,
+        {fmt::format("{} of \"{}\":", what, ScopeAccess::name(scope)), all},
+        -1);
+  };
+  Outputs checks;
+  if (one_must_hold)
+    checks.push_back(check("one_is_true", ops::reduce_any(scope, all),
+                           "there is no default, and no predicate is true"));
+  if (exclusive) {
+    const Output count =
+        ops::reduce_sum(scope, ops::cast(scope, all, DataType::kInt32));
+    checks.push_back(check("exclusive", ops::less_equal(scope, count, 1),
+                           "more than one predicate is true"));
+  }
+  return scope.with_control_dependencies(checks);
 }
 
 }  // namespace
 
-Outputs cond(const Scope& outer, const Input& pred, const BranchFn& then_fn,
-             const BranchFn& else_fn) {
+Outputs structure::cond(const Scope& outer, const Input& pred,
+                        const LeavesFn& then_fn, const LeavesFn& else_fn) {
   if (!outer.ok()) return {};
   const Scope scope = ScopeAccess::construct_scope(outer, "cond");
   Result<Outputs> outputs = build_cond(scope, pred, then_fn, else_fn);
@@ -167,30 +259,54 @@ Outputs cond(const Scope& outer, const Input& pred, const BranchFn& then_fn,
   return {};
 }
 
-Outputs case_(const Scope& outer,
-              const std::vector<std::pair<Input, BranchFn>>& cases,
-              const BranchFn& default_fn) {
+Outputs structure::case_(const Scope& outer,
+                         const std::vector<std::pair<Input, LeavesFn>>& cases,
+                         const LeavesFn& default_fn,
+                         const CaseOptions& options) {
   if (!outer.ok()) return {};
   const Scope scope = ScopeAccess::construct_scope(outer, "case");
-  return first_true(scope, cases, 0, default_fn);
+  if (cases.empty() && !default_fn) {
+    scope.fail(
+        invalid_argument("[case_] \"{}\": there are no cases and no default",
+                         ScopeAccess::name(scope)));
+    return {};
+  }
+  const Scope checked =
+      check_cases(scope, cases, !default_fn, options.exclusive);
+  Outputs outputs = outputs_of(first_true(checked, cases, 0, default_fn));
+  if (cases.size() != 1 || default_fn) return outputs;
+  // No conditional was needed to choose, but the outputs wait for the check.
+  Outputs waiting;
+  for (const Output& output : outputs)
+    waiting.push_back(
+        output.is_operation()
+            ? ops::constant(checked.with_control_dependencies(output), true)
+            : ops::identity(checked, output));
+  return waiting;
 }
 
-Outputs switch_case(const Scope& outer, const Input& index,
-                    const std::vector<BranchFn>& branches) {
+Outputs structure::switch_case(const Scope& outer, const Input& index,
+                               std::vector<LeavesFn> branches,
+                               const LeavesFn& default_fn) {
   if (!outer.ok()) return {};
   const Scope scope = ScopeAccess::construct_scope(outer, "switch_case");
+  const std::string name = ScopeAccess::name(scope);
+  if (default_fn) branches.push_back(default_fn);
   if (branches.empty()) {
-    scope.fail(invalid_argument("[switch_case] \"{}\": there are no branches",
-                                ScopeAccess::name(scope)));
+    scope.fail(
+        invalid_argument("[switch_case] \"{}\": there are no branches", name));
     return {};
   }
   const Output number = scope.resolve(index, DataType::kInvalid, "index");
   if (!scope.ok()) return {};
-  if (number.dtype() != DataType::kInt32 &&
-      number.dtype() != DataType::kInt64) {
+  const PartialShape shape = number.shape();
+  if ((number.dtype() != DataType::kInt32 &&
+       number.dtype() != DataType::kInt64) ||
+      (shape.has_rank() && shape.rank() != 0)) {
     scope.fail(invalid_argument(
-        "[switch_case] \"{}\": the index \"{}\" is {}, not int32 or int64",
-        ScopeAccess::name(scope), number.name(), dtype_name(number.dtype())));
+        "[switch_case] \"{}\": the index \"{}\" is {}{}, not an int32 or int64 "
+        "scalar",
+        name, number.name(), dtype_name(number.dtype()), shape.to_string()));
     return {};
   }
   const size_t last = branches.size() - 1;
@@ -198,7 +314,27 @@ Outputs switch_case(const Scope& outer, const Input& index,
                                          ops::greater(scope, number, last));
   const Output in_range =
       ops::select(scope.named("index"), outside, last, number);
-  return search(scope, in_range, 0, branches.size(), branches);
+  return outputs_of(search(scope, in_range, 0, branches.size(), branches));
+}
+
+Outputs cond(const Scope& scope, const Input& pred, const BranchFn& then_fn,
+             const BranchFn& else_fn) {
+  return structure::cond(scope, pred, to_leaves(then_fn), to_leaves(else_fn));
+}
+
+Outputs case_(const Scope& scope,
+              const std::vector<std::pair<Input, BranchFn>>& cases,
+              const BranchFn& default_fn, const CaseOptions& options) {
+  std::vector<std::pair<Input, LeavesFn>> list;
+  for (const auto& [pred, fn] : cases) list.emplace_back(pred, to_leaves(fn));
+  return structure::case_(scope, list, to_leaves(default_fn), options);
+}
+
+Outputs switch_case(const Scope& scope, const Input& index,
+                    const std::vector<BranchFn>& branches,
+                    const BranchFn& default_fn) {
+  return structure::switch_case(scope, index, to_leaves(branches),
+                                to_leaves(default_fn));
 }
 
 }  // namespace tagflow::graph

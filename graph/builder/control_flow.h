@@ -1,5 +1,6 @@
-// Conditionals and loops, built of the primitives Switch, Merge, Enter, Exit,
-// NextIteration and LoopCond. They nest to any depth.
+// Conditionals and loops of lists of tensors (those of structures are in
+// structured_control_flow.h), built of the primitives Switch, Merge, Enter,
+// Exit, NextIteration and LoopCond. They nest to any depth.
 //
 //   Outputs r = while_loop(
 //       s, [](const Scope& s, const Outputs& v) { return less(s, v[0], 10); },
@@ -14,6 +15,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,15 +34,24 @@ using BranchFn = std::function<Outputs(const Scope&)>;
 Outputs cond(const Scope& scope, const Input& pred, const BranchFn& then_fn,
              const BranchFn& else_fn);
 
-// The branch of the first predicate that is true, or the default.
+struct CaseOptions {
+  // At most one predicate may be true; checked when the graph runs.
+  bool exclusive = false;
+};
+
+// The branch of the first predicate that is true, or the default. Without a
+// default (null), one must be true, which is checked when the graph runs. The
+// predicates are bool scalars; all of them are computed.
 Outputs case_(const Scope& scope,
               const std::vector<std::pair<Input, BranchFn>>& cases,
-              const BranchFn& default_fn);
+              const BranchFn& default_fn, const CaseOptions& options = {});
 
-// The branch of that number; out of range, the last one. `index` is an int32
-// or int64 scalar. Takes about log2(branches.size()) comparisons.
+// The branch of that number; out of range, the default or, without one (null),
+// the last. `index` is an int32 or int64 scalar. Takes about
+// log2(branches.size()) comparisons.
 Outputs switch_case(const Scope& scope, const Input& index,
-                    const std::vector<BranchFn>& branches);
+                    const std::vector<BranchFn>& branches,
+                    const BranchFn& default_fn = {});
 
 using PredicateFn = std::function<Output(const Scope&, const Outputs& vars)>;
 using BodyFn = std::function<Outputs(const Scope&, const Outputs& vars)>;
@@ -53,6 +64,9 @@ struct WhileOptions {
   // Of each variable, what its shape is in every iteration. Left out: the
   // shapes with which the variables enter.
   std::vector<PartialShape> shape_invariants = {};
+  // The same by path, for those that differ from that: "state.h" of a
+  // structure (structured_control_flow.h), "[1]" of a list of variables.
+  std::map<std::string, PartialShape> shapes = {};
   // Where the scope has no named(): "while".
   std::string name = {};
   // Accepted for compatibility; without effect.

@@ -81,17 +81,44 @@ inline MergeOutputs merge(const Scope& s, const Inputs& inputs) {
   return {result[0], result[1]};
 }
 
-// Fails the step, showing `data`, where the condition is false.
+// `x`, not there before `dependencies` are done.
+inline Output with_dependencies(const Scope& s, const Outputs& dependencies,
+                                const Input& x) {
+  return identity(s.with_control_dependencies(dependencies), x);
+}
+
+// Fails the step where the condition is false, showing the first `summarize`
+// elements of each of `data` (all where it is negative). An operation: what
+// must not run otherwise has to wait for it.
 inline Output assert_(const Scope& s, const Input& condition,
                       const Inputs& data, int summarize = 3) {
   return s.op("Assert", Inputs{condition}.add(data),
               {{"summarize", summarize}});
 }
-// `x`, printing `data` whenever it passes.
+struct PrintAttrs {
+  int64_t first_n = -1;  // prints that often; always where negative
+  int summarize = 3;     // elements of each tensor; all where negative
+};
+// `x`; writes the message and `data` to stderr whenever it passes:
+// "message[1 2 3...][[4 5][6]]".
 inline Output print(const Scope& s, const Input& x, const Inputs& data,
-                    std::string message = "") {
-  return s.op("Print", Inputs{x}.add(data), {{"message", std::move(message)}});
+                    std::string message = "", PrintAttrs a = {}) {
+  return s.op("Print", Inputs{x}.add(data),
+              {{"message", std::move(message)},
+               {"first_n", a.first_n},
+               {"summarize", a.summarize}});
 }
+struct PrintLineAttrs {
+  std::string separator = " ";
+  std::string end = "\n";
+  // Or stdout, log(info), log(warning), log(error), file://PATH (appended).
+  std::string output_stream = "stderr";
+  int summarize = 3;  // elements at either end of a dimension; < 0: all
+};
+// An operation that writes the values in one line, as print() of TensorFlow 2:
+// literal strings as they are, tensors as "[1 2 3 ... 7 8 9]".
+Output print_line(const Scope& s, const Inputs& values,
+                  const PrintLineAttrs& a = {});
 inline Output ensure_shape(const Scope& s, const Input& x, PartialShape shape) {
   return s.op("EnsureShape", {x}, {{"shape", std::move(shape)}});
 }

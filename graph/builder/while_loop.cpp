@@ -5,10 +5,13 @@
 //   Switch:1 -> Identity -> body -> NextIteration
 // The predicate reads the Merges, the body the Identities. As TensorFlow
 // makes it, so that tools that know its graphs know ours.
-#include "graph/builder/control_flow.h"
+#include <algorithm>
+
 #include "graph/builder/ops_control.h"
 #include "graph/builder/ops_math.h"
 #include "graph/builder/scope_access.h"
+#include "graph/builder/structured_control_flow.h"
+#include "graph/op_registry.h"
 
 namespace tagflow::graph {
 
@@ -28,10 +31,16 @@ bool implies(const PartialShape& shape, const PartialShape& invariant) {
 // Builds one loop, part after part; a member per row of the structure.
 class LoopBuilder {
  public:
-  LoopBuilder(const Scope& scope, const WhileOptions& options)
-      : scope_(scope), name_(ScopeAccess::name(scope)), options_(options) {}
+  // `leaves` are empty where the variables are a plain list.
+  LoopBuilder(const Scope& scope, const WhileOptions& options,
+              std::vector<Leaf> leaves)
+      : scope_(scope),
+        name_(ScopeAccess::name(scope)),
+        options_(options),
+        leaves_(std::move(leaves)) {}
 
-  Result<Outputs> build(const PredicateFn& predicate, const BodyFn& body,
+  Result<Outputs> build(const PredicateFn& predicate,
+                        const structure::GrowingBodyFn& body,
                         const Inputs& vars) {
     TAGFLOW_RETURN_IF_ERROR(check_options(vars));
     TAGFLOW_RETURN_IF_ERROR(open_context());
@@ -47,10 +56,17 @@ class LoopBuilder {
   Status check_options(const Inputs& vars);
   Status open_context();
   Status enter(const Inputs& vars);
+  Status set_invariants(size_t vars);
+  Status enter_one(size_t i);
+  Status add_merge(size_t i);
   Status add_merges();
   Status add_predicate(const PredicateFn& predicate);
+  Status add_switch(size_t i);
+  Status add_body_value(size_t i);
   Status add_switches();
-  Status add_body(const BodyFn& body);
+  Status add_body(const structure::GrowingBodyFn& body);
+  Status add_variable(const Leaf& leaf);
+  Status check_leaves(const std::vector<Leaf>& returned) const;
   Status close(size_t i, const Output& next);
   Result<Outputs> exits();
 
@@ -59,13 +75,14 @@ class LoopBuilder {
                      AttrMap attrs = {});
   // The user's variables, without the counter.
   Outputs user_vars(const Outputs& all) const;
-  // 'variable 1 ("x:0")', as the user counts them.
+  // 'variable 1 ("x:0")', as the user counts them, or the path of a leaf.
   std::string describe(size_t i) const;
   bool counted() const { return maximum_.valid(); }
 
   const Scope scope_;
   const std::string name_;
   const WhileOptions& options_;
+  std::vector<Leaf> leaves_;
   BuilderState& state_ = ScopeAccess::state(scope_);
   Context* loop_ = nullptr;
   Output maximum_;
@@ -91,8 +108,10 @@ Outputs LoopBuilder::user_vars(const Outputs& all) const {
 
 std::string LoopBuilder::describe(size_t i) const {
   if (counted() && i == 0) return "the iteration counter";
-  return fmt::format("variable {} (\"{}\")", counted() ? i - 1 : i,
-                     initial_[i].name());
+  const size_t user = counted() ? i - 1 : i;
+  if (!leaves_.empty() && !leaves_[user].path.empty())
+    return leaves_[user].path;
+  return fmt::format("variable {} (\"{}\")", user, initial_[i].name());
 }
 
 Status LoopBuilder::check_options(const Inputs& vars) {
@@ -142,45 +161,80 @@ Status LoopBuilder::enter(const Inputs& vars) {
   }
   for (const Input& var : vars) initial_.push_back(scope_.resolve(var));
   TAGFLOW_RETURN_IF_ERROR(scope_.status());
-  for (const PartialShape& shape : options_.shape_invariants)
-    invariants_.push_back(shape);
-
   for (size_t i = 0; i < initial_.size(); ++i) {
-    const Output initial = initial_[i];
-    if (!initial.has_tensor())
+    if (!initial_[i].has_tensor())
       return invalid_argument("[while_loop] \"{}\": {} is no tensor", name_,
                               describe(i));
-    if (i == invariants_.size()) invariants_.push_back(initial.shape());
-    if (!implies(initial.shape(), invariants_[i]))
-      return invalid_argument(
-          "[while_loop] \"{}\": {} enters with shape {}, which its invariant "
-          "{} does not allow",
-          name_, describe(i), initial.shape().to_string(),
-          invariants_[i].to_string());
-    BuilderState::NodeSpec spec;
-    spec.name = "Enter";
-    spec.op = "Enter";
-    spec.inputs = {initial.endpoint()};
-    spec.attrs = {{"frame_name", loop_->frame_name},
-                  {"is_constant", false},
-                  {"parallel_iterations", loop_->parallel_iterations}};
-    spec.control_inputs = loop_->control_inputs;
-    TAGFLOW_ASSIGN(Node * node,
-                   ScopeAccess::add(scope_, std::move(spec), loop_->parent));
-    state_.set_context(node, loop_);
-    enters_.push_back(Output(node));
+  }
+  TAGFLOW_RETURN_IF_ERROR(set_invariants(vars.size()));
+  for (size_t i = 0; i < initial_.size(); ++i)
+    TAGFLOW_RETURN_IF_ERROR(enter_one(i));
+  return {};
+}
+
+Status LoopBuilder::set_invariants(size_t vars) {
+  for (const PartialShape& shape : options_.shape_invariants)
+    invariants_.push_back(shape);
+  while (invariants_.size() < initial_.size())
+    invariants_.push_back(initial_[invariants_.size()].shape());
+  if (options_.shapes.empty()) return {};
+
+  std::vector<std::string> paths;
+  for (size_t i = 0; i < vars; ++i)
+    paths.push_back(leaves_.empty() ? structure::indexed("", i)
+                                    : leaves_[i].path);
+  const size_t first = initial_.size() - vars;
+  for (const auto& [path, shape] : options_.shapes) {
+    const auto found = std::find(paths.begin(), paths.end(), path);
+    if (found != paths.end()) {
+      invariants_[first + size_t(found - paths.begin())] = shape;
+      continue;
+    }
+    const std::string nearest = nearest_name(path, paths);
+    return invalid_argument(
+        "[while_loop] \"{}\": a shape is given for \"{}\", which is no "
+        "variable{}",
+        name_, path,
+        nearest.empty() ? "" : fmt::format(", did you mean \"{}\"?", nearest));
   }
   return {};
 }
 
+Status LoopBuilder::enter_one(size_t i) {
+  const Output initial = initial_[i];
+  if (!implies(initial.shape(), invariants_[i]))
+    return invalid_argument(
+        "[while_loop] \"{}\": {} enters with shape {}, which its invariant {} "
+        "does not allow",
+        name_, describe(i), initial.shape().to_string(),
+        invariants_[i].to_string());
+  BuilderState::NodeSpec spec;
+  spec.name = "Enter";
+  spec.op = "Enter";
+  spec.inputs = {initial.endpoint()};
+  spec.attrs = {{"frame_name", loop_->frame_name},
+                {"is_constant", false},
+                {"parallel_iterations", loop_->parallel_iterations}};
+  spec.control_inputs = loop_->control_inputs;
+  TAGFLOW_ASSIGN(Node * node,
+                 ScopeAccess::add(scope_, std::move(spec), loop_->parent));
+  state_.set_context(node, loop_);
+  enters_.push_back(Output(node));
+  return {};
+}
+
+Status LoopBuilder::add_merge(size_t i) {
+  TAGFLOW_ASSIGN(const Output merge,
+                 add("Merge", {enters_[i].endpoint(), Endpoint()},
+                     {{"N", 2}, {"T", enters_[i].dtype()}}));
+  state_.graph().set_output_shape(merge.node(), 0, invariants_[i]);
+  merges_.push_back(merge);
+  return {};
+}
+
 Status LoopBuilder::add_merges() {
-  for (size_t i = 0; i < enters_.size(); ++i) {
-    TAGFLOW_ASSIGN(const Output merge,
-                   add("Merge", {enters_[i].endpoint(), Endpoint()},
-                       {{"N", 2}, {"T", enters_[i].dtype()}}));
-    state_.graph().set_output_shape(merge.node(), 0, invariants_[i]);
-    merges_.push_back(merge);
-  }
+  for (size_t i = 0; i < enters_.size(); ++i)
+    TAGFLOW_RETURN_IF_ERROR(add_merge(i));
   loop_->pivot = merges_[0].node();
   return {};
 }
@@ -209,58 +263,108 @@ Status LoopBuilder::add_predicate(const PredicateFn& predicate) {
   return {};
 }
 
+Status LoopBuilder::add_switch(size_t i) {
+  TAGFLOW_ASSIGN(const Output node,
+                 add("Switch", {merges_[i].endpoint(), loop_cond_.endpoint()}));
+  switches_.push_back(node);
+  return {};
+}
+
+Status LoopBuilder::add_body_value(size_t i) {
+  TAGFLOW_ASSIGN(const Output body,
+                 add("Identity", {{switches_[i].node(), 1}}));
+  bodies_.push_back(body);
+  return {};
+}
+
 Status LoopBuilder::add_switches() {
   loop_->gated_from = state_.next_id();
   loop_->pivot = nullptr;
-  for (const Output& merge : merges_) {
-    TAGFLOW_ASSIGN(const Output node,
-                   add("Switch", {merge.endpoint(), loop_cond_.endpoint()}));
-    switches_.push_back(node);
-  }
-  for (const Output& node : switches_) {
-    TAGFLOW_ASSIGN(const Output body, add("Identity", {{node.node(), 1}}));
-    bodies_.push_back(body);
-  }
+  for (size_t i = 0; i < merges_.size(); ++i)
+    TAGFLOW_RETURN_IF_ERROR(add_switch(i));
+  for (size_t i = 0; i < merges_.size(); ++i)
+    TAGFLOW_RETURN_IF_ERROR(add_body_value(i));
   loop_->pivot = bodies_[0].node();
   return {};
 }
 
-Status LoopBuilder::add_body(const BodyFn& body) {
+// The parts of a variable of which the loop hears when its body is built.
+Status LoopBuilder::add_variable(const Leaf& leaf) {
+  const size_t i = initial_.size();
+  leaves_.push_back(leaf);
+  initial_.push_back(leaf.output);
+  invariants_.push_back(leaf.output.shape());
+  TAGFLOW_RETURN_IF_ERROR(enter_one(i));
+  Node* pivot = std::exchange(loop_->pivot, nullptr);
+  TAGFLOW_RETURN_IF_ERROR(add_merge(i));
+  TAGFLOW_RETURN_IF_ERROR(add_switch(i));
+  TAGFLOW_RETURN_IF_ERROR(add_body_value(i));
+  loop_->pivot = pivot;
+  return {};
+}
+
+Status LoopBuilder::add_body(const structure::GrowingBodyFn& body) {
   const Scope inside = ScopeAccess::inside(scope_, loop_);
   Outputs next;
   if (counted()) next.push_back(ops::add(inside, bodies_[0], 1));
-  const Outputs user = user_vars(bodies_);
-  const Outputs results = body(inside, user);
+  const auto grow = [this](const Leaf& leaf) {
+    if (!scope_.ok()) return Output();
+    if (Status status = add_variable(leaf); !status.ok()) {
+      scope_.fail(std::move(status));
+      return Output();
+    }
+    return bodies_[bodies_.size() - 1];
+  };
+  const std::vector<Leaf> results = body(inside, user_vars(bodies_), grow);
   TAGFLOW_RETURN_IF_ERROR(scope_.status());
-  if (results.size() != user.size())
-    return invalid_argument(
-        "[while_loop] \"{}\": the body returns {} outputs for {} variables",
-        name_, results.size(), user.size());
-  for (const Output& result : results) next.push_back(result);
+  TAGFLOW_RETURN_IF_ERROR(check_leaves(results));
+  for (const Leaf& result : results) next.push_back(result.output);
   for (size_t i = 0; i < next.size(); ++i) {
     TAGFLOW_RETURN_IF_ERROR(close(i, next[i]));
   }
   return {};
 }
 
+Status LoopBuilder::check_leaves(const std::vector<Leaf>& returned) const {
+  const size_t vars = user_vars(bodies_).size();
+  if (leaves_.empty()) {
+    if (returned.size() == vars) return {};
+    return invalid_argument(
+        "[while_loop] \"{}\": the body returns {} outputs for {} variables",
+        name_, returned.size(), vars);
+  }
+  if (const std::string path = missing_path(leaves_, returned); !path.empty())
+    return invalid_argument("[while_loop] \"{}\": the body returns no {}",
+                            name_, path);
+  if (const std::string path = missing_path(returned, leaves_); !path.empty())
+    return invalid_argument(
+        "[while_loop] \"{}\": the body returns {}, which is no variable", name_,
+        path);
+  for (size_t i = 0; i < vars; ++i) {
+    if (returned[i].handle == leaves_[i].handle) continue;
+    return invalid_argument(
+        "[while_loop] \"{}\": {}: the body returns the TensorArray \"{}\" for "
+        "\"{}\"; a variable stays the same array",
+        name_, describe(counted() ? i + 1 : i), returned[i].handle.name(),
+        leaves_[i].handle.name());
+  }
+  return {};
+}
+
+// 'state.h: float[3] became float[4] ("while/ConcatV2:0") in the body'.
 Status LoopBuilder::close(size_t i, const Output& next) {
   if (!next.has_tensor())
     return invalid_argument(
         "[while_loop] \"{}\": the body returns no tensor for {}", name_,
         describe(i));
   const DataType wanted = remove_ref(merges_[i].dtype());
-  if (remove_ref(next.dtype()) != wanted)
+  const DataType dtype = remove_ref(next.dtype());
+  if (dtype != wanted || !implies(next.shape(), invariants_[i]))
     return invalid_argument(
-        "[while_loop] \"{}\": {} enters as {} but is {} (\"{}\") after the "
-        "body",
-        name_, describe(i), dtype_name(wanted), dtype_name(next.dtype()),
-        next.name());
-  if (!implies(next.shape(), invariants_[i]))
-    return invalid_argument(
-        "[while_loop] \"{}\": the shape of {} is {} in every iteration, but "
-        "{} (\"{}\") after the body; give a wider shape invariant",
-        name_, describe(i), invariants_[i].to_string(),
-        next.shape().to_string(), next.name());
+        "[while_loop] \"{}\": {}: {}{} became {}{} (\"{}\") in the body{}",
+        name_, describe(i), dtype_name(wanted), invariants_[i].to_string(),
+        dtype_name(dtype), next.shape().to_string(), next.name(),
+        dtype == wanted ? "; give a wider shape invariant" : "");
   TAGFLOW_ASSIGN(const Output back, add("NextIteration", {next.endpoint()}));
   return state_.graph().set_input(merges_[i].node(), 1, back.endpoint());
 }
@@ -275,19 +379,39 @@ Result<Outputs> LoopBuilder::exits() {
   return user_vars(all);
 }
 
-}  // namespace
-
-Outputs while_loop(const Scope& outer, const PredicateFn& predicate,
-                   const BodyFn& body, const Inputs& vars,
+Outputs build_loop(const Scope& outer, const PredicateFn& predicate,
+                   const structure::GrowingBodyFn& body, const Inputs& vars,
+                   const std::vector<Leaf>& leaves,
                    const WhileOptions& options) {
   if (!outer.ok()) return {};
   const Scope scope = ScopeAccess::construct_scope(
       outer, options.name.empty() ? "while" : options.name);
   Result<Outputs> results =
-      LoopBuilder(scope, options).build(predicate, body, vars);
+      LoopBuilder(scope, options, leaves).build(predicate, body, vars);
   if (results.ok()) return *std::move(results);
   scope.fail(std::move(results).status());
   return {};
+}
+
+}  // namespace
+
+Outputs while_loop(const Scope& scope, const PredicateFn& predicate,
+                   const BodyFn& body, const Inputs& vars,
+                   const WhileOptions& options) {
+  const auto leaves = [&](const Scope& in, const Outputs& v,
+                          const structure::AddVariable&) {
+    std::vector<Leaf> results;
+    for (const Output& output : body(in, v)) results.push_back({"", output});
+    return results;
+  };
+  return build_loop(scope, predicate, leaves, vars, {}, options);
+}
+
+Outputs structure::while_loop(const Scope& scope, const PredicateFn& predicate,
+                              const GrowingBodyFn& body,
+                              const std::vector<Leaf>& vars,
+                              const WhileOptions& options) {
+  return build_loop(scope, predicate, body, outputs_of(vars), vars, options);
 }
 
 }  // namespace tagflow::graph

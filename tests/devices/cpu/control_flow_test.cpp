@@ -71,7 +71,7 @@ TEST_CASE("an assertion that fails shows its data") {
   const Tensor message = Tensor::scalar("x must be small:");
   expect_error(run_op("Assert", {Tensor::scalar(false), message, kMatrix}),
                Code::kInvalidArgument,
-               "assertion failed: [x must be small:] [[1 2][3...]]");
+               "assertion failed: [x must be small:] [[1 2][3...]...]");
   expect_error(
       run_op("Assert", {Tensor::scalar(false), kMatrix}, {{"summarize", -1}}),
       Code::kInvalidArgument, "assertion failed: [[1 2][3 4]]");
@@ -131,12 +131,17 @@ TEST_CASE("numbers that are not finite are found") {
 
 TEST_CASE("values are summarised as nested brackets") {
   CHECK(summarize(Tensor::scalar(7), 3) == "[7]");
+  CHECK(summarize(Tensor::scalar(7), 0) == "[...]");
+  CHECK(summarize(Tensor::vector<int32_t>({1, 2, 3}), 3) == "[1 2 3]");
+  CHECK(summarize(Tensor::vector<float>({1, 2.5f, 3e20f}), 2) == "[1 2.5...]");
+  CHECK(summarize(kMatrix, 3) == "[[1 2][3...]...]");
+  CHECK(summarize(Tensor::of<float>({2, 0}, {}), 3) == "[]");
   CHECK(summarize(kMatrix, -1) == "[[1 2][3 4]]");
-  CHECK(summarize(kMatrix, 2) == "[[1 2...]]");
+  CHECK(summarize(kMatrix, 2) == "[[1 2]...]");
   CHECK(summarize(Tensor::of<float>({0}, {}), 3) == "[]");
   CHECK(summarize(Tensor::of<bool>({2, 1, 2}, {true, false, true, true}), -1) ==
         "[[[1 0]][[1 1]]]");
-  CHECK(summarize(kMatrix, 0) == "[[...]]");
+  CHECK(summarize(kMatrix, 0) == "[...]");
 }
 
 }  // namespace tagflow::devices

@@ -93,11 +93,21 @@ TEST_CASE_FIXTURE(Fixture, "switch_case wants branches and an integer") {
   }
   SUBCASE("an integer") {
     switch_case(s, x, {[this](const Scope&) { return x; }});
-    CHECK(
-        message() ==
-        "[switch_case] \"switch_case\": the index \"x:0\" is float, not int32 "
-        "or int64");
+    CHECK(message() ==
+          "[switch_case] \"switch_case\": the index \"x:0\" is float<unknown>, "
+          "not an int32 or int64 scalar");
   }
+  SUBCASE("a scalar") {
+    switch_case(s.named("pick"), {1, 2}, {[this](const Scope&) { return x; }});
+    CHECK(message() ==
+          "[switch_case] \"pick\": the index \"pick/index:0\" is int32[2], not "
+          "an int32 or int64 scalar");
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "case_ wants a case or a default") {
+  case_(s.named("pick"), {}, nullptr);
+  CHECK(message() == "[case_] \"pick\": there are no cases and no default");
 }
 
 TEST_CASE_FIXTURE(Fixture, "the predicate of a loop is a bool scalar") {
@@ -134,8 +144,8 @@ TEST_CASE_FIXTURE(Fixture, "a body returns a tensor for each variable") {
       return {v[0], v[0]};
     });
     CHECK(message() ==
-          "[while_loop] \"while\": variable 1 (\"n:0\") enters as int32 but is "
-          "float (\"while/Identity:0\") after the body");
+          "[while_loop] \"while\": variable 1 (\"n:0\"): int32[] became "
+          "float<unknown> (\"while/Identity:0\") in the body");
   }
   SUBCASE("not an operation") {
     loop({x}, [](const Scope& in, const Outputs&) { return no_op(in); });
@@ -152,16 +162,17 @@ TEST_CASE_FIXTURE(Fixture, "shapes of variables are invariant") {
   SUBCASE("or the loop says which changes") {
     loop({y}, grow);
     CHECK(message() ==
-          "[while_loop] \"while\": the shape of variable 0 (\"y:0\") is [2] in "
-          "every iteration, but [4] (\"while/ConcatV2:0\") after the body; "
-          "give a wider shape invariant");
+          "[while_loop] \"while\": variable 0 (\"y:0\"): float[2] became "
+          "float[4] (\"while/ConcatV2:0\") in the body; give a wider shape "
+          "invariant");
   }
   SUBCASE("a known shape does not become unknown") {
     loop({n, y}, [this](const Scope&, const Outputs& v) -> Outputs {
       return {v[0], x};
     });
-    CHECK(message().find("variable 1 (\"y:0\") is [2] in every iteration, but "
-                         "<unknown>") != std::string::npos);
+    CHECK(message() ==
+          "[while_loop] \"while\": variable 1 (\"y:0\"): float[2] became "
+          "float<unknown> (\"x:0\") in the body; give a wider shape invariant");
   }
   SUBCASE("a wider invariant allows it") {
     const Outputs r = loop({y}, grow, {.shape_invariants = {{-1}}});
@@ -178,6 +189,17 @@ TEST_CASE_FIXTURE(Fixture, "shapes of variables are invariant") {
     loop({y}, same, {.shape_invariants = {{2}, {2}}});
     CHECK(message() ==
           "[while_loop] \"while\": 2 shape invariants for 1 variables");
+  }
+  SUBCASE("or one by its number") {
+    const Outputs r = loop({x, y}, same, {.shapes = {{"[1]", {-1}}}});
+    CHECK(s.ok());
+    CHECK(r[1].shape() == PartialShape{-1});
+  }
+  SUBCASE("of a number that there is") {
+    loop({x, y}, same, {.shapes = {{"[2]", {-1}}}});
+    CHECK(message() ==
+          "[while_loop] \"while\": a shape is given for \"[2]\", which is no "
+          "variable, did you mean \"[0]\"?");
   }
   SUBCASE("what enters with a known shape keeps it") {
     CHECK(loop({y}, same)[0].shape() == PartialShape{2});

@@ -186,6 +186,42 @@ TEST_CASE_FIXTURE(Fixture, "dense products and activations make their ops") {
         "SparseSoftmaxCrossEntropyWithLogits float[2,3]");
 }
 
+TEST_CASE_FIXTURE(Fixture, "a line to print is a template and tensors") {
+  // What is printed, and how it is put together.
+  const auto line = [&](const Inputs& values, PrintLineAttrs a = {}) {
+    const Output printed = print_line(s, values, a);
+    if (!s.ok()) return s.status().to_string();
+    const Node& format = *printed.node()->inputs()[0].node;
+    std::string text = format.op();
+    if (format.op() == "StringFormat")
+      text += fmt::format(" {} {} of {}", *format.attr<std::string>("template"),
+                          *format.attr<std::string>("placeholder"),
+                          format.num_inputs());
+    return text;
+  };
+  CHECK(line({"v is", v, "and i", i}) ==
+        "StringFormat v is {} and i {} {} of 2");
+  CHECK(line({v, 7}, {.separator = ", "}) == "StringFormat {}, {} {} of 2");
+  CHECK(line({"no {} tensor"}) == "StringFormat no {} tensor {_} of 0");
+  CHECK(line({"{", "}", v}, {.separator = ""}) ==
+        "StringFormat {}{_} {_} of 1");
+  CHECK(line({}) == "StringFormat  {} of 0");
+  // Alone it needs no quotes.
+  const Output text =
+      placeholder(s.named("text"), DataType::kString, PartialShape::scalar());
+  CHECK(line({text}) == "Placeholder");
+  CHECK(line({placeholder(s, DataType::kString, {2})}) ==
+        "StringFormat {} {} of 1");
+  CHECK(line({text, "!"}) == "StringFormat {} ! {} of 1");
+  CHECK(line({Tensor::vector<std::string>({"a", "b"}), "!"}) ==
+        "StringFormat {} ! {} of 1");
+  const Output printed =
+      print_line(s, {v}, {.end = "", .output_stream = "stdout"});
+  CHECK(*printed.node()->attr<std::string>("output_stream") == "stdout");
+  CHECK(printed.node()->attr<std::string>("end")->empty());
+  CHECK(printed.is_operation());
+}
+
 TEST_CASE_FIXTURE(Fixture, "sources, identities and primitives") {
   CHECK(made(constant(s, {1, 2})) == "Const int32[2]");
   CHECK(made(constant(s, "text")) == "Const string[]");
@@ -198,6 +234,8 @@ TEST_CASE_FIXTURE(Fixture, "sources, identities and primitives") {
   CHECK(made(check_numerics(s, matrix, "why")) == "CheckNumerics float[2,3]");
   CHECK(made(print(s, matrix, {v, i}, "m")) == "Print float[2,3]");
   CHECK(assert_(s, true, {v, i}).node()->op() == "Assert");
+  CHECK(made(with_dependencies(s, {v, no_op(s)}, matrix)) ==
+        "Identity float[2,3]");
   CHECK(made(ops::merge(s, {matrix, matrix, matrix}).value_index) ==
         "Merge int32[]");
   CHECK(made(switch_(s, matrix, true).on_true) == "Switch float[2,3]");

@@ -1,0 +1,32 @@
+// What the examples share: building is their own, running is this.
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#include "actors/session.h"
+#include "graph/builder/builder.h"
+
+namespace tagflow::examples {
+
+// Runs the graph of `s` once and returns what `fetches` name. Ends the program
+// where the graph could not be built or run, saying why.
+inline std::vector<Tensor> run(const graph::Scope& s,
+                               const std::vector<actors::Feed>& feeds,
+                               const graph::Outputs& fetches) {
+  const auto try_run = [&]() -> Result<std::vector<Tensor>> {
+    TAGFLOW_RETURN_IF_ERROR(s.status());
+    TAGFLOW_ASSIGN(auto session, actors::Session::create({}));
+    TAGFLOW_RETURN_IF_ERROR(session->extend(s.graph()));
+    std::vector<std::string> names;
+    for (const graph::Output& fetch : fetches) names.push_back(fetch.name());
+    return session->run(feeds, names);
+  };
+  auto results = try_run();
+  if (results.ok()) return *std::move(results);
+  std::fprintf(stderr, "%s\n", results.status().to_string().c_str());
+  std::exit(1);
+}
+
+}  // namespace tagflow::examples
