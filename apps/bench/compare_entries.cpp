@@ -46,6 +46,16 @@ Plan loop_cond(int trips) {
   return plan;
 }
 
+Plan map_fn(int elements) {
+  Plan plan = loop(1, 10, elements);
+  plan.entry.name = "map_fn";
+  plan.entry.what = "`map_fn` of a scalar function";
+  plan.entry.scale = kMicro;
+  plan.entry.unit = "us per element";
+  plan.make = make_map_fn;
+  return plan;
+}
+
 Plan tensor_array(int trips) {
   Plan plan = loop(1, 10, trips);
   plan.entry.name = "tensor_array";
@@ -122,6 +132,7 @@ std::vector<Plan> all_plans() {
   plans.push_back(loop(100, 32, 800));
   plans.push_back(nested(100));
   plans.push_back(loop_cond(10'000));
+  plans.push_back(map_fn(10'000));
   plans.push_back(tensor_array(5'000));
   plans.push_back(nodes("chain", "`Identity` in a chain", 10'000, identities));
   plans.push_back(nodes("chain", "`Add` in a chain", 10'000, additions));

@@ -171,6 +171,20 @@ Result<BenchGraph> make_loop_of_writes() {
   return building.done({"n:0"}, {all});
 }
 
+Result<BenchGraph> make_map_fn() {
+  Building building;
+  const Scope& s = building.scope();
+  const Output n = trip_count(s);
+  const Output x = ops::cast(s, ops::range(s, 0, n, 1), DataType::kFloat);
+  const Output y = map_fn(
+      s,
+      [](const Scope& in, const Output& v) {
+        return ops::add(in, ops::square(in, v), 1);
+      },
+      x);
+  return building.done({"n:0"}, {y});
+}
+
 Result<BenchGraph> make_chain(const std::string& op, int nodes) {
   Building building;
   const Scope& s = building.scope();

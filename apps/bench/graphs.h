@@ -28,6 +28,8 @@ Result<BenchGraph> make_loop(int vars, int window = 10);
 Result<BenchGraph> make_nested_loop();
 // while i < n: v = cond(i % 2 == 0, v + 1, v * 0.5), i += 1
 Result<BenchGraph> make_loop_with_cond();
+// map_fn of x * x + 1 over n floats: TensorArrays around a loop.
+Result<BenchGraph> make_map_fn();
 // while i < n: x = x w, y = y w, i += 1; matrices of `size` x `size`.
 Result<BenchGraph> make_loop_of_products(int size);
 // while i < n: array[i] = float(i), i += 1, and all elements as one vector.

@@ -5,6 +5,7 @@
 //   loop_cond     a loop with a conditional in it
 //   tensor_array  a loop that writes one element of a TensorArray a trip; the
 //                 whole trip counts, and its share of the gather at the end
+//   map_fn        x * x + 1 of every element of a vector, us per element
 //   loop_memory   the peak memory of the process after a loop
 //   loop_scaling  a loop of two independent products, 2 workers against 1;
 //                 two_apart is what the machine allows: twice the time of a
@@ -92,6 +93,13 @@ Result<Measurement> measure_loop_cond(const BenchOptions& options) {
       seconds_per_trip(make_loop_with_cond(), options, trips, double(trips)));
   return Measurement{"loop_cond", seconds * 1e9, "ns",
                      config_of(options, trips)};
+}
+
+Result<Measurement> measure_map_fn(const BenchOptions& options) {
+  const int64_t trips = trips_or(options, 10'000);
+  TAGFLOW_ASSIGN(const double seconds, seconds_per_trip(make_map_fn(), options,
+                                                        trips, double(trips)));
+  return Measurement{"map_fn", seconds * 1e6, "us", config_of(options, trips)};
 }
 
 Result<Measurement> measure_tensor_array(const BenchOptions& options) {

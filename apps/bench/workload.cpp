@@ -7,6 +7,7 @@ constexpr Workload kWorkloads[] = {
     {"loop", "while i < n: i += 1 (--vars, --window, --trips)", measure_loop},
     {"nested", "a loop in a loop, --trips each", measure_nested},
     {"loop_cond", "a loop with a conditional in it", measure_loop_cond},
+    {"map_fn", "map_fn of x * x + 1 over --trips floats", measure_map_fn},
     {"tensor_array", "a loop of --trips that writes a TensorArray",
      measure_tensor_array},
     {"chain", "--nodes ops (--op), one after another", measure_chain},

@@ -53,6 +53,7 @@ const Workload* find_workload(std::string_view name);
 Result<Measurement> measure_loop(const BenchOptions& options);
 Result<Measurement> measure_nested(const BenchOptions& options);
 Result<Measurement> measure_loop_cond(const BenchOptions& options);
+Result<Measurement> measure_map_fn(const BenchOptions& options);
 Result<Measurement> measure_tensor_array(const BenchOptions& options);
 Result<Measurement> measure_loop_memory(const BenchOptions& options);
 Result<Measurement> measure_loop_scaling(const BenchOptions& options);

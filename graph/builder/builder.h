@@ -3,6 +3,7 @@
 
 #include "graph/builder/control_flow.h"
 #include "graph/builder/function.h"
+#include "graph/builder/map_fn.h"
 #include "graph/builder/ops_array.h"
 #include "graph/builder/ops_control.h"
 #include "graph/builder/ops_math.h"
@@ -11,3 +12,4 @@
 #include "graph/builder/ops_state.h"
 #include "graph/builder/scope.h"
 #include "graph/builder/structured_control_flow.h"
+#include "graph/builder/tensor_array.h"

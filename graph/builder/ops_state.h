@@ -1,4 +1,4 @@
-// Op functions: variables, queues, TensorArrays.
+// Op functions: variables and queues.
 #pragma once
 
 #include <string>
@@ -91,51 +91,6 @@ inline Output queue_close(const Scope& s, const Output& queue,
 }
 inline Output queue_size(const Scope& s, const Output& queue) {
   return s.op("QueueSizeV2", {queue});
-}
-
-// A TensorArray is its handle and a flow that orders what is done with it:
-// each write returns a new flow, for the ops that must see it.
-struct TensorArrayAttrs {
-  PartialShape element_shape = {};
-  bool dynamic_size = false;
-  bool clear_after_read = true;
-};
-struct TensorArray {
-  Output handle, flow;
-};
-inline TensorArray tensor_array(const Scope& s, const Input& size,
-                                DataType dtype, TensorArrayAttrs a = {}) {
-  const OpResult result = s.op("TensorArrayV3", {size},
-                               {{"dtype", dtype},
-                                {"element_shape", std::move(a.element_shape)},
-                                {"dynamic_size", a.dynamic_size},
-                                {"clear_after_read", a.clear_after_read}});
-  return {result[0], result[1]};
-}
-inline TensorArray tensor_array_write(const Scope& s, const TensorArray& array,
-                                      const Input& index, const Input& value) {
-  return {array.handle,
-          s.op("TensorArrayWriteV3", {array.handle, index, value, array.flow})};
-}
-inline Output tensor_array_read(const Scope& s, const TensorArray& array,
-                                const Input& index, DataType dtype) {
-  return s.op("TensorArrayReadV3", {array.handle, index, array.flow},
-              {{"dtype", dtype}});
-}
-inline Output tensor_array_gather(const Scope& s, const TensorArray& array,
-                                  const Input& indices, DataType dtype) {
-  return s.op("TensorArrayGatherV3", {array.handle, indices, array.flow},
-              {{"dtype", dtype}});
-}
-inline TensorArray tensor_array_scatter(const Scope& s,
-                                        const TensorArray& array,
-                                        const Input& indices,
-                                        const Input& value) {
-  return {array.handle, s.op("TensorArrayScatterV3",
-                             {array.handle, indices, value, array.flow})};
-}
-inline Output tensor_array_size(const Scope& s, const TensorArray& array) {
-  return s.op("TensorArraySizeV3", {array.handle, array.flow});
 }
 
 }  // namespace tagflow::graph::ops

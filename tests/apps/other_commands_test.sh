@@ -23,6 +23,7 @@ expect 0 '"name":"loop","value":[0-9.e+-]+,"unit":"ns"' - \
 expect 0 '"vars":3' - tagflow bench loop --vars 3 --trips 100 --repeats 1
 expect 0 '"unit":"ns"' - tagflow bench nested --trips 10 --repeats 1
 expect 0 '"unit":"ns"' - tagflow bench loop_cond --trips 100 --repeats 1
+expect 0 '"unit":"us"' - tagflow bench map_fn --trips 100 --repeats 1
 expect 0 '"unit":"us"' - tagflow bench tensor_array --trips 100 --repeats 1
 for op in Identity Add; do
   expect 0 '"passes":"none"' - \
