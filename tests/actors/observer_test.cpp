@@ -105,7 +105,7 @@ void observe(const Graph& graph, const std::string& fetch, Witness& witness,
              int workers = 1) {
   ta::SessionOptions options;
   options.workers = workers;
-  options.compile_edges = false;
+  options.passes = PassSet::none();
   auto session = ta::Session::create(options).value();
   REQUIRE(session->extend(graph).ok());
   ta::RunOptions run;

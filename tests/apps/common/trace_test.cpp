@@ -36,7 +36,8 @@ json trace_loop(int trips, int workers, bool compile_edges,
   REQUIRE(s.ok());
   ta::SessionOptions options;
   options.workers = workers;
-  options.compile_edges = compile_edges;
+  options.passes = compile_edges ? graph::PassSet::only(graph::Pass::kEdges)
+                                 : graph::PassSet::none();
   auto session = ta::Session::create(options).value();
   REQUIRE(session->extend(graph).ok());
   apps::TraceRecorder recorder(max_events);

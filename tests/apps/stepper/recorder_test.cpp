@@ -26,7 +26,8 @@ Recorded record(const tg::Graph& graph, const std::vector<ta::Feed>& feeds,
                 bool compile_edges = false, size_t limit = 10'000) {
   ta::SessionOptions options;
   options.workers = 1;
-  options.compile_edges = compile_edges;
+  options.passes = compile_edges ? graph::PassSet::only(graph::Pass::kEdges)
+                                 : graph::PassSet::none();
   auto session = ta::Session::create(options).value();
   REQUIRE(session->extend(graph).ok());
   ta::RunOptions run;
