@@ -62,10 +62,15 @@ Status SessionState::extend(std::span<const graph::NodeDef> nodes) {
 }
 
 Status SessionState::extend(const graph::Graph& graph) {
+  std::unique_lock lock(graph_mutex_);
+  if (graph_.size() == 0 && graph_.library().empty()) {
+    graph_ = graph.clone();
+    frames_.reset();
+    return {};
+  }
   std::vector<graph::NodeDef> defs;
   for (const graph::Node* node : graph.nodes())
     defs.push_back(graph::Graph::to_def(*node));
-  std::unique_lock lock(graph_mutex_);
   // All or nothing: the functions may be refused, too.
   graph::FunctionLibrary before = graph_.library();
   TAGFLOW_RETURN_IF_ERROR(graph_.library().merge(graph.library()));
@@ -77,8 +82,7 @@ Status SessionState::extend(const graph::Graph& graph) {
 
 Status SessionState::check_graph() {
   if (frames_) return {};
-  TAGFLOW_RETURN_IF_ERROR(graph::validate(graph_));
-  TAGFLOW_ASSIGN(frames_, graph::FrameMap::build(graph_));
+  TAGFLOW_ASSIGN(frames_, graph::validated_frames(graph_));
   warn(frames_->warnings());
   return {};
 }

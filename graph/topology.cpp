@@ -1,6 +1,7 @@
 #include "graph/topology.h"
 
 #include <algorithm>
+#include <numeric>
 #include <queue>
 
 namespace tagflow::graph {
@@ -38,6 +39,29 @@ Status cycle_error(const std::vector<std::vector<size_t>>& inputs,
       text);
 }
 
+// Most graphs are, and are spared the sorting.
+bool is_in_order(const std::vector<std::vector<size_t>>& inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i)
+    for (size_t input : inputs[i])
+      if (input >= i) return false;
+  return true;
+}
+
+bool is_in_order(const Graph& graph, const std::vector<size_t>& position) {
+  for (const Node* node : graph.nodes()) {
+    const size_t own = position[node->id()];
+    for (size_t k = 0; k < node->inputs().size(); ++k) {
+      const Node* source = node->inputs()[k].node;
+      if (source != nullptr && position[source->id()] >= own &&
+          !is_back_edge(*node, k))
+        return false;
+    }
+    for (const Node* source : node->control_inputs())
+      if (position[source->id()] >= own) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 bool is_back_edge(const Node& node, size_t index) {
@@ -49,6 +73,12 @@ Result<std::vector<size_t>> topological_order(
     const std::vector<std::vector<size_t>>& inputs,
     const std::function<std::string_view(size_t)>& name) {
   const size_t count = inputs.size();
+  std::vector<size_t> order;
+  if (is_in_order(inputs)) {
+    order.resize(count);
+    std::iota(order.begin(), order.end(), size_t(0));
+    return order;
+  }
   std::vector<size_t> pending(count);
   std::vector<std::vector<size_t>> consumers(count);
   std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready;
@@ -57,7 +87,6 @@ Result<std::vector<size_t>> topological_order(
     if (pending[i] == 0) ready.push(i);
     for (size_t input : inputs[i]) consumers[input].push_back(i);
   }
-  std::vector<size_t> order;
   order.reserve(count);
   std::vector<bool> placed(count);
   while (!ready.empty()) {
@@ -78,6 +107,8 @@ Result<std::vector<Node*>> topological_order(const Graph& graph) {
   for (const Node* node : nodes) last = std::max(last, node->id());
   std::vector<size_t> position(size_t(last) + 1);
   for (size_t i = 0; i < nodes.size(); ++i) position[nodes[i]->id()] = i;
+  if (is_in_order(graph, position))
+    return std::vector<Node*>(nodes.begin(), nodes.end());
 
   std::vector<std::vector<size_t>> inputs(nodes.size());
   for (size_t i = 0; i < nodes.size(); ++i) {

@@ -47,6 +47,8 @@ class Validator {
     }
     return {};
   }
+  // After run().
+  FrameMap take_frames() { return std::move(frames_); }
 
  private:
   Status check_size() const {
@@ -136,8 +138,8 @@ class Validator {
                             dtype_name(node.output_dtypes()[0]));
   }
 
-  Status check_frames() const {
-    TAGFLOW_ASSIGN(const FrameMap frames, FrameMap::build(graph_, limits_));
+  Status check_frames() {
+    TAGFLOW_ASSIGN(FrameMap frames, FrameMap::build(graph_, limits_));
     for (const StaticFrame& frame : frames.frames()) {
       if (frame.id == FrameId::kRoot || frame.loop_conds.size() <= 1) continue;
       return invalid_argument(
@@ -145,6 +147,7 @@ class Validator {
           "predicate: give each loop a frame_name of its own",
           frame.name, frame.loop_conds[0]->name(), frame.loop_conds[1]->name());
     }
+    frames_ = std::move(frames);
     return {};
   }
 
@@ -218,12 +221,19 @@ class Validator {
 
   const Graph& graph_;
   const Limits& limits_;
+  FrameMap frames_;
 };
 
 }  // namespace
 
 Status validate(const Graph& graph, const Limits& limits) {
-  return Validator(graph, limits).run();
+  return validated_frames(graph, limits).status();
+}
+
+Result<FrameMap> validated_frames(const Graph& graph, const Limits& limits) {
+  Validator validator(graph, limits);
+  TAGFLOW_RETURN_IF_ERROR(validator.run());
+  return validator.take_frames();
 }
 
 }  // namespace tagflow::graph

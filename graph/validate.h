@@ -1,6 +1,7 @@
 // The rules that every graph keeps, as code.
 #pragma once
 
+#include "graph/frames.h"
 #include "graph/graph.h"
 #include "graph/limits.h"
 
@@ -22,5 +23,8 @@ namespace tagflow::graph {
 // Passes run it on what they produce in debug builds. InvalidArgument or
 // ResourceExhausted for the first rule broken, naming the nodes.
 Status validate(const Graph& graph, const Limits& limits = {});
+// The same, with the frames that it found.
+Result<FrameMap> validated_frames(const Graph& graph,
+                                  const Limits& limits = {});
 
 }  // namespace tagflow::graph
