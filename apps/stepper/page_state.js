@@ -100,9 +100,12 @@ function valueElement(value) {
   return el('span', valueText(value), value === DEAD ? 'value dead' : 'value');
 }
 
+// A long name may break behind its slashes.
+const breakable = name => name.replaceAll('/', '/\u200b');
+
 function nodeItem(scope, node, more) {
   const li = el('li', undefined, 'pick');
-  li.append(chip(scope), R.nodes[node].name + ' ',
+  li.append(chip(scope), breakable(R.nodes[node].name) + ' ',
             el('span', R.nodes[node].op + (more || ''), 'op'));
   li.onclick = () => { pin(node); centre(node); };
   return li;
