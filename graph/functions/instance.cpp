@@ -161,7 +161,8 @@ class FunctionInstance::Expander {
       Result<AttrMap> attrs = substitute(node.attrs, instance_.attrs_);
       if (!attrs.ok()) return about(node, std::move(attrs).status());
       body.attrs = std::move(attrs).value();
-      if (body.op == nullptr) continue;
+      if (body.op == nullptr)
+        return about(node, OpRegistry::global().find(node.op).status());
       for (const AttrDef& attr : body.op->attrs)
         if (attr.default_value)
           body.attrs.try_emplace(attr.name, *attr.default_value);
@@ -178,7 +179,7 @@ class FunctionInstance::Expander {
  private:
   struct Body {
     const NodeDef* def = nullptr;
-    const OpDef* op = nullptr;  // null where there is none
+    const OpDef* op = nullptr;
     AttrMap attrs;
   };
 
@@ -250,7 +251,7 @@ class FunctionInstance::Expander {
         frame->second = full(*name);
     rename_classes(node.attrs);
     const bool in_loop = loop_depth_.contains(from.name);
-    if (body.op != nullptr && body.op->is_stateful)
+    if (body.op->is_stateful)
       (in_loop ? made_.inner_effects : made_.effects).push_back(node.name);
     if (node.op == "Exit" && in_loop && loop_depth_.at(from.name) == 1)
       exits_.push_back(node.name);
@@ -363,9 +364,6 @@ class FunctionInstance::Expander {
 
   static Result<PortRange> output_range(const Body& body,
                                         std::string_view name) {
-    if (body.op == nullptr)
-      return error(Code::kUnimplemented, "no op or function \"{}\"",
-                   body.def->op);
     Result<PortRange> range = find_output(*body.op, body.attrs, name);
     if (range.ok()) return range;
     return std::move(range).status().with_prefix(

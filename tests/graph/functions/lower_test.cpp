@@ -342,7 +342,8 @@ TEST_CASE("a body that contradicts itself is refused") {
   refuse(function("f", {"a: int32"}, {"r: int32"},
                   {body_int("b", "Nonsense", "a", "a")}, {{"r", "b:z:0"}}),
          Code::kUnimplemented,
-         "function \"f\": no op or function \"Nonsense\"");
+         "function \"f\": [Nonsense] node \"b\": [ops] unknown op "
+         "\"Nonsense\"");
 }
 
 TEST_CASE("a condition has one result") {
