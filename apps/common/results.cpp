@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 
 #include "apps/io/file.h"
 #include "apps/io/json_tensor.h"
@@ -24,10 +25,23 @@ std::string file_stem(const std::string& port) {
   return stem;
 }
 
+Status prepare_folder(const std::filesystem::path& folder,
+                      std::span<const std::string> ports) {
+  std::map<std::string, std::string> by_stem;
+  for (const std::string& port : ports) {
+    const auto [it, added] = by_stem.try_emplace(file_stem(port), port);
+    if (!added && it->second != port)
+      return invalid_argument(
+          "[--out] \"{}\" and \"{}\" would both be written to {}; fetch one "
+          "at a time",
+          it->second, port, it->first);
+  }
+  return io::make_folder(folder);
+}
+
 Status write_results(const std::filesystem::path& folder,
                      std::span<const std::string> ports,
                      std::span<const Tensor> results) {
-  TAGFLOW_RETURN_IF_ERROR(io::make_folder(folder));
   for (size_t i = 0; i < ports.size(); ++i) {
     const std::filesystem::path stem = folder / file_stem(ports[i]);
     Status status;

@@ -14,8 +14,13 @@ namespace tagflow::apps {
 // "name:0" -> "name_0", slashes too: the stem of a result's file.
 std::string file_stem(const std::string& port);
 
-// Writes each result to FOLDER/STEM.npy (strings: .json); makes the folder.
-// InvalidArgument for handles, which no file can hold.
+// Makes the folder for the results of `ports`: before the run, so that nothing
+// is computed in vain. InvalidArgument where two would go to one file.
+Status prepare_folder(const std::filesystem::path& folder,
+                      std::span<const std::string> ports);
+
+// Writes each result to FOLDER/STEM.npy (strings: .json). InvalidArgument for
+// handles, which no file can hold. REQUIRES: prepare_folder().
 Status write_results(const std::filesystem::path& folder,
                      std::span<const std::string> ports,
                      std::span<const Tensor> results);

@@ -97,6 +97,10 @@ Failure run_graph(const RunOptions& options) {
   }
   const Prepared prepared = prepare(options.signature);
   if (prepared.failure.exit_code != ExitCode::kOk) return prepared.failure;
+  if (!options.out.empty()) {
+    Status status = prepare_folder(options.out, options.signature.fetches);
+    if (!status.ok()) return run_time_error(std::move(status));
+  }
   Result<Results> results =
       run_repeatedly(*prepared.session, prepared.feeds, options);
   if (!results.ok()) return run_time_error(std::move(results).status());

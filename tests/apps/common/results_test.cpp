@@ -22,6 +22,15 @@ TEST_CASE("slashes and colons of a name become underscores in a file's") {
   CHECK(file_stem("y") == "y_0");
 }
 
+TEST_CASE("two results for one file are refused before anything is written") {
+  const std::vector<std::string> ports = {"a/b", "a_b:0"};
+  const fs::path folder = fs::temp_directory_path() / "tagflow_no_such_results";
+  CHECK(prepare_folder(folder, ports).message() ==
+        "[--out] \"a/b\" and \"a_b:0\" would both be written to a_b_0; fetch "
+        "one at a time");
+  CHECK(!fs::exists(folder));
+}
+
 TEST_CASE("results are lines of text") {
   CHECK(format_results(kPorts, kResults) ==
         "a/b:1 = float[2] [1, 2.5]\ntext = string[] \"x\"\n");
@@ -42,6 +51,7 @@ TEST_CASE("results are valid JSON, with the statistics") {
 TEST_CASE("results are files, numbers as .npy and strings as .json") {
   const fs::path folder =
       fs::temp_directory_path() / "tagflow_results_test" / "deep";
+  REQUIRE(prepare_folder(folder, kPorts).ok());
   REQUIRE(write_results(folder, kPorts, kResults).ok());
   const Result<Tensor> numbers = io::read_npy(folder / "a_b_1.npy");
   REQUIRE(numbers.ok());
@@ -56,6 +66,7 @@ TEST_CASE("handles cannot be written to a file") {
       Tensor::make(DataType::kVariant, Shape())};
   const fs::path folder =
       fs::temp_directory_path() / "tagflow_results_test_handles";
+  REQUIRE(prepare_folder(folder, ports).ok());
   CHECK(!write_results(folder, ports, handles).ok());
   fs::remove_all(folder);
 }
