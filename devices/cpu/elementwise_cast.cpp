@@ -133,7 +133,10 @@ class CastKernel final : public Kernel {
       : plan_(plan),
         in_size_(dtype_size(from)),
         out_size_(dtype_size(to)),
-        scalar_(Tensor::make(to, {})) {}
+        scalar_(Tensor::make(to, {})) {
+    // Alone if it is the whole cast: no bits are cut off in between.
+    if (plan.count == 1) shortcut_ = core_cast_scalar(from, to);
+  }
 
   static Result<std::unique_ptr<Kernel>> make(const KernelInfo& info) {
     const DataType from = info.input_dtype(0), to = info.output_dtype(0);
@@ -179,6 +182,8 @@ class CastKernel final : public Kernel {
     return element_cost() * double(context.input(0).num_elements());
   }
   bool may_be_expensive() const override { return true; }
+  bool may_be_expensive_on_small_inputs() const override { return false; }
+  ScalarFunction scalar_function() const override { return shortcut_; }
 
  private:
   // A cast to the same type.
@@ -210,6 +215,7 @@ class CastKernel final : public Kernel {
   CastPlan plan_;
   size_t in_size_, out_size_;
   Tensor scalar_;  // of the output's type, to be copied and written to
+  ScalarFunction shortcut_ = nullptr;
 };
 
 // The same bytes as another type, maybe with one dimension more or less.

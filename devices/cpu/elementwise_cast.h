@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "devices/kernel.h"
 #include "graph/dtype.h"
 
 namespace tagflow::devices {
@@ -17,6 +18,8 @@ using CastRow = void (*)(const void* x, void* z, int64_t n);
 //   (2^63 for uint64)
 // - between integers: wraps around
 CastRow core_cast_row(DataType from, DataType to);
+// The same for one element in its token.
+ScalarFunction core_cast_scalar(DataType from, DataType to);
 
 // Sets the bits of each float or double to 0 that `to`, a smaller floating
 // type, has no room for, so that a cast cuts off instead of rounding. Null

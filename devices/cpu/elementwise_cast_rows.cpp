@@ -50,6 +50,26 @@ void cast_row(const void* x, void* z, int64_t n) {
   for (int64_t i = 0; i < n; ++i) to[i] = convert<D>(from[i]);
 }
 
+template <class S, class D>
+bool cast_scalar(const Tensor* inputs, Tensor& output) {
+  if (!inputs[0].is_inline_scalar()) return false;
+  new (&output)
+      Tensor(Tensor::scalar<D>(convert<D>(*inputs[0].inline_data<S>())));
+  return true;
+}
+
+// Calls visit(TypeTag<S>, TypeTag<D>) for two types of those above.
+template <class F>
+void visit_cast(DataType from, DataType to, F&& visit) {
+  const auto visit_core = [](DataType type, auto&& f) {
+    return visit_integer(type, f) ||
+           tagflow::detail::visit_among<float, double, bool>(type, f);
+  };
+  visit_core(from, [&]<class S>(TypeTag<S> s) {
+    visit_core(to, [&]<class D>(TypeTag<D> d) { visit(s, d); });
+  });
+}
+
 // Clears the last `bits` bits of each mantissa.
 template <class Real, class Bits, int kBits>
 void clear_row(const void* x, void* z, int64_t n) {
@@ -61,20 +81,22 @@ void clear_row(const void* x, void* z, int64_t n) {
     to[i] = std::bit_cast<Real>(std::bit_cast<Bits>(from[i]) & kMask);
 }
 
-template <class F>
-bool visit_core(DataType t, F&& f) {
-  return visit_integer(t, f) ||
-         tagflow::detail::visit_among<float, double, bool>(t, f);
-}
-
 }  // namespace
 
 CastRow core_cast_row(DataType from, DataType to) {
   CastRow row = nullptr;
-  visit_core(from, [&]<class S>(TypeTag<S>) {
-    visit_core(to, [&]<class D>(TypeTag<D>) { row = cast_row<S, D>; });
+  visit_cast(from, to, [&]<class S, class D>(TypeTag<S>, TypeTag<D>) {
+    row = cast_row<S, D>;
   });
   return row;
+}
+
+ScalarFunction core_cast_scalar(DataType from, DataType to) {
+  ScalarFunction scalar = nullptr;
+  visit_cast(from, to, [&]<class S, class D>(TypeTag<S>, TypeTag<D>) {
+    scalar = cast_scalar<S, D>;
+  });
+  return scalar;
 }
 
 CastRow truncate_row(DataType from, DataType to) {

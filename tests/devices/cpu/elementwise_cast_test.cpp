@@ -40,6 +40,26 @@ TEST_CASE("complex numbers are cast by their real part") {
       Tensor::scalar(Complex128(2.5, 0)));
 }
 
+// run_op() compares its results with those of the kernel's shortcut.
+TEST_CASE("a scalar in its token is cast as an element of a tensor is") {
+  for (const DataType type :
+       {DataType::kBool, DataType::kUInt8, DataType::kInt64, DataType::kFloat,
+        DataType::kHalf, DataType::kComplex64}) {
+    for (const float number : {0.0f, 2.0f, -7.5f, 3e9f}) {
+      const auto scalar = run_op("Cast", {Tensor::scalar(number)}, to(type));
+      const auto vector =
+          run_op("Cast", {Tensor::vector<float>({number})}, to(type));
+      REQUIRE(vector.ok());
+      expect_close(scalar, *(*vector)[0].reshaped(Shape()));
+      const auto back = run_op("Cast", {(*scalar)[0]}, to(DataType::kDouble));
+      const auto vector_back =
+          run_op("Cast", {(*vector)[0]}, to(DataType::kDouble));
+      REQUIRE(vector_back.ok());
+      expect_close(back, *(*vector_back)[0].reshaped(Shape()));
+    }
+  }
+}
+
 TEST_CASE("a large cast through a wider type is made in pieces") {
   Tensor x = Tensor::make(DataType::kInt32, {3000});
   std::iota(x.mutable_data<int32_t>(), x.mutable_data<int32_t>() + 3000, -1500);
