@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# CTest case apps/conform_cases: sessions of TensorFlow 2.21's own tests of
+# control flow, recorded (conform_cases/control_flow.tar.xz: graphs, what was
+# fed, what came out), give the recorded results whatever the passes, the
+# hand-off and the window.
+source "$(dirname "${BASH_SOURCE[0]}")/harness.sh"
+
+(cd "$work" && cmake -E tar xf "$here/conform_cases/control_flow.tar.xz") ||
+  complain "the cases do not unpack" cmake -E tar
+for options in "" "--passes none" "--mailbox-only" "--workers 1 --window 1" \
+  "--workers 2 --window 32" "--passes fold" "--passes identity" \
+  "--passes cse" "--passes dead" "--passes hoist" "--passes edges"; do
+  # shellcheck disable=SC2086  # several words
+  expect 0 '^274 passed, 0 failed, 0 skipped$' '' \
+    tagflow conform $options "$work"/*/
+done
+finish
