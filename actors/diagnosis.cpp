@@ -20,14 +20,18 @@ class DeathWalk {
         plan_(whole_.frames[0]),
         backwards_(plan_),
         state_(root_iteration(partition).state()),
+        view_(plan_, state_),
         children_(root_iteration(partition).children()) {}
 
   // A sentence about the cause, from one of the dead origins. A loop, since a
   // chain of dead nodes may be longer than a stack is deep.
   std::string explain(std::vector<Origin> origins) {
-    while (const Origin* origin = choose(origins)) {
+    bool all_dead = false;  // the origins are
+    while (const Origin* origin = choose(origins, all_dead)) {
       if (!seen_.insert({origin->is_arrival, origin->index}).second) break;
       if (std::string cause = cause_at(*origin); !cause.empty()) return cause;
+      all_dead = !origin->is_arrival &&
+                 plan_.nodes[origin->index].kind == NodeKind::kMerge;
       origins = next(*origin);
     }
     return "nothing that it depends on was live";
@@ -42,9 +46,13 @@ class DeathWalk {
     const uint32_t facts = word(origin.index);
     if ((facts & IterationState::kFired) == 0) return false;
     if (facts & IterationState::kDead) return true;
-    const uint32_t taken = facts & IterationState::kTaken ? 1 : 0;
-    return plan_.nodes[origin.index].kind == NodeKind::kSwitch &&
-           origin.port < 2 && origin.port != taken;
+    const NodeItem& item = plan_.nodes[origin.index];
+    return is_switch(item) && origin.port < item.num_outputs &&
+           origin.port != view_.taken(origin.index);
+  }
+
+  static bool is_switch(const NodeItem& item) {
+    return item.kind == NodeKind::kSwitch || item.kind == NodeKind::kSwitchN;
   }
 
   // What is fed is alive; what comes out of a loop, where its Exit was.
@@ -55,10 +63,21 @@ class DeathWalk {
     return child == nullptr || !child->exit_was_live(place->exit);
   }
 
-  const Origin* choose(const std::vector<Origin>& origins) const {
-    for (const Origin& origin : origins)
-      if (is_dead(origin)) return &origin;
-    return nullptr;
+  // What a call gave back is not kept. Where nothing else can be to blame, or
+  // everything is, a call that ran is, rather than a branch that was not taken.
+  const Origin* choose(const std::vector<Origin>& origins,
+                       bool all_dead) const {
+    const Origin* dead = nullptr;
+    const Origin* call = nullptr;
+    for (const Origin& origin : origins) {
+      if (is_dead(origin)) {
+        if (dead == nullptr) dead = &origin;
+      } else if (!origin.is_arrival &&
+                 plan_.nodes[origin.index].kind == NodeKind::kCall) {
+        call = &origin;
+      }
+    }
+    return dead == nullptr || (all_dead && call != nullptr) ? call : dead;
   }
 
   // Why the origin is dead, if no other token is to blame; else empty.
@@ -72,16 +91,24 @@ class DeathWalk {
           node.name());
     }
     const NodeItem& item = plan_.nodes[origin.index];
-    if (item.kind == NodeKind::kSwitch &&
-        (word(origin.index) & IterationState::kDead) == 0) {
-      const bool taken = word(origin.index) & IterationState::kTaken;
-      const graph::Endpoint predicate = item.node->inputs()[1];
+    const bool is_dead = (word(origin.index) & IterationState::kDead) != 0;
+    if (is_switch(item) && !is_dead) {
+      const uint32_t taken = view_.taken(origin.index);
+      const bool is_plain = item.kind == NodeKind::kSwitch;
       return fmt::format(
-          "Switch \"{}\" sent its value to output {}, since its predicate "
-          "\"{}\" was {} (root frame, iteration 0). Fetch the Merge after "
-          "the conditional, which has the value of the branch that was taken",
-          item.node->name(), taken ? 1 : 0, predicate.to_string(), taken);
+          "{} \"{}\" sent its value to output {}, {} \"{}\"{} (root frame, "
+          "iteration 0). Fetch the Merge after the conditional, which has the "
+          "value of the branch that was taken",
+          is_plain ? "Switch" : item.node->op(), item.node->name(), taken,
+          is_plain ? "since its predicate" : "by its index",
+          item.node->inputs()[1].to_string(),
+          !is_plain ? ""
+          : taken   ? " was true"
+                    : " was false");
     }
+    if (item.kind == NodeKind::kCall && !is_dead)
+      return fmt::format("the call \"{}\" gave back a dead value",
+                         item.node->name());
     if (item.kind == NodeKind::kRecv)
       return fmt::format("Recv \"{}\" received a dead token",
                          item.node->name());
@@ -110,6 +137,7 @@ class DeathWalk {
   const FramePlan& plan_;
   Backwards backwards_;
   const IterationState& state_;
+  const IterationView view_;
   const std::vector<FrameActor*>& children_;
   std::set<std::pair<bool, uint32_t>> seen_;
 };

@@ -107,9 +107,9 @@ class Config : public caf::actor_system_config {
   Config(int workers, bool pin, const std::vector<int>& cores) {
     set("scheduler.max-threads", size_t(workers));
     set("scheduler.max-throughput", size_t(100));
-    // An idle worker looks for work for some 20 us, which spares a loop of
-    // kernels on two workers the waking in each iteration; then it sleeps and
-    // is woken, rather than dozing.
+    // An idle worker looks for work for a while, which spares a loop of kernels
+    // on two workers the waking in each iteration; then it sleeps and is woken,
+    // rather than dozing.
     set("work-stealing.aggressive-poll-attempts", size_t(2000));
     set("work-stealing.moderate-poll-attempts", size_t(0));
     set("work-stealing.relaxed-sleep-duration", caf::timespan(1'000'000));
