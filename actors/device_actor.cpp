@@ -5,29 +5,42 @@
 
 #include "actors/iteration_actor.h"
 #include "actors/step.h"
+#include "actors/trace.h"
 
 namespace tagflow::actors {
 namespace {
 
-// Tells the step's observer, if any, when a lane computes.
+// Tells the step's observer and its trace, if any, when a lane computes.
 class ObservedCompute {
  public:
-  ObservedCompute(const Step& step, const KernelRequest& request)
-      : observer_(step.observer), node_(*request.item->node) {
-    if (observer_ == nullptr) return;
-    const auto& owner = static_cast<const IterationActor&>(*request.owner);
-    place_ = {owner.frame().plan->name, request.tag};
-    observer_->on_compute(place_, node_);
+  ObservedCompute(const Step& step, const KernelRequest& request,
+                  Runner& runner)
+      : observer_(step.observer), node_(*request.item->node), runner_(runner) {
+    if (observer_ == nullptr && step.trace == nullptr) return;
+    const FrameInstance& frame =
+        static_cast<const IterationActor&>(*request.owner).frame();
+    if (observer_ != nullptr) {
+      place_ = {frame.plan->name, request.tag};
+      observer_->on_compute(place_, node_);
+    }
+    if (step.trace == nullptr) return;
+    TraceBuffer& trace = runner.trace(*step.trace);
+    trace.clock();
+    trace.turn_to(TraceBuffer::kLane, frame.trace_number,
+                  request.tag.iteration);
+    trace.add(TraceBuffer::kCompute, request.node);
   }
   ObservedCompute(const ObservedCompute&) = delete;
   ObservedCompute& operator=(const ObservedCompute&) = delete;
   ~ObservedCompute() {
     if (observer_ != nullptr) observer_->on_computed(place_, node_);
+    runner_.leave_trace();
   }
 
  private:
   Observer* const observer_;
   const graph::Node& node_;
+  Runner& runner_;
   Place place_;
 };
 
@@ -41,7 +54,7 @@ void LaneActor::on_batch(Batch* batch, Runner& runner) {
   KernelRequest& request = *batch->request;
   Step* step = batch->step;
   if (!step->cancelled()) {
-    const ObservedCompute observed(*step, request);
+    const ObservedCompute observed(*step, request, runner);
     request.status = run_kernel(*request.item->kernel, *request.context);
   }
   // The lane is free first: its note must hold a unit of its own, since the

@@ -7,6 +7,7 @@
 #include <exception>
 
 #include "actors/step.h"
+#include "actors/trace.h"
 
 namespace tagflow::actors {
 namespace {
@@ -94,8 +95,10 @@ caf::behavior EngineActor::make_behavior() {
 }
 
 void EngineActor::settle(Runner& runner) {
-  if (Step* step = std::exchange(runner.credit_, nullptr))
-    step->drop_activity();
+  Step* step = std::exchange(runner.credit_, nullptr);
+  if (step == nullptr) return;
+  runner.leave_trace();
+  step->drop_activity();
 }
 
 // Inlined into hand_off(), which every hop goes through.
@@ -161,7 +164,10 @@ caf::resumable::resume_result EngineActor::resume(caf::execution_unit* unit,
                                                std::memory_order_acq_rel);
     // An exchange, to see what the deliverer did before it set kNotified.
     if (!idle) state_.exchange(kRunning, std::memory_order_acq_rel);
-    if (unsettled != nullptr) unsettled->drop_activity();
+    if (unsettled != nullptr) {
+      runner.leave_trace();
+      unsettled->drop_activity();
+    }
     if (idle) break;
   }
   // From here on another thread may run this actor.
@@ -175,6 +181,7 @@ void EngineActor::hand_off(Batch* batch, Runner& runner) {
     if (!state_.compare_exchange_strong(idle, kRunning,
                                         std::memory_order_acq_rel)) {
       runner.let_go_of_all();
+      runner.leave_trace();
       deliver(batch, nullptr);
       return;
     }
@@ -189,6 +196,7 @@ void EngineActor::hand_off(Batch* batch, Runner& runner) {
   let_go();
   if (unsettled == nullptr) return;
   runner.let_go_of_all();
+  runner.leave_trace();
   unsettled->drop_activity();
 }
 
@@ -286,8 +294,20 @@ void Runner::post_counted(EngineActor* target, Batch* batch) {
   queue_.push_back(posted);
 }
 
+void Runner::find_trace(Trace& trace) {
+  trace_ = &trace;
+  trace_buffer_ = &trace.buffer();
+}
+
+void Runner::leave_trace() {
+  if (trace_ == nullptr) return;
+  trace_buffer_->leave();
+  trace_ = nullptr;
+}
+
 void Runner::flush() {
   let_go_of_all();
+  leave_trace();
   for (const Posted& posted : queue_)
     posted.target->deliver(posted.batch, nullptr);
   queue_.clear();

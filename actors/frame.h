@@ -62,6 +62,8 @@ struct FrameInstance {
   FrameActor* actor = nullptr;
   Step* step = nullptr;
   Observer* observer = nullptr;
+  Trace* trace = nullptr;
+  uint32_t trace_number = 0;      // of the instance, in the trace
   uint64_t generation = 0;        // counts the instances that this object was
   devices::Tag tag;               // of the instance; iteration unused
   int window = 1;                 // iterations in flight at once

@@ -3,6 +3,8 @@
 #include <caf/actor_system.hpp>
 #include <caf/send.hpp>
 
+#include "actors/trace.h"
+
 namespace tagflow::actors {
 
 FrameActor::FrameActor(caf::actor_config& config, const PartitionRun& run,
@@ -42,6 +44,7 @@ bool FrameActor::begin(const Batch& batch) {
   const FramePlan& plan = *instance_.plan;
   instance_.step = batch.step;
   instance_.observer = batch.step->observer;
+  instance_.trace = batch.step->trace;
   ++instance_.generation;
   instance_.parent = batch.sender;
   instance_.parent_iteration = batch.iteration;
@@ -76,11 +79,12 @@ bool FrameActor::begin(const Batch& batch) {
   constants_.front().epoch = ++epoch_;
   constants_.front().steady = false;
   constants_seen_ = false;
-  if (instance_.observer != nullptr) observe_start();
+  if (instance_.observer != nullptr || instance_.trace != nullptr)
+    report_start();
   return true;
 }
 
-void FrameActor::observe_start() const {
+void FrameActor::report_start() {
   const Place place{instance_.plan->name, instance_.tag};
   Place caller = place;
   if (!instance_.plan->is_root()) {
@@ -88,7 +92,11 @@ void FrameActor::observe_start() const {
     caller = {parent->frame().plan->name, parent->frame().tag};
     caller.tag.iteration = instance_.parent_iteration;
   }
-  instance_.observer->on_frame_start(place, caller);
+  if (instance_.observer != nullptr)
+    instance_.observer->on_frame_start(place, caller);
+  if (instance_.trace != nullptr)
+    instance_.trace_number =
+        instance_.trace->add_frame(*instance_.plan, instance_.tag, caller.tag);
 }
 
 void FrameActor::refuse_depth(const FrameInstance& outer) {

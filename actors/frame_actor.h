@@ -46,7 +46,7 @@ class FrameActor : public EngineActor {
  private:
   // False where the instance must not be: the step has failed.
   bool begin(const Batch& batch);
-  void observe_start() const;
+  void report_start();
   void refuse_depth(const FrameInstance& outer);
   void take_enters(Batch* batch, Runner& runner);
   void take_exits(Batch* batch, Runner& runner);

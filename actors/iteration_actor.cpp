@@ -7,9 +7,10 @@
 #include "actors/call_frames.h"
 #include "actors/frame_actor.h"
 #include "actors/observer.h"
+#include "actors/token_path.h"
 
-// Tokens and the firing of nodes are in iteration_firing.cpp; here is the
-// protocol.
+// Here is the protocol. The way of a token is in token_path.h, the firing of
+// nodes in iteration_firing.cpp.
 
 namespace tagflow::actors {
 
@@ -49,14 +50,18 @@ void IterationActor::on_batch(Batch* batch, Runner& runner) {
       }
       if (!busy()) {
         step_ = batch->step;
-        begin(batch->iteration, batch->constants);
+        begin(batch->iteration, batch->constants, runner);
       } else if (batch->iteration != iteration_) {
         parked_.push_back(batch);
         return;
+      } else if (watched_) [[unlikely]] {
+        trace_turn(runner);
       }
       take_tokens(batch);
       break;
     case BatchKind::kExit:
+      if (watched_) [[unlikely]]
+        trace_turn(runner);
       if (is_call(batch->ordinal)) {
         take_return(batch);
       } else {
@@ -65,6 +70,8 @@ void IterationActor::on_batch(Batch* batch, Runner& runner) {
       }
       break;
     case BatchKind::kKernel:
+      if (watched_) [[unlikely]]
+        trace_turn(runner);
       take_kernel(batch->request);
       break;
     default:
@@ -88,11 +95,20 @@ void IterationActor::drop(Batch* batch) {
   pool().give(batch);
 }
 
-inline void IterationActor::begin(int64_t iteration,
-                                  const ConstSet* constants) {
+// The thread's next words in the trace are about this iteration.
+void IterationActor::trace_turn(Runner& runner) {
+  if (frame_.trace == nullptr) return;
+  trace_ = &runner.trace(*frame_.trace);
+  trace_->turn_to(TraceBuffer::kActivity, frame_.trace_number, iteration_);
+}
+
+inline void IterationActor::begin(int64_t iteration, const ConstSet* constants,
+                                  Runner& runner) {
   busy_.store(true, std::memory_order_relaxed);
   set_at_rest(false);
   observer_ = frame_.observer;
+  trace_ = nullptr;
+  watched_ = observer_ != nullptr || frame_.trace != nullptr;
   iteration_ = iteration;
   tag_ = frame_.tag;
   tag_.iteration = iteration;
@@ -106,7 +122,10 @@ inline void IterationActor::begin(int64_t iteration,
   successor_ = nullptr;
   constants_ = constants;
   ++counters_.iterations;
-  if (observer_ != nullptr) observer_->on_iteration_start(place());
+  if (watched_) [[unlikely]] {
+    if (observer_ != nullptr) observer_->on_iteration_start(place());
+    trace_turn(runner);
+  }
   const bool steady = constants != nullptr && constants->steady;
   if (iteration == 0) {
     state_.start(steady ? plan_.steady_first : plan_.first);
@@ -153,6 +172,8 @@ void IterationActor::take_return(Batch* batch) {
   for (Token& token : batch->tokens) {
     if (observer_ != nullptr)
       observer_->on_arrive(place(), *item.node, token.value, token.is_dead);
+    if (trace_ != nullptr)
+      trace_->add(TraceBuffer::kResult, plan_.calls[child]->node);
     const PortItem& port = ports_[item.first_port + token.arrival];
     if (token.is_dead) {
       send_dead(port);

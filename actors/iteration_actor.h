@@ -12,6 +12,7 @@
 #include "actors/frame.h"
 #include "actors/iteration_state.h"
 #include "actors/observer.h"
+#include "actors/trace.h"
 
 namespace tagflow::actors {
 
@@ -86,7 +87,8 @@ class IterationActor : public EngineActor {
  private:
   // The actions of a step, in the order of on_batch().
   void drop(Batch* batch);
-  void begin(int64_t iteration, const ConstSet* constants);
+  void begin(int64_t iteration, const ConstSet* constants, Runner& runner);
+  void trace_turn(Runner& runner);
   void take_tokens(Batch* batch);
   void take_child_end(const Batch& batch);
   void take_return(Batch* batch);
@@ -99,8 +101,10 @@ class IterationActor : public EngineActor {
 
   void run_ready(Runner& runner);
   void fire(uint32_t node);
-  void fire_observed(uint32_t node);
+  void run_ready_traced(Runner& runner);
   void run_ready_observed(Runner& runner);
+  void fire_observed(uint32_t node);
+  bool trace_firing(uint32_t node, bool clock_is_due);
   void fire_other(uint32_t node, bool is_dead);
   bool fire_scalar(const NodeItem& item);
   void skip(const NodeItem& item);
@@ -155,7 +159,10 @@ class IterationActor : public EngineActor {
   const PortItem* const ports_;
   const EdgeItem* const edges_;
   const ArrivalItem* const arrivals_;
-  Observer* observer_ = nullptr;  // the frame instance's, from begin() on
+  // The frame instance's, from begin() on.
+  bool watched_ = false;  // observed, traced or both
+  Observer* observer_ = nullptr;
+  TraceBuffer* trace_ = nullptr;  // the thread's, while it handles a batch
   IterationState state_;
   IterationActor* next_;  // in the ring
   std::atomic<bool> busy_{false};

@@ -1,31 +1,11 @@
 // The inner loop: the tokens that come to one iteration, and its ready nodes,
-// fired to completion. All that a token passes on the common way is in this
-// file, and inlined by force: the compiler, left alone, calls functions for a
-// few instructions each, which made every token half again as expensive.
-#include "actors/frame_actor.h"
-#include "actors/iteration_actor.h"
+// fired to completion. The common way of a token is in token_path.h; here is
+// what it leaves.
 #include "actors/observer.h"
-#include "devices/rendezvous.h"
+#include "actors/token_path.h"
 
 namespace tagflow::actors {
-namespace {
-
-// A kernel that takes longer than this is worth a hop to another worker, whose
-// waking costs 5-10 us.
-constexpr double kHeavyNanoseconds = 20e3;
-// How many nodes fire between two looks at the abort flag.
-constexpr uint32_t kFiringsPerCheck = 256;
-
-}  // namespace
-
 // --- Edges ------------------------------------------------------------------
-
-// A live token for the edge's arrival, in the batch that will take it there.
-[[gnu::always_inline]] inline Token& IterationActor::add_token(
-    Batch*& batch, BatchKind kind, const EdgeItem& edge) {
-  if (batch == nullptr) batch = take_batch(kind);
-  return batch->tokens.add(edge.target);
-}
 
 // The edges that send_edge() leaves to it. The value is gone afterwards, as
 // with all that send one.
@@ -79,22 +59,6 @@ void IterationActor::send_dead_elsewhere(const EdgeItem& edge) {
   }
 }
 
-// What most edges are comes first; send_elsewhere() has the rest.
-[[gnu::always_inline]] inline void IterationActor::send_edge(
-    const EdgeItem& edge, Tensor&& value) {
-  if (edge.kind == EdgeKind::kInput) [[likely]] {
-    state_.slot(edge.slot).take(value);
-    state_.arrive(edge.target);
-  } else if (edge.kind == EdgeKind::kNext) {
-    add_token(out_next_, BatchKind::kTokens, edge).value.take(value);
-  } else if (is_control(edge.kind)) {
-    value.reset();
-    state_.arrive(edge.target);
-  } else {
-    send_elsewhere(edge, std::move(value));
-  }
-}
-
 // Apart, so that the caller has no tensor of its own to destroy.
 void IterationActor::send_copy(const EdgeItem& edge, const Tensor& value) {
   send_edge(edge, Tensor(value));
@@ -113,54 +77,6 @@ void IterationActor::send_to_many(const PortItem& port, Tensor&& value) {
   }
   for (; edge != last; ++edge) send_copy(*edge, value);
   send_edge(*last, std::move(value));
-}
-
-[[gnu::always_inline]] inline void IterationActor::send_port(
-    const PortItem& port, Tensor&& value) {
-  if (port.count == 1) [[likely]] {
-    send_edge(port.first, std::move(value));
-  } else if (port.count > 1) {
-    send_to_many(port, std::move(value));
-  } else {
-    value.reset();
-  }
-}
-
-// A dead NextIteration starts nothing; a dead Exit is one that was not live,
-// which the frame knows when it ends.
-[[gnu::always_inline]] inline void IterationActor::send_dead_edge(
-    const EdgeItem& edge) {
-  if (edge.kind == EdgeKind::kInput) [[likely]] {
-    state_.arrive_dead(edge.target);
-  } else if (edge.kind != EdgeKind::kNext && edge.kind != EdgeKind::kExit) {
-    send_dead_elsewhere(edge);
-  }
-}
-
-[[gnu::always_inline]] inline void IterationActor::send_dead(
-    const PortItem& port) {
-  if (port.count == 0) return;
-  send_dead_edge(port.first);
-  for (uint32_t i = 1; i < port.count; ++i)
-    send_dead_edge(edges_[port.begin + i]);
-}
-
-inline void IterationActor::send_control(const PortItem& port) {
-  for (uint32_t i = 0; i < port.count; ++i)
-    state_.arrive(edges_[port.begin + i].target);
-}
-
-[[gnu::always_inline]] inline void IterationActor::arrive(uint32_t arrival,
-                                                          bool is_dead,
-                                                          Tensor&& value) {
-  const ArrivalItem& item = arrivals_[arrival];
-  if (observer_ != nullptr) [[unlikely]]
-    observer_->on_arrive(place(), *item.node, value, is_dead);
-  if (is_dead) [[unlikely]] {
-    send_dead(item.edges);
-  } else {
-    send_port(item.edges, std::move(value));
-  }
 }
 
 // --- Batches ----------------------------------------------------------------
@@ -197,59 +113,6 @@ void IterationActor::arrive_constant(const Token& token) {
 }
 
 // --- Nodes ------------------------------------------------------------------
-
-inline void IterationActor::drop_input(const NodeItem& item, uint32_t i) {
-  Tensor& slot = state_.slot(item.first_slot + i);
-  if (slot.buffer() == nullptr) return;
-  if (item.has_constant_inputs && plan_.sticky[item.first_slot + i]) return;
-  slot.reset();
-}
-
-inline void IterationActor::consume_inputs(const NodeItem& item) {
-  for (uint32_t i = 0; i < item.num_inputs; ++i) drop_input(item, i);
-}
-
-inline Tensor IterationActor::take_input(const NodeItem& item, uint32_t i) {
-  Tensor& slot = state_.slot(item.first_slot + i);
-  if (item.has_constant_inputs && plan_.sticky[item.first_slot + i])
-    return slot;
-  return std::move(slot);
-}
-
-// A kernel on scalars that are held in their tokens has nothing to allocate,
-// to share or to let go of. False where this is another case.
-[[gnu::always_inline]] inline bool IterationActor::fire_scalar(
-    const NodeItem& item) {
-  if (!item.scalar(state_.slots() + item.first_slot, passing_)) return false;
-  send_port(item.edges, std::move(passing_));
-  return true;
-}
-
-// What fires most comes first; fire_other() has the rest.
-[[gnu::always_inline]] inline void IterationActor::fire(uint32_t node) {
-  const NodeItem& item = nodes_[node];
-  uint32_t& word = state_.pending(node);
-  const uint32_t facts = std::exchange(word, word | IterationState::kFired);
-  if (facts & IterationState::kDead) {
-    if (item.kind < NodeKind::kSend) return skip(item);
-  } else if (item.kind == NodeKind::kKernel) {
-    if (item.scalar != nullptr && fire_scalar(item)) return;
-  } else if (item.kind == NodeKind::kSwitch) {
-    return fire_switch(item, word, Observed::kNo);
-  } else if (item.kind == NodeKind::kForward) {
-    return pass_on(item, item.edges, Observed::kNo);
-  }
-  fire_other(node, (facts & IterationState::kDead) != 0);
-}
-
-void IterationActor::fire_observed(uint32_t node) {
-  uint32_t& word = state_.pending(node);
-  const bool is_dead = (word & IterationState::kDead) != 0;
-  word |= IterationState::kFired;
-  observer_->on_fire(place(), *nodes_[node].node, is_dead);
-  fire_other(node, is_dead);
-  observer_->on_settle(place(), IterationView(plan_, state_));
-}
 
 // What is observed, and what fire() leaves to it, which has passed on what a
 // Switch and a forwarding node have.
@@ -301,28 +164,6 @@ void IterationActor::fire_other(uint32_t node, bool is_dead) {
   }
 }
 
-[[gnu::always_inline]] inline void IterationActor::skip(const NodeItem& item) {
-  ++counters_.dead;
-  if (item.may_hold_when_dead) consume_inputs(item);
-  send_dead(item.edges);
-}
-
-// Sends the first input on through `port`, out of its slot where that need not
-// keep it.
-[[gnu::always_inline]] inline void IterationActor::pass_on(const NodeItem& item,
-                                                           const PortItem& port,
-                                                           Observed observed) {
-  Tensor& value = state_.slot(item.first_slot);
-  if (observed == Observed::kYes)
-    observer_->on_fired(place(), *item.node, {&value, 1});
-  if (item.has_constant_inputs && plan_.sticky[item.first_slot]) [[unlikely]] {
-    passing_ = value;
-    send_port(port, std::move(passing_));
-  } else {
-    send_port(port, std::move(value));
-  }
-}
-
 // A predicate that is no scalar held in its token. None after an error.
 std::optional<bool> IterationActor::read_predicate(const NodeItem& item) {
   const Tensor& predicate = state_.slot(item.first_slot + 1);
@@ -335,24 +176,6 @@ std::optional<bool> IterationActor::read_predicate(const NodeItem& item) {
   const bool taken = predicate.scalar_value<bool>();
   drop_input(item, 1);
   return taken;
-}
-
-[[gnu::always_inline]] inline void IterationActor::fire_switch(
-    const NodeItem& item, uint32_t& word, Observed observed) {
-  const Tensor& predicate = state_.slot(item.first_slot + 1);
-  bool taken;
-  if (predicate.is_inline_scalar(DataType::kBool)) [[likely]] {
-    taken = *predicate.inline_data<bool>();
-  } else {
-    const std::optional<bool> read = read_predicate(item);
-    if (!read) return;
-    taken = *read;
-  }
-  if (taken) word |= IterationState::kTaken;
-  const PortItem* const ports = ports_ + item.first_port;
-  pass_on(item, ports[taken ? 1 : 0], observed);
-  send_dead(ports[taken ? 0 : 1]);
-  send_control(ports[2]);
 }
 
 // An index that is out of range means the last output. The one that was taken
@@ -428,8 +251,9 @@ void IterationActor::finish_kernel(const NodeItem& item, Tensor* outputs) {
 }
 
 void IterationActor::run_ready(Runner& runner) {
-  if (observer_ != nullptr) [[unlikely]]
-    return run_ready_observed(runner);
+  if (watched_) [[unlikely]]
+    return observer_ != nullptr ? run_ready_observed(runner)
+                                : run_ready_traced(runner);
   for (;;) {
     uint32_t fired = 0;
     while (state_.has_ready()) {
@@ -446,21 +270,6 @@ void IterationActor::run_ready(Runner& runner) {
   }
 }
 
-// Looks at the abort flag after each firing: what is seen ends with an error.
-void IterationActor::run_ready_observed(Runner& runner) {
-  for (;;) {
-    observer_->on_settle(place(), IterationView(plan_, state_));
-    while (state_.has_ready() && !step_->cancelled()) {
-      fire_observed(state_.pop_ready());
-      ++counters_.fired;
-      if (++fired_ % kFiringsPerCheck == 0) step_->check_deadline();
-    }
-    if (heavy_.empty() || step_->cancelled()) break;
-    run_heavy(runner);
-  }
-  observer_->on_pause(place());
-}
-
 void IterationActor::fail(Status status, const graph::Node& node) {
   const std::string where =
       plan_.name.empty()
@@ -470,154 +279,6 @@ void IterationActor::fail(Status status, const graph::Node& node) {
   step_->fail(Status(
       code, fmt::format("{} (node \"{}\"{}, device {})", status.message(),
                         node.name(), where, frame_.run->plan->device)));
-}
-
-// --- Kernels elsewhere ------------------------------------------------------
-
-KernelRequest* IterationActor::take_request(uint32_t node) {
-  if (free_requests_.empty()) {
-    requests_.push_back(std::make_unique<KernelRequest>());
-    free_requests_.push_back(requests_.back().get());
-  }
-  KernelRequest* request = free_requests_.back();
-  free_requests_.pop_back();
-  const NodeItem& item = nodes_[node];
-  request->node = node;
-  request->open = true;
-  request->item = &item;
-  request->owner = this;
-  request->tag = tag_;
-  for (uint32_t i = 0; i < item.num_inputs; ++i)
-    request->inputs.push_back(take_input(item, i));
-  request->outputs.resize(item.num_outputs);
-  request->context.emplace(item.node, request->inputs, request->outputs,
-                           &step_->info, &request->tag);
-  request->is_dead = false;
-  request->met.store(false, std::memory_order_relaxed);
-  request->batch.step = step_;
-  request->batch.iteration = iteration_;
-  return request;
-}
-
-void IterationActor::give_request(KernelRequest* request) {
-  request->inputs.clear();
-  request->outputs.clear();
-  request->status = Status();
-  request->open = false;
-  free_requests_.push_back(request);
-}
-
-void IterationActor::take_kernel(KernelRequest* request) {
-  --outstanding_;
-  const NodeItem& item = *request->item;
-  if (!request->status.ok()) {
-    fail(std::move(request->status), *item.node);
-  } else if (request->is_dead) {
-    skip(item);
-  } else {
-    finish_kernel(item, request->outputs.data());
-  }
-  give_request(request);
-}
-
-bool IterationActor::defer_if_heavy(uint32_t node, const NodeItem& item) {
-  if (item.only_if_large) {
-    bool large = false;
-    for (uint32_t i = 0; i < item.num_inputs; ++i)
-      large = large || state_.slot(item.first_slot + i).buffer() != nullptr;
-    if (!large) return false;
-  }
-  devices::KernelContext context(
-      item.node, {state_.slots() + item.first_slot, item.num_inputs},
-      {outputs_.data(), item.num_outputs}, &step_->info, &tag_);
-  if (item.kernel->cost(context) < kHeavyNanoseconds) return false;
-  heavy_.push_back(node);
-  return true;
-}
-
-// Everything cheap is done. What other actors can do meanwhile goes to them
-// first; then all heavy kernels but one go to the lanes, and that one runs
-// here. A lent thread keeps none: its owner may have to leave in time.
-void IterationActor::run_heavy(Runner& runner) {
-  post_enters(runner);
-  post_exits(runner);
-  if (frame_.window > 1) post_next(runner, false);
-  const size_t keep = runner.lent() ? 0 : 1;
-  const bool share = frame_.run->workers > 1 || runner.lent();
-  while (share && heavy_.size() > keep) {
-    KernelRequest* request = take_request(heavy_.back());
-    heavy_.pop_back();
-    ++outstanding_;
-    ++counters_.offloaded;
-    runner.post(frame_.run->device, &request->batch);
-  }
-  // Others run from here on: this handler needs a unit of its own.
-  runner.renew(step_);
-  runner.flush();
-  if (heavy_.empty()) return;
-  const uint32_t node = heavy_.back();
-  heavy_.pop_back();
-  if (observer_ != nullptr) observer_->on_compute(place(), *nodes_[node].node);
-  fire_kernel(nodes_[node]);
-  if (observer_ != nullptr) observer_->on_computed(place(), *nodes_[node].node);
-}
-
-void IterationActor::fire_async(uint32_t node, const NodeItem& item) {
-  KernelRequest* request = take_request(node);
-  ++outstanding_;
-  step_->add_activity();
-  const auto* kernel = static_cast<const devices::AsyncKernel*>(item.kernel);
-  const auto answer = [request](Status status) {
-    request->status = std::move(status);
-    request->owner->deliver(&request->batch, nullptr);
-  };
-  try {
-    kernel->compute_async(*request->context, answer);
-  } catch (const std::exception& thrown) {
-    // It threw before it could promise to call `answer`.
-    answer(
-        status_of(thrown).with_prefix(fmt::format("[{}] ", item.node->op())));
-  }
-}
-
-void IterationActor::fire_send(const NodeItem& item, bool is_dead) {
-  devices::Transfer transfer;
-  transfer.is_dead = is_dead;
-  if (is_dead) {
-    consume_inputs(item);
-  } else {
-    transfer.value = take_input(item, 0);
-  }
-  const devices::TransferKey key{frame_.run->plan->transfers[item.ordinal],
-                                 tag_};
-  Status status = step_->info.rendezvous->send(key, std::move(transfer));
-  if (!status.ok()) {
-    fail(std::move(status), *item.node);
-  } else {
-    send_control(ports_[item.first_port]);
-  }
-}
-
-void IterationActor::fire_recv(uint32_t node, const NodeItem& item) {
-  KernelRequest* request = take_request(node);
-  const devices::TransferKey key{frame_.run->plan->transfers[item.ordinal],
-                                 tag_};
-  ++outstanding_;
-  step_->info.rendezvous->receive(
-      key, [request](Result<devices::Transfer> transfer) {
-        if (transfer.ok()) {
-          request->is_dead = transfer->is_dead;
-          request->outputs[0] = std::move(transfer->value);
-        } else {
-          request->status = std::move(transfer).status();
-        }
-        if (request->met.exchange(true, std::memory_order_acq_rel)) {
-          request->batch.step->add_activity();
-          request->owner->deliver(&request->batch, nullptr);
-        }
-      });
-  if (request->met.exchange(true, std::memory_order_acq_rel))
-    take_kernel(request);
 }
 
 }  // namespace tagflow::actors

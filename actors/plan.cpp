@@ -1,5 +1,6 @@
 #include "actors/plan.h"
 
+#include <atomic>
 #include <numeric>
 
 #include "actors/frame.h"
@@ -8,6 +9,8 @@
 
 namespace tagflow::actors {
 namespace {
+
+std::atomic<uint64_t> last_frame_plan{0};
 
 // Adds the frames of one graph to the plan.
 Status add_frames(const graph::Program& program, const PlanOptions& options,
@@ -30,6 +33,8 @@ Status add_frames(const graph::Program& program, const PlanOptions& options,
 }
 
 }  // namespace
+
+FramePlan::FramePlan() : id(++last_frame_plan) {}
 
 Result<std::unique_ptr<Plan>> compile_plan(const graph::Program& program,
                                            const PlanOptions& options,

@@ -164,6 +164,9 @@ struct CallItem {
 };
 
 struct FramePlan {
+  FramePlan();
+
+  uint64_t id;       // no other has it, nor had
   std::string name;  // "" for the root
   uint64_t name_hash = 0;
   int parent = -1;       // of a loop's frame

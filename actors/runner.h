@@ -61,6 +61,8 @@ class execution_unit;
 
 namespace tagflow::actors {
 
+class TraceBuffer;  // actors/trace.h
+
 // Lives on the stack of a worker while it resumes an actor, or of a thread
 // that lends itself to a run. Not thread-safe.
 class Runner {
@@ -85,6 +87,14 @@ class Runner {
   // The handler goes on with work that held no unit: it gets one if the unit
   // of its batch was taken over already.
   void renew(Step* step);
+  // This thread's buffer of the trace of the step in hand, until leave_trace().
+  TraceBuffer& trace(Trace& trace) {
+    if (trace_ != &trace) find_trace(trace);
+    return *trace_buffer_;
+  }
+  // Notes that the thread leaves the iteration it turned to last. Called while
+  // its step still has a unit on this thread: afterwards the trace may be gone.
+  void leave_trace();
   // Moves what is posted to the scheduler now.
   void flush();
   // Hands batches on until none is left or the quantum is over.
@@ -113,6 +123,7 @@ class Runner {
   // Sends it by message where the policy says so.
   bool sent_by_policy(EngineActor* target, Batch* batch);
   bool over_quantum();
+  void find_trace(Trace& trace);
   bool coin();
 
   caf::execution_unit* unit_;
@@ -128,6 +139,9 @@ class Runner {
   std::array<EngineActor*, 2> held_{};
   // The unit of the batch in hand, until something takes it over.
   Step* credit_ = nullptr;
+  // Of the step in hand, until leave_trace().
+  Trace* trace_ = nullptr;
+  TraceBuffer* trace_buffer_ = nullptr;
 };
 
 }  // namespace tagflow::actors

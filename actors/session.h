@@ -23,6 +23,7 @@ namespace tagflow::actors {
 
 class Observer;      // actors/observer.h
 class SessionState;  // internal
+class Trace;         // actors/trace.h
 
 // How batches of tokens travel between actors. The results are the same.
 enum class HandOff : uint8_t {
@@ -75,6 +76,9 @@ struct RunOptions {
   // outlive the run; where that is cut short by a time-out or a cancellation,
   // the session.
   Observer* observer = nullptr;
+  // Records the run, for far less than an observer costs; null: none. Must
+  // outlive the run as an observer must.
+  Trace* trace = nullptr;
 };
 
 // What a run did.

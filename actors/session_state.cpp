@@ -188,6 +188,7 @@ std::shared_ptr<Step> SessionState::make_step(const Prepared& prepared,
   step->info.seed = options_.seed;
   step->info.forward_buffers = options_.passes.has(graph::Pass::kInplace);
   step->observer = options.observer;
+  step->trace = options.trace;
   step->timeout =
       std::min(options.timeout.count() > 0 ? options.timeout : options_.timeout,
                kLongestTimeout);

@@ -55,6 +55,7 @@ class Step : public std::enable_shared_from_this<Step> {
 
   devices::StepInfo info;
   Observer* observer = nullptr;
+  Trace* trace = nullptr;
   std::vector<FetchSlot> fetches;
   // Zero where there is none. Set before the step starts.
   std::chrono::steady_clock::time_point deadline;

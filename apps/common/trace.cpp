@@ -1,250 +1,311 @@
+// A trace's events as Chrome trace JSON, with the hops that follow from them.
 #include "apps/common/trace.h"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include <array>
-#include <atomic>
-#include <chrono>
-#include <mutex>
-#include <set>
-#include <string>
-#include <thread>
+#include <algorithm>
+#include <map>
+#include <tuple>
 #include <unordered_map>
-#include <utility>
 
-#include "apps/common/trace_events.h"
 #include "apps/io/file.h"
+#include "apps/io/json_tensor.h"
 
 namespace tagflow::apps {
 namespace {
 
-// The cheapest clock that there is: a third of the price of the system's.
-int64_t trace_ticks() {
-#ifdef __x86_64__
-  return int64_t(__builtin_ia32_rdtsc());
-#else
-  return std::chrono::steady_clock::now().time_since_epoch().count();
-#endif
+using actors::TraceEvent;
+using actors::TraceFrame;
+using actors::TraceNode;
+using TraceTrack = std::vector<TraceEvent>;
+using TraceInstance = std::pair<uint64_t, uint64_t>;
+using TraceScope = std::tuple<uint64_t, uint64_t, int64_t>;
+
+TraceInstance instance_of(const devices::Tag& tag) {
+  return {tag.frame_hi, tag.frame_lo};
+}
+TraceScope scope_of(const devices::Tag& tag) {
+  return {tag.frame_hi, tag.frame_lo, tag.iteration};
 }
 
-// Two clocks at one moment.
-struct TraceMoment {
-  int64_t ticks = trace_ticks();
-  std::chrono::steady_clock::time_point time = std::chrono::steady_clock::now();
+// An activity: when, and on which track.
+struct Activity {
+  int64_t begin = 0, end = 0;
+  int track = 0;
 };
 
-// What one thread has open, and its buffer.
-struct TraceThread {
-  TraceTrack track;
-  TraceEvent* firing = nullptr;  // the node's, whose end is not known yet
-  int64_t computing_since = 0;
-  bool is_active = false;
-  int64_t active_since = 0;
-  uint64_t dropped = 0;
-
-  // The copies of what was met, and where most of it is found at once.
-  std::unordered_map<const graph::Node*, TraceNode> nodes;
-  std::set<std::string, std::less<>> frames;
-  std::array<std::pair<const graph::Node*, const TraceNode*>, 256> known{};
-  const char* last_name = nullptr;
-  std::string_view last_frame;
-
-  const TraceNode* copy_of(const graph::Node& node) {
-    auto& entry = known[(reinterpret_cast<uintptr_t>(&node) >> 4) % 256];
-    if (entry.first != &node) {
-      entry = {&node, &nodes.try_emplace(&node, node).first->second};
-    }
-    return entry.second;
-  }
-
-  // The name is of a plan, and has one address as long as that lives.
-  std::string_view copy_of(std::string_view frame) {
-    if (frame.data() != last_name || frame.size() != last_frame.size()) {
-      last_name = frame.data();
-      last_frame = *frames.emplace(frame).first;
-    }
-    return last_frame;
-  }
-};
-
-// The buffer that this thread used last, and whose it is.
-struct TraceCache {
-  uint64_t recorder = 0;
-  TraceThread* thread = nullptr;
-};
-thread_local TraceCache trace_cache;
-
-std::atomic<uint64_t> last_recorder{0};
-
-}  // namespace
-
-class TraceRecorder::Impl {
+// Finds out where tokens came from. An activity sends when it ends, and what
+// it sent arrives at the beginning of another one.
+class HopFinder {
  public:
-  explicit Impl(size_t max_events)
-      : blocks_left_(int64_t((max_events + TraceTrack::kBlock - 1) /
-                             TraceTrack::kBlock)) {}
-
-  TraceThread& mine() {
-    if (trace_cache.recorder != id_) [[unlikely]]
-      trace_cache = {id_, &find_mine()};
-    return *trace_cache.thread;
-  }
-
-  // Null where there is no room.
-  TraceEvent* add(TraceThread& thread, const TraceEvent& event) {
-    TraceTrack& track = thread.track;
-    if (track.used == TraceTrack::kBlock) [[unlikely]] {
-      if (blocks_left_.fetch_sub(1, std::memory_order_relaxed) <= 0) {
-        // Back, so that the count cannot run away.
-        blocks_left_.store(0, std::memory_order_relaxed);
-        ++thread.dropped;
-        return nullptr;
+  HopFinder(const std::vector<TraceTrack>& tracks,
+            const std::vector<TraceFrame>& frames) {
+    for (size_t t = 0; t < tracks.size(); ++t) {
+      for (const TraceEvent& event : tracks[t]) {
+        if (event.kind != TraceEvent::kActivity) continue;
+        activities_[scope_of(event.tag)].push_back(
+            {event.begin, event.end, int(t)});
+        last_scopes_[instance_of(event.tag)].push_back(event.tag);
       }
-      track.blocks.push_back(
-          std::make_unique<std::array<TraceEvent, TraceTrack::kBlock>>());
-      track.used = 0;
     }
-    TraceEvent& kept = (*track.blocks.back())[track.used++];
-    kept = event;
-    return &kept;
-  }
-
-  void add_frame(const TraceFrame& frame) {
-    const std::lock_guard lock(mutex_);
-    // As many as events, or fewer: each has an iteration at least.
-    if (blocks_left_.load(std::memory_order_relaxed) > 0) {
-      frames_.push_back(frame);
+    for (auto& [scope, list] : activities_) {
+      std::ranges::sort(list, {}, &Activity::end);
+    }
+    for (const TraceFrame& frame : frames) {
+      callers_[instance_of(frame.instance)] = frame.caller;
+      callees_[scope_of(frame.caller)].push_back(instance_of(frame.instance));
     }
   }
 
-  std::string to_text() const {
-    const std::lock_guard lock(mutex_);
-    std::vector<const TraceTrack*> tracks;
-    uint64_t dropped = 0;
-    for (const auto& [id, thread] : threads_) {
-      tracks.push_back(&thread->track);
-      dropped += thread->dropped;
+  // The activity that sent what `arrival` says; null where that is not known.
+  const Activity* source_of(const TraceEvent& arrival) const {
+    const TraceNode& node = *arrival.node;
+    if (node.is_next_iteration) {
+      devices::Tag before = arrival.tag;
+      --before.iteration;
+      return last_before(before, arrival.begin);
     }
-    if (dropped > 0) {
-      spdlog::warn("the trace has the first events only; {} more were dropped",
-                   dropped);
+    // What leaves a frame arrives in the iteration that started it: by an Exit,
+    // or as the result of a call.
+    if (node.is_exit || node.op == "_Call") return last_of_callees(arrival);
+    // What enters one, by an Enter or as an argument; or what is fed.
+    const auto caller = callers_.find(instance_of(arrival.tag));
+    if (caller == callers_.end() ||
+        instance_of(caller->second) == instance_of(arrival.tag)) {
+      return nullptr;
     }
-    const TraceMoment now;
-    TraceClock clock{start_.ticks, 1};
-    if (now.ticks > start_.ticks) {
-      clock.ns_per_tick =
-          std::chrono::duration<double, std::nano>(now.time - start_.time)
-              .count() /
-          double(now.ticks - start_.ticks);
-    }
-    return format_trace(tracks, frames_, clock, dropped);
+    return last_before(caller->second, arrival.begin);
   }
 
  private:
-  TraceThread& find_mine() {
-    const std::lock_guard lock(mutex_);
-    for (const auto& [id, thread] : threads_) {
-      if (id == std::this_thread::get_id()) return *thread;
-    }
-    threads_.emplace_back(std::this_thread::get_id(),
-                          std::make_unique<TraceThread>());
-    return *threads_.back().second;
+  const Activity* last_before(const devices::Tag& tag, int64_t time) const {
+    const auto it = activities_.find(scope_of(tag));
+    if (it == activities_.end()) return nullptr;
+    const auto after =
+        std::ranges::upper_bound(it->second, time, {}, &Activity::end);
+    return after == it->second.begin() ? nullptr : &*std::prev(after);
   }
 
-  const uint64_t id_ = ++last_recorder;
-  const TraceMoment start_;
-  std::atomic<int64_t> blocks_left_;
-  mutable std::mutex mutex_;  // guards the below, but not what threads hold
-  std::vector<std::pair<std::thread::id, std::unique_ptr<TraceThread>>>
-      threads_;
-  std::vector<TraceFrame> frames_;
+  // Of the frames that this iteration started, the activity that ended last.
+  const Activity* last_of_callees(const TraceEvent& arrival) const {
+    const auto callees = callees_.find(scope_of(arrival.tag));
+    if (callees == callees_.end()) return nullptr;
+    const Activity* last = nullptr;
+    for (const TraceInstance& instance : callees->second) {
+      const auto tags = last_scopes_.find(instance);
+      if (tags == last_scopes_.end() || instance == instance_of(arrival.tag)) {
+        continue;
+      }
+      // The newest ones: an Exit leaves by the last iteration.
+      const auto& list = tags->second;
+      for (size_t i = list.size(); i > 0 && i + 8 > list.size(); --i) {
+        const Activity* activity = last_before(list[i - 1], arrival.begin);
+        if (activity != nullptr &&
+            (last == nullptr || activity->end > last->end)) {
+          last = activity;
+        }
+      }
+    }
+    return last;
+  }
+
+  std::map<TraceScope, std::vector<Activity>> activities_;
+  std::map<TraceInstance, std::vector<devices::Tag>> last_scopes_;
+  std::map<TraceInstance, devices::Tag> callers_;
+  std::map<TraceScope, std::vector<TraceInstance>> callees_;
 };
 
-namespace {
+// Numbers and texts of one event after the other.
+class TraceWriter {
+ public:
+  TraceWriter(const std::vector<TraceTrack>& tracks,
+              const std::vector<TraceFrame>& frames)
+      : tracks_(tracks), hops_(tracks, frames) {
+    for (const TraceFrame& frame : frames) {
+      numbers_.try_emplace(instance_of(frame.instance), numbers_.size());
+    }
+  }
 
-// The iteration's slice begins with the first that happens in it.
-void touch(TraceThread& thread, int64_t now) {
-  if (thread.is_active) return;
-  thread.is_active = true;
-  thread.active_since = now;
-}
+  std::string write(uint64_t dropped) {
+    text_ = "{\"displayTimeUnit\": \"ns\",\n\"otherData\": {\"dropped\": " +
+            std::to_string(dropped) + "},\n\"traceEvents\": [\n";
+    text_ += R"({"name": "process_name", "ph": "M", "pid": 1, "tid": 0, )"
+             R"("args": {"name": "tagflow"}})";
+    for (size_t t = 0; t < tracks_.size(); ++t) {
+      text_ += fmt::format(
+          ",\n{{\"name\": \"thread_name\", \"ph\": \"M\", \"pid\": 1, "
+          "\"tid\": {0}, \"args\": {{\"name\": \"worker {0}\"}}}},\n"
+          "{{\"name\": \"thread_sort_index\", \"ph\": \"M\", \"pid\": 1, "
+          "\"tid\": {0}, \"args\": {{\"sort_index\": {0}}}}}",
+          t);
+    }
+    for (size_t t = 0; t < tracks_.size(); ++t) write_track(int(t));
+    return std::move(text_) + "\n]}\n";
+  }
 
-void end_firing(TraceThread& thread, int64_t now) {
-  if (thread.firing == nullptr) return;
-  thread.firing->end = now;
-  thread.firing = nullptr;
-}
+ private:
+  void write_track(int track) {
+    const TraceEvent* open = nullptr;         // activity
+    std::vector<const TraceEvent*> arrivals;  // of it
+    const auto close = [&] {
+      if (open != nullptr) write_hops(arrivals, *open, track);
+      arrivals.clear();
+    };
+    for (const TraceEvent& event : tracks_[size_t(track)]) {
+      if (event.kind == TraceEvent::kArrive) {
+        arrivals.push_back(&event);
+        continue;
+      }
+      if (event.kind == TraceEvent::kActivity) {
+        close();
+        open = &event;
+      }
+      write_event(event, track);
+    }
+    close();
+  }
+
+  void write_event(const TraceEvent& event, int track) {
+    begin(event.kind == TraceEvent::kActivity ? frame_name(event)
+                                              : name_of(*event.node),
+          event.kind == TraceEvent::kSkip ? 'i' : 'X', track, event.begin);
+    if (event.kind == TraceEvent::kSkip) {
+      text_ += R"(, "s": "t", "cat": "skip")";
+    } else {
+      text_ += R"(, "dur": )";
+      add_microseconds(event.end - event.begin);
+      text_ += event.kind == TraceEvent::kActivity ? R"(, "cat": "iteration")"
+                                                   : R"(, "cat": "kernel")";
+    }
+    text_ += R"(, "args": {"frame": )";
+    text_ += quoted_frame(event.frame);
+    text_ += R"(, "iteration": )";
+    add_number(event.tag.iteration);
+    text_ += R"(, "instance": )";
+    add_number(int64_t(number_of(event.tag)));
+    if (event.node != nullptr) {
+      text_ += R"(, "op": )";
+      text_ += op_of(*event.node);
+    }
+    text_ += "}}";
+  }
+
+  // One arrow for all tokens that came the same way.
+  void write_hops(const std::vector<const TraceEvent*>& arrivals,
+                  const TraceEvent& to, int track) {
+    std::map<const Activity*, std::pair<const TraceEvent*, int>> by_source;
+    for (const TraceEvent* arrival : arrivals) {
+      const Activity* source = hops_.source_of(*arrival);
+      if (source == nullptr) continue;
+      auto& [first, count] = by_source[source];
+      if (first == nullptr) first = arrival;
+      ++count;
+    }
+    for (const auto& [source, hop] : by_source) {
+      const auto& [arrival, count] = hop;
+      const int64_t sent = std::max(source->begin, source->end - 1);
+      const int64_t received = std::max(arrival->begin, to.begin);
+      ++last_hop_;
+      begin(op_of(*arrival->node), 's', source->track, sent);
+      end_hop(*arrival, count);
+      begin(op_of(*arrival->node), 'f', track, std::max(received, sent));
+      text_ += R"(, "bp": "e")";
+      end_hop(*arrival, count);
+    }
+  }
+
+  void end_hop(const TraceEvent& arrival, int count) {
+    text_ += R"(, "cat": "hop", "id": )";
+    add_number(last_hop_);
+    text_ += R"(, "args": {"tokens": )";
+    add_number(count);
+    text_ += R"(, "node": )";
+    text_ += name_of(*arrival.node);
+    text_ += R"(, "to iteration": )";
+    add_number(arrival.tag.iteration);
+    text_ += "}}";
+  }
+
+  void begin(std::string_view quoted_name, char phase, int track,
+             int64_t time) {
+    text_ += ",\n{\"name\": ";
+    text_ += quoted_name;
+    text_ += R"(, "ph": ")";
+    text_ += phase;
+    text_ += R"(", "pid": 1, "tid": )";
+    add_number(track);
+    text_ += R"(, "ts": )";
+    add_microseconds(time);
+  }
+
+  void add_number(int64_t number) {
+    const fmt::format_int digits(number);
+    text_.append(digits.data(), digits.size());
+  }
+
+  // Nanoseconds as microseconds, exactly.
+  void add_microseconds(int64_t time) {
+    add_number(time / 1000);
+    const int64_t rest = time % 1000;
+    text_ += '.';
+    for (const int64_t digit : {rest / 100, rest / 10 % 10, rest % 10}) {
+      text_ += char('0' + digit);
+    }
+  }
+
+  // In quotes, each made once.
+  const std::string& name_of(const TraceNode& node) {
+    std::string& name = names_[&node];
+    if (name.empty()) name = io::json_string(node.name);
+    return name;
+  }
+  const std::string& op_of(const TraceNode& node) {
+    std::string& op = ops_[node.op];
+    if (op.empty()) op = io::json_string(node.op);
+    return op;
+  }
+  const std::string& quoted_frame(std::string_view frame) {
+    std::string& name = frames_[std::string(frame)];
+    if (name.empty()) {
+      name = io::json_string(frame.empty() ? "root" : std::string(frame));
+    }
+    return name;
+  }
+  // "while/3", in quotes.
+  std::string frame_name(const TraceEvent& event) {
+    std::string name = quoted_frame(event.frame);
+    name.pop_back();
+    return fmt::format("{}/{}\"", name, event.tag.iteration);
+  }
+  // Instances in the order of their starts.
+  size_t number_of(const devices::Tag& tag) {
+    return numbers_.try_emplace(instance_of(tag), numbers_.size())
+        .first->second;
+  }
+
+  const std::vector<TraceTrack>& tracks_;
+  HopFinder hops_;
+  std::string text_;
+  int64_t last_hop_ = 0;
+  std::unordered_map<const TraceNode*, std::string> names_;
+  std::unordered_map<std::string, std::string> ops_, frames_;
+  std::map<TraceInstance, size_t> numbers_;
+};
 
 }  // namespace
 
-TraceRecorder::TraceRecorder(size_t max_events)
-    : impl_(std::make_unique<Impl>(max_events)) {}
-TraceRecorder::~TraceRecorder() = default;
-
-void TraceRecorder::on_fire(const actors::Place& place, const graph::Node& node,
-                            bool dead) {
-  TraceThread& thread = impl_->mine();
-  const int64_t now = trace_ticks();
-  end_firing(thread, now);
-  TraceEvent* event =
-      impl_->add(thread, {now, now, thread.copy_of(place.frame), place.tag,
-                          thread.copy_of(node),
-                          dead ? TraceKind::kSkip : TraceKind::kNode});
-  if (!dead) thread.firing = event;
+std::string format_trace(const actors::Trace& trace) {
+  const std::vector<TraceTrack> tracks = trace.tracks();
+  return TraceWriter(tracks, trace.frames()).write(trace.dropped());
 }
 
-void TraceRecorder::on_settle(const actors::Place& /*place*/,
-                              const actors::IterationView& /*view*/) {
-  TraceThread& thread = impl_->mine();
-  if (!thread.is_active) [[unlikely]]
-    touch(thread, trace_ticks());
-}
-
-void TraceRecorder::on_compute(const actors::Place& /*place*/,
-                               const graph::Node& /*node*/) {
-  TraceThread& thread = impl_->mine();
-  thread.computing_since = trace_ticks();
-  end_firing(thread, thread.computing_since);
-}
-
-void TraceRecorder::on_computed(const actors::Place& place,
-                                const graph::Node& node) {
-  TraceThread& thread = impl_->mine();
-  impl_->add(thread, {thread.computing_since, trace_ticks(),
-                      thread.copy_of(place.frame), place.tag,
-                      thread.copy_of(node), TraceKind::kCompute});
-}
-
-void TraceRecorder::on_arrive(const actors::Place& place,
-                              const graph::Node& node, const Tensor& /*value*/,
-                              bool /*dead*/) {
-  TraceThread& thread = impl_->mine();
-  const int64_t now = trace_ticks();
-  touch(thread, now);
-  impl_->add(thread, {now, now, thread.copy_of(place.frame), place.tag,
-                      thread.copy_of(node), TraceKind::kArrive});
-}
-
-void TraceRecorder::on_pause(const actors::Place& place) {
-  TraceThread& thread = impl_->mine();
-  const int64_t now = trace_ticks();
-  end_firing(thread, now);
-  if (!std::exchange(thread.is_active, false)) return;
-  impl_->add(thread, {thread.active_since, now, thread.copy_of(place.frame),
-                      place.tag, nullptr, TraceKind::kActivity});
-}
-
-void TraceRecorder::on_iteration_start(const actors::Place& /*place*/) {
-  touch(impl_->mine(), trace_ticks());
-}
-
-void TraceRecorder::on_frame_start(const actors::Place& place,
-                                   const actors::Place& caller) {
-  impl_->add_frame({place.tag, caller.tag});
-}
-
-Status TraceRecorder::write(const std::filesystem::path& path) const {
-  return io::write_file(path, impl_->to_text());
+Status write_trace(const actors::Trace& trace,
+                   const std::filesystem::path& path) {
+  if (const uint64_t dropped = trace.dropped(); dropped > 0)
+    spdlog::warn("the trace has the first events only; {} more were dropped",
+                 dropped);
+  return io::write_file(path, format_trace(trace));
 }
 
 }  // namespace tagflow::apps

@@ -52,9 +52,9 @@ Result<Results> run_repeatedly(actors::Session& session,
   TAGFLOW_ASSIGN(actors::Callable call,
                  session.make_callable(ports, options.signature.fetches,
                                        options.signature.targets));
-  TraceRecorder trace;
+  actors::Trace trace;
   actors::RunOptions run;
-  if (!options.trace.empty()) run.observer = &trace;
+  if (!options.trace.empty()) run.trace = &trace;
   Results results;
   std::vector<double> seconds;
   Status status;
@@ -66,7 +66,7 @@ Result<Results> run_repeatedly(actors::Session& session,
   }
   // The trace of a run that failed is wanted most.
   if (!options.trace.empty()) {
-    TAGFLOW_RETURN_IF_ERROR(trace.write(options.trace));
+    TAGFLOW_RETURN_IF_ERROR(write_trace(trace, options.trace));
   }
   TAGFLOW_RETURN_IF_ERROR(std::move(status));
   log_times(std::move(seconds));

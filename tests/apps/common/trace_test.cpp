@@ -21,7 +21,7 @@ namespace {
 
 // A loop of `trips` iterations, traced.
 json trace_loop(int trips, int workers, bool compile_edges,
-                size_t max_events = apps::TraceRecorder::kMaxEvents) {
+                size_t max_words = ta::Trace::kMaxWords) {
   tg::Graph graph;
   const tg::Scope s(graph);
   const tg::Outputs last = tg::while_loop(
@@ -40,14 +40,14 @@ json trace_loop(int trips, int workers, bool compile_edges,
                                  : graph::PassSet::none();
   auto session = ta::Session::create(options).value();
   REQUIRE(session->extend(graph).ok());
-  apps::TraceRecorder recorder(max_events);
+  ta::Trace recorded(max_words);
   ta::RunOptions run;
-  run.observer = &recorder;
+  run.trace = &recorded;
   REQUIRE(session->run({}, {last[0].name()}, {}, run).ok());
   const auto path =
       std::filesystem::temp_directory_path() /
       ("tagflow_trace_test_" + std::to_string(::getpid()) + ".json");
-  REQUIRE(recorder.write(path).ok());
+  REQUIRE(apps::write_trace(recorded, path).ok());
   const auto text = io::read_file(path);
   std::filesystem::remove(path);
   REQUIRE(text.ok());
@@ -145,8 +145,9 @@ TEST_CASE("a trace keeps the first events, and counts the others") {
 }
 
 TEST_CASE("a trace that cannot be written is an error") {
-  const apps::TraceRecorder recorder;
-  const Status status = recorder.write("/no/such/folder/trace.json");
+  const ta::Trace recorded;
+  const Status status =
+      apps::write_trace(recorded, "/no/such/folder/trace.json");
   CHECK(status.code() == Code::kPermissionDenied);
   CHECK(status.message().find("/no/such/folder/trace.json") !=
         std::string::npos);

@@ -1,0 +1,70 @@
+// The inner loop of a run that is observed or traced.
+#include "actors/observer.h"
+#include "actors/token_path.h"
+
+namespace tagflow::actors {
+
+void IterationActor::fire_observed(uint32_t node) {
+  uint32_t& word = state_.pending(node);
+  const bool is_dead = (word & IterationState::kDead) != 0;
+  word |= IterationState::kFired;
+  observer_->on_fire(place(), *nodes_[node].node, is_dead);
+  fire_other(node, is_dead);
+  observer_->on_settle(place(), IterationView(plan_, state_));
+}
+
+// Returns whether the clock is to be looked at afterwards: see Note [Trace
+// words].
+[[gnu::always_inline]] inline bool IterationActor::trace_firing(
+    uint32_t node, bool clock_is_due) {
+  const NodeItem& item = nodes_[node];
+  const bool is_dead = (state_.pending(node) & IterationState::kDead) != 0;
+  const bool may_be_long = !is_dead && item.kind == NodeKind::kKernel &&
+                           (item.scalar == nullptr ||
+                            state_.slot(item.first_slot).buffer() != nullptr);
+  if (may_be_long || clock_is_due) trace_->clock();
+  trace_->add(is_dead ? TraceBuffer::kSkip : TraceBuffer::kNode, node);
+  return may_be_long;
+}
+
+void IterationActor::run_ready_traced(Runner& runner) {
+  bool clock_is_due = false;
+  for (;;) {
+    uint32_t fired = 0;
+    while (state_.has_ready()) {
+      const uint32_t node = state_.pop_ready();
+      clock_is_due = trace_firing(node, clock_is_due);
+      fire(node);
+      if (++fired % kFiringsPerCheck == 0) {
+        step_->check_deadline();
+        if (step_->cancelled()) break;
+      }
+    }
+    fired_ += fired;
+    counters_.fired += fired;
+    if (std::exchange(clock_is_due, false)) trace_->clock();
+    if (heavy_.empty() || step_->cancelled()) return;
+    run_heavy(runner);
+  }
+}
+
+// Looks at the abort flag after each firing: what is seen ends with an error.
+void IterationActor::run_ready_observed(Runner& runner) {
+  for (;;) {
+    observer_->on_settle(place(), IterationView(plan_, state_));
+    bool clock_is_due = false;
+    while (state_.has_ready() && !step_->cancelled()) {
+      const uint32_t node = state_.pop_ready();
+      if (trace_ != nullptr) clock_is_due = trace_firing(node, clock_is_due);
+      fire_observed(node);
+      ++counters_.fired;
+      if (++fired_ % kFiringsPerCheck == 0) step_->check_deadline();
+    }
+    if (clock_is_due) trace_->clock();
+    if (heavy_.empty() || step_->cancelled()) break;
+    run_heavy(runner);
+  }
+  observer_->on_pause(place());
+}
+
+}  // namespace tagflow::actors

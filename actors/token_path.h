@@ -1,0 +1,178 @@
+// The common way of a token: from an arrival, or the output of a node, along
+// its edges to the nodes that it makes ready, and their firing. Members of
+// IterationActor, inlined by force: the compiler, left alone, calls functions
+// for a few instructions each, which made every token half again as expensive.
+#pragma once
+
+#include "actors/iteration_actor.h"
+
+namespace tagflow::actors {
+
+// How many nodes fire between two looks at the abort flag.
+inline constexpr uint32_t kFiringsPerCheck = 256;
+
+// --- Edges ------------------------------------------------------------------
+
+// A live token for the edge's arrival, in the batch that will take it there.
+[[gnu::always_inline]] inline Token& IterationActor::add_token(
+    Batch*& batch, BatchKind kind, const EdgeItem& edge) {
+  if (batch == nullptr) batch = take_batch(kind);
+  return batch->tokens.add(edge.target);
+}
+
+// What most edges are comes first; send_elsewhere() has the rest.
+[[gnu::always_inline]] inline void IterationActor::send_edge(
+    const EdgeItem& edge, Tensor&& value) {
+  if (edge.kind == EdgeKind::kInput) [[likely]] {
+    state_.slot(edge.slot).take(value);
+    state_.arrive(edge.target);
+  } else if (edge.kind == EdgeKind::kNext) {
+    add_token(out_next_, BatchKind::kTokens, edge).value.take(value);
+  } else if (is_control(edge.kind)) {
+    value.reset();
+    state_.arrive(edge.target);
+  } else {
+    send_elsewhere(edge, std::move(value));
+  }
+}
+
+[[gnu::always_inline]] inline void IterationActor::send_port(
+    const PortItem& port, Tensor&& value) {
+  if (port.count == 1) [[likely]] {
+    send_edge(port.first, std::move(value));
+  } else if (port.count > 1) {
+    send_to_many(port, std::move(value));
+  } else {
+    value.reset();
+  }
+}
+
+// A dead NextIteration starts nothing; a dead Exit is one that was not live,
+// which the frame knows when it ends.
+[[gnu::always_inline]] inline void IterationActor::send_dead_edge(
+    const EdgeItem& edge) {
+  if (edge.kind == EdgeKind::kInput) [[likely]] {
+    state_.arrive_dead(edge.target);
+  } else if (edge.kind != EdgeKind::kNext && edge.kind != EdgeKind::kExit) {
+    send_dead_elsewhere(edge);
+  }
+}
+
+[[gnu::always_inline]] inline void IterationActor::send_dead(
+    const PortItem& port) {
+  if (port.count == 0) return;
+  send_dead_edge(port.first);
+  for (uint32_t i = 1; i < port.count; ++i)
+    send_dead_edge(edges_[port.begin + i]);
+}
+
+inline void IterationActor::send_control(const PortItem& port) {
+  for (uint32_t i = 0; i < port.count; ++i)
+    state_.arrive(edges_[port.begin + i].target);
+}
+
+[[gnu::always_inline]] inline void IterationActor::arrive(uint32_t arrival,
+                                                          bool is_dead,
+                                                          Tensor&& value) {
+  const ArrivalItem& item = arrivals_[arrival];
+  if (watched_) [[unlikely]] {
+    if (trace_ != nullptr) trace_->add(TraceBuffer::kArrival, arrival);
+    if (observer_ != nullptr)
+      observer_->on_arrive(place(), *item.node, value, is_dead);
+  }
+  if (is_dead) [[unlikely]] {
+    send_dead(item.edges);
+  } else {
+    send_port(item.edges, std::move(value));
+  }
+}
+
+// --- Inputs -----------------------------------------------------------------
+
+inline void IterationActor::drop_input(const NodeItem& item, uint32_t i) {
+  Tensor& slot = state_.slot(item.first_slot + i);
+  if (slot.buffer() == nullptr) return;
+  if (item.has_constant_inputs && plan_.sticky[item.first_slot + i]) return;
+  slot.reset();
+}
+
+inline void IterationActor::consume_inputs(const NodeItem& item) {
+  for (uint32_t i = 0; i < item.num_inputs; ++i) drop_input(item, i);
+}
+
+inline Tensor IterationActor::take_input(const NodeItem& item, uint32_t i) {
+  Tensor& slot = state_.slot(item.first_slot + i);
+  if (item.has_constant_inputs && plan_.sticky[item.first_slot + i])
+    return slot;
+  return std::move(slot);
+}
+
+// --- Nodes ------------------------------------------------------------------
+
+[[gnu::always_inline]] inline void IterationActor::skip(const NodeItem& item) {
+  ++counters_.dead;
+  if (item.may_hold_when_dead) consume_inputs(item);
+  send_dead(item.edges);
+}
+
+// Sends the first input on through `port`, out of its slot where that need not
+// keep it.
+[[gnu::always_inline]] inline void IterationActor::pass_on(const NodeItem& item,
+                                                           const PortItem& port,
+                                                           Observed observed) {
+  Tensor& value = state_.slot(item.first_slot);
+  if (observed == Observed::kYes)
+    observer_->on_fired(place(), *item.node, {&value, 1});
+  if (item.has_constant_inputs && plan_.sticky[item.first_slot]) [[unlikely]] {
+    passing_ = value;
+    send_port(port, std::move(passing_));
+  } else {
+    send_port(port, std::move(value));
+  }
+}
+
+// A kernel on scalars that are held in their tokens has nothing to allocate,
+// to share or to let go of. False where this is another case.
+[[gnu::always_inline]] inline bool IterationActor::fire_scalar(
+    const NodeItem& item) {
+  if (!item.scalar(state_.slots() + item.first_slot, passing_)) return false;
+  send_port(item.edges, std::move(passing_));
+  return true;
+}
+
+[[gnu::always_inline]] inline void IterationActor::fire_switch(
+    const NodeItem& item, uint32_t& word, Observed observed) {
+  const Tensor& predicate = state_.slot(item.first_slot + 1);
+  bool taken;
+  if (predicate.is_inline_scalar(DataType::kBool)) [[likely]] {
+    taken = *predicate.inline_data<bool>();
+  } else {
+    const std::optional<bool> read = read_predicate(item);
+    if (!read) return;
+    taken = *read;
+  }
+  if (taken) word |= IterationState::kTaken;
+  const PortItem* const ports = ports_ + item.first_port;
+  pass_on(item, ports[taken ? 1 : 0], observed);
+  send_dead(ports[taken ? 0 : 1]);
+  send_control(ports[2]);
+}
+
+// What fires most comes first; fire_other() has the rest.
+[[gnu::always_inline]] inline void IterationActor::fire(uint32_t node) {
+  const NodeItem& item = nodes_[node];
+  uint32_t& word = state_.pending(node);
+  const uint32_t facts = std::exchange(word, word | IterationState::kFired);
+  if (facts & IterationState::kDead) {
+    if (item.kind < NodeKind::kSend) return skip(item);
+  } else if (item.kind == NodeKind::kKernel) {
+    if (item.scalar != nullptr && fire_scalar(item)) return;
+  } else if (item.kind == NodeKind::kSwitch) {
+    return fire_switch(item, word, Observed::kNo);
+  } else if (item.kind == NodeKind::kForward) {
+    return pass_on(item, item.edges, Observed::kNo);
+  }
+  fire_other(node, (facts & IterationState::kDead) != 0);
+}
+
+}  // namespace tagflow::actors

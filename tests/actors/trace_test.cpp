@@ -1,0 +1,188 @@
+#include "actors/trace.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "actors/observer.h"
+#include "tests/actors/program.h"
+
+using namespace tagflow;
+using namespace tagflow::actors;
+using graph::Output;
+using graph::Outputs;
+using graph::Scope;
+namespace ops = tagflow::graph::ops;
+
+namespace {
+
+Outputs count_to(const Scope& s, int limit) {
+  return graph::while_loop(
+      s,
+      [limit](const Scope& in, const Outputs& v) {
+        return ops::less(in, v[0], limit);
+      },
+      [](const Scope& in, const Outputs& v) -> Outputs {
+        return {ops::add(in, v[0], 1)};
+      },
+      {0});
+}
+
+void record(const Program& program, const Outputs& fetches, Trace& trace,
+            SessionOptions options = {}) {
+  REQUIRE(program.s.ok());
+  auto session = Session::create(options).value();
+  REQUIRE(session->extend(program.graph).ok());
+  std::vector<std::string> names;
+  for (const Output& fetch : fetches) names.push_back(fetch.name());
+  RunOptions run;
+  run.trace = &trace;
+  REQUIRE(session->run({}, names, {}, run).ok());
+}
+
+size_t count(const Trace& trace, TraceEvent::Kind kind,
+             std::string_view op = {}) {
+  size_t found = 0;
+  for (const auto& track : trace.tracks())
+    found += size_t(std::ranges::count_if(track, [&](const TraceEvent& event) {
+      return event.kind == kind && (op.empty() || event.node->op == op);
+    }));
+  return found;
+}
+
+// Of each track: activities in a row, and in each what happened in it, one
+// after another. Kernels that were sent to a thread have none.
+void check_times(const Trace& trace) {
+  for (const auto& track : trace.tracks()) {
+    int64_t last = 0;         // what is before has ended then
+    int64_t end = INT64_MAX;  // of the activity
+    for (const TraceEvent& event : track) {
+      CHECK(event.begin <= event.end);
+      CHECK(event.begin >= last);
+      if (event.kind == TraceEvent::kActivity) {
+        CHECK((end == INT64_MAX || event.begin >= end));
+        last = event.begin;
+        end = event.end;
+      } else if (event.kind != TraceEvent::kCompute) {
+        CHECK(event.end <= end);
+        last = event.end;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a trace has every iteration, what fired in it and what came to it") {
+  const Program program;
+  const Outputs last = count_to(program.s, 3);
+  SessionOptions options;
+  options.workers = 1;
+  options.passes = graph::PassSet::only(graph::Pass::kEdges);
+  Trace trace;
+  record(program, last, trace, options);
+  CHECK(count(trace, TraceEvent::kNode, "Less") == 4);
+  CHECK(count(trace, TraceEvent::kNode, "Switch") == 4);
+  CHECK(count(trace, TraceEvent::kNode, "AddV2") == 3);
+  CHECK(count(trace, TraceEvent::kSkip, "AddV2") == 1);
+  CHECK(count(trace, TraceEvent::kArrive, "NextIteration") == 3);
+  CHECK(count(trace, TraceEvent::kArrive, "Exit") == 1);
+  std::set<int64_t> iterations;
+  for (const auto& track : trace.tracks())
+    for (const TraceEvent& event : track)
+      if (event.kind == TraceEvent::kActivity && !event.frame.empty())
+        iterations.insert(event.tag.iteration);
+  CHECK(iterations == std::set<int64_t>{0, 1, 2, 3});
+  REQUIRE(trace.frames().size() == 2);
+  CHECK(trace.frames()[1].caller.frame_lo ==
+        trace.frames()[0].instance.frame_lo);
+  CHECK(trace.dropped() == 0);
+  check_times(trace);
+}
+
+TEST_CASE("a trace says the same whatever the policy and the workers") {
+  for (const HandOff policy :
+       {HandOff::kDirect, HandOff::kMailbox, HandOff::kRandom}) {
+    for (const int workers : {1, 2}) {
+      const Program program;
+      const Outputs last = graph::while_loop(
+          program.s,
+          [](const Scope& in, const Outputs& v) {
+            return ops::less(in, v[0], 5);
+          },
+          [](const Scope& in, const Outputs& v) -> Outputs {
+            return {ops::add(in, v[0], ops::sub(in, count_to(in, 3)[0], 2))};
+          },
+          {0});
+      SessionOptions options;
+      options.workers = workers;
+      options.hand_off = policy;
+      options.passes = graph::PassSet::none();
+      Trace trace;
+      record(program, last, trace, options);
+      CHECK(count(trace, TraceEvent::kNode, "LoopCond") == 6 + 5 * 4);
+      CHECK(count(trace, TraceEvent::kNode, "AddV2") == 5 + 5 * 3);
+      // The last iteration of the outer one starts the inner one dead.
+      CHECK(trace.frames().size() == 1 + 1 + 6);
+      CHECK(trace.dropped() == 0);
+      check_times(trace);
+    }
+  }
+}
+
+TEST_CASE("a heavy kernel of a trace runs where it was sent") {
+  const Program program;
+  const Scope& s = program.s;
+  Outputs products;
+  for (int i = 0; i < 4; ++i) {
+    const Output size = s.constant(Tensor::vector<int32_t>({200, 200}));
+    const Output matrix = ops::fill(s, size, float(i));
+    products.push_back(ops::matmul(s, matrix, matrix));
+  }
+  SessionOptions options;
+  options.workers = 2;
+  options.passes = graph::PassSet::none();
+  Trace trace;
+  record(program, products, trace, options);
+  CHECK(count(trace, TraceEvent::kNode, "MatMul") == 4);
+  CHECK(count(trace, TraceEvent::kCompute, "MatMul") == 4);
+  check_times(trace);
+}
+
+TEST_CASE("a trace without room keeps what came first, and counts the rest") {
+  const Program program;
+  const Outputs last = count_to(program.s, 2000);
+  Trace trace(TraceBuffer::kBlock);
+  SessionOptions options;
+  options.workers = 1;
+  record(program, last, trace, options);
+  CHECK(trace.dropped() > 2000);
+  CHECK(count(trace, TraceEvent::kActivity) < 300);
+  CHECK(count(trace, TraceEvent::kActivity) > 50);
+  check_times(trace);
+}
+
+TEST_CASE("one trace takes several runs, and an observer sees them too") {
+  class Counter : public Observer {
+   public:
+    void on_fire(const Place&, const graph::Node&, bool) override { ++fired; }
+    int fired = 0;
+  } counter;
+  const Program program;
+  const Outputs last = count_to(program.s, 3);
+  REQUIRE(program.s.ok());
+  SessionOptions options;
+  options.workers = 1;
+  auto session = Session::create(options).value();
+  REQUIRE(session->extend(program.graph).ok());
+  Trace trace;
+  RunOptions run;
+  run.trace = &trace;
+  run.observer = &counter;
+  for (int i = 0; i < 3; ++i)
+    REQUIRE(session->run({}, {last[0].name()}, {}, run).ok());
+  CHECK(trace.frames().size() == 6);
+  CHECK(count(trace, TraceEvent::kNode) + count(trace, TraceEvent::kSkip) ==
+        size_t(counter.fired));
+  check_times(trace);
+}
