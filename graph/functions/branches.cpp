@@ -1,20 +1,8 @@
 // Lowering of calls and conditionals.
 #include "graph/functions/lowering.h"
+#include "graph/functions/ports.h"
 
 namespace tagflow::graph {
-namespace {
-
-// Control inputs for what waits for a call to be done.
-std::vector<std::string> waiting_for(const std::vector<std::string>& results,
-                                     const std::vector<std::string>& effects) {
-  std::vector<std::string> controls;
-  for (const std::string& result : results)
-    controls.push_back("^" + result.substr(0, result.rfind(':')));
-  controls.insert(controls.end(), effects.begin(), effects.end());
-  return controls;
-}
-
-}  // namespace
 
 Status Lowering::lower_call(Draft& draft, const FunctionRef& reference) {
   const Node& node = *draft.node;
@@ -31,14 +19,17 @@ Status Lowering::lower_call(Draft& draft, const FunctionRef& reference) {
     draft.made.outputs.push_back(
         put(draft, fmt::format("result_{}", i), "Identity", {made.results[i]}) +
         ":0");
-  std::vector<std::string> last = waiting_for(draft.made.outputs, made.effects);
+  std::vector<std::string> last;
+  add_controls(draft.made.outputs, last);
+  add_controls(made.effects, last);
   // Without a result, the inputs say whether the call was live.
   if (made.results.empty()) {
-    for (size_t i = 0; i < draft.inputs.size(); ++i)
-      last.push_back("^" + put(draft, fmt::format("live_{}", i), "Identity",
-                               {draft.inputs[i]}));
-    for (const std::string& control : draft.controls)
-      last.push_back("^" + control);
+    std::vector<std::string> live;
+    for (const std::string& input : draft.inputs)
+      live.push_back(put(draft, fmt::format("live_{}", live.size()), "Identity",
+                         {input}));
+    add_controls(live, last);
+    add_controls(draft.controls, last);
   }
   draft.made.done = put(draft, "done", "NoOp", std::move(last));
   draft.made.must_run = !made.effects.empty();
@@ -87,8 +78,7 @@ Status Lowering::lower_branches(Draft& draft, const std::string& selector,
   const size_t count = branches.size();
   // All else waits for the selector, which waits for what the node waits for.
   std::vector<std::string> first = {selector};
-  for (const std::string& control : draft.controls)
-    first.push_back("^" + control);
+  add_controls(draft.controls, first);
   const std::string index =
       put(draft, "selector", "Identity", std::move(first));
   const auto split = [&](std::string_view name, const std::string& value) {
@@ -121,7 +111,7 @@ Status Lowering::lower_branches(Draft& draft, const std::string& selector,
       merged[i].push_back(made.results[i]);
     has_effects = has_effects || !made.effects.empty();
     std::vector<std::string> end = {pivot};
-    end.insert(end.end(), made.effects.begin(), made.effects.end());
+    add_controls(made.effects, end);
     ends.push_back(put(draft, name + "_end", "Identity", std::move(end)));
   }
   for (size_t i = 0; i < merged.size(); ++i)
@@ -129,7 +119,9 @@ Status Lowering::lower_branches(Draft& draft, const std::string& selector,
         put(draft, fmt::format("merge_{}", i), "Merge", std::move(merged[i])) +
         ":0");
   const std::string end = put(draft, "merge_end", "Merge", std::move(ends));
-  std::vector<std::string> last = waiting_for(draft.made.outputs, {"^" + end});
+  std::vector<std::string> last;
+  add_controls(draft.made.outputs, last);
+  add_controls({end}, last);
   draft.made.done = put(draft, "done", "NoOp", std::move(last));
   draft.made.must_run = has_effects;
   return {};

@@ -76,7 +76,7 @@ TensorText split_tensor(std::string_view text) {
   return split;
 }
 
-bool is_call_of_identity(const NodeDef& node) {
+bool is_identity_def(const NodeDef& node) {
   return node.op == "Identity" && node.inputs.size() == 1;
 }
 
@@ -134,7 +134,7 @@ int FunctionInstance::passed_argument(size_t i) const {
     for (size_t k = 0; k < signature.inputs.size(); ++k)
       if (signature.inputs[k].name == name) return int(k);
     const auto node = std::ranges::find(function_->nodes, name, &NodeDef::name);
-    if (node == function_->nodes.end() || !is_call_of_identity(*node))
+    if (node == function_->nodes.end() || !is_identity_def(*node))
       return -1;
     name = split_tensor(node->inputs[0]).name;
   }
@@ -204,8 +204,7 @@ class FunctionInstance::Expander {
         node.op = "Identity";
         node.device = site_.device;
         node.inputs = {site_.args[next]};
-        for (const std::string& control : site_.controls)
-          node.inputs.push_back("^" + control);
+        add_controls(site_.controls, node.inputs);
         if (!site_.always_there.empty() && site_.always_there[next])
           always_there_.insert(node.name);
         made_.args.push_back(node.name);
@@ -215,10 +214,7 @@ class FunctionInstance::Expander {
     pivot_ = site_.pivot;
     if (!pivot_.empty() || (next == 0 && site_.controls.empty())) return {};
     NodeDef node{full("pivot"), "NoOp", {}, site_.device, {}};
-    for (const std::string& arg : made_.args) node.inputs.push_back("^" + arg);
-    if (next == 0)
-      for (const std::string& control : site_.controls)
-        node.inputs.push_back("^" + control);
+    add_controls(next == 0 ? site_.controls : made_.args, node.inputs);
     pivot_ = node.name;
     made_.nodes.push_back(std::move(node));
     return {};
@@ -323,7 +319,6 @@ class FunctionInstance::Expander {
   // What an input or a result of the body stands for.
   Result<std::vector<std::string>> tensors_of(const std::string& text) const {
     const TensorText split = split_tensor(text);
-    std::string source;
     PortRange range;
     if (const auto arg = args_.find(std::string(split.name));
         arg != args_.end()) {

@@ -1,5 +1,6 @@
 // Lowering of While and For.
 #include "graph/functions/lowering.h"
+#include "graph/functions/ports.h"
 
 namespace tagflow::graph {
 
@@ -18,8 +19,7 @@ struct Lowering::Loop {
   std::string enter(std::string_view name, const std::string& value,
                     bool is_constant) const {
     std::vector<std::string> inputs = {value};
-    for (const std::string& control : draft.controls)
-      inputs.push_back("^" + control);
+    add_controls(draft.controls, inputs);
     return lowering.put(draft, name, "Enter", std::move(inputs),
                         {{"frame_name", frame()},
                          {"is_constant", is_constant},
@@ -44,7 +44,7 @@ struct Lowering::Loop {
   void split(const std::string& predicate,
              const std::vector<std::string>& effects) {
     std::vector<std::string> inputs = {predicate};
-    inputs.insert(inputs.end(), effects.begin(), effects.end());
+    add_controls(effects, inputs);
     const std::string cond =
         lowering.put(draft, "loop_cond", "LoopCond", std::move(inputs));
     for (size_t i = 0; i < merges.size(); ++i)
@@ -62,7 +62,7 @@ struct Lowering::Loop {
   std::string close(size_t i, const std::string& next,
                     const std::vector<std::string>& effects) const {
     std::vector<std::string> inputs = {next};
-    inputs.insert(inputs.end(), effects.begin(), effects.end());
+    add_controls(effects, inputs);
     lowering.put(draft, numbered("next", i), "NextIteration",
                  std::move(inputs));
     return lowering.put(draft, numbered("exit", i), "Exit",
@@ -72,8 +72,7 @@ struct Lowering::Loop {
   // A constant, outside.
   std::string pass(size_t i, const std::string& value) const {
     std::vector<std::string> inputs = {value};
-    for (const std::string& control : draft.controls)
-      inputs.push_back("^" + control);
+    add_controls(draft.controls, inputs);
     return lowering.put(draft, numbered("constant", i), "Identity",
                         std::move(inputs)) +
            ":0";
@@ -81,8 +80,7 @@ struct Lowering::Loop {
   // What stands for the node when all variables have left.
   void end(const std::vector<std::string>& exits, bool has_effects) const {
     std::vector<std::string> controls;
-    for (const std::string& exit : exits)
-      controls.push_back("^" + exit.substr(0, exit.rfind(':')));
+    add_controls(exits, controls);
     draft.made.done = lowering.put(draft, "done", "NoOp", std::move(controls));
     draft.made.must_run = has_effects;
   }
@@ -128,8 +126,7 @@ Status Lowering::lower_while(Draft& draft) {
     // It starts where the rest does, which may be inside another loop.
     std::vector<std::string> after;
     if (!inputs.empty()) after.push_back("^" + node.inputs()[0].node->name());
-    for (const std::string& control : draft.controls)
-      after.push_back("^" + control);
+    add_controls(draft.controls, after);
     loop.open(
         put(draft, "tick", "Const", std::move(after),
             {{"value", Tensor::scalar(false)}, {"dtype", DataType::kBool}}));
@@ -177,8 +174,7 @@ Status Lowering::lower_for(Draft& draft) {
   Loop loop{*this, draft};
   const std::vector<std::string>& range = draft.inputs;
   std::vector<std::string> bounds(range.begin(), range.begin() + 3);
-  for (const std::string& control : draft.controls)
-    bounds.push_back("^" + control);
+  add_controls(draft.controls, bounds);
   const std::string trips =
       put(draft, "trips", "_ForTripCount", std::move(bounds));
   const auto constant = [&](std::string_view name, int32_t value) {

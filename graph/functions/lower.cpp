@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/functions/lowering.h"
+#include "graph/functions/ports.h"
 #include "graph/op_registry.h"
 
 namespace tagflow::graph {
@@ -29,7 +30,7 @@ bool is_functional_op(std::string_view op) {
 Status lower_functions(Program& program, const Limits& limits) {
   Lowering::Bodies bodies(program, limits);
   TAGFLOW_RETURN_IF_ERROR(bodies.count(program.graph.size()));
-  TAGFLOW_RETURN_IF_ERROR(Lowering(program, bodies, {}).run());
+  TAGFLOW_RETURN_IF_ERROR(Lowering(program, bodies, nullptr).run());
   return bodies.lower_all();
 }
 
@@ -81,18 +82,17 @@ Status Lowering::Bodies::lower_all() {
   // Lowering one may add others.
   for (size_t i = 0; i < program_.bodies.size(); ++i)
     TAGFLOW_RETURN_IF_ERROR(
-        Lowering(*program_.bodies[i], *this, {functions_[i]}).run());
+        Lowering(*program_.bodies[i], *this, functions_[i]).run());
   return {};
 }
 
 // --- One graph --------------------------------------------------------------
 
 Lowering::Lowering(Program& program, Bodies& bodies,
-                   std::vector<const FunctionDef*> callers)
+                   const FunctionDef* function)
     : program_(program), graph_(program.graph), bodies_(bodies) {
-  const Origin* outer = nullptr;
-  for (const FunctionDef* caller : callers)
-    outer = &origins_.emplace_back(Origin{caller, outer});
+  if (function == nullptr) return;
+  const Origin* outer = &origins_.emplace_back(Origin{function, nullptr});
   for (const Node* node : graph_.nodes()) origin_of_[node->name()] = outer;
 }
 
@@ -230,10 +230,9 @@ void Lowering::start(Draft& draft) const {
   for (size_t i = 0; i < draft.inputs.size(); ++i) {
     draft.inputs[i] =
         put(draft, fmt::format("input_{}", i), "Identity", {draft.inputs[i]});
-    all.push_back("^" + draft.inputs[i]);
   }
-  for (const std::string& control : draft.controls)
-    all.push_back("^" + control);
+  add_controls(draft.inputs, all);
+  add_controls(draft.controls, all);
   draft.controls = {put(draft, "gate", "NoOp", std::move(all))};
 }
 
@@ -315,9 +314,8 @@ Result<Lowering::Inlined> Lowering::inline_call(
   if (!made.effects.empty()) {
     NodeDef all{
         site.prefix + "/effects", "ControlTrigger", {}, site.device, {}};
-    for (const std::string& effect : made.effects)
-      all.inputs.push_back("^" + effect);
-    inlined.effects = {"^" + all.name};
+    add_controls(made.effects, all.inputs);
+    inlined.effects = {all.name};
     draft.defs.push_back(std::move(all));
   }
   return inlined;
@@ -329,8 +327,7 @@ Result<Lowering::Inlined> Lowering::call_body(Draft& draft,
   TAGFLOW_ASSIGN(const int64_t body, bodies_.find(graph_.library(), function));
   NodeDef call{
       site.prefix + "/call", "_Call", site.args, draft.node->device(), {}};
-  for (const std::string& control : site.controls)
-    call.inputs.push_back("^" + control);
+  add_controls(site.controls, call.inputs);
   if (!site.pivot.empty()) call.inputs.push_back("^" + site.pivot);
   call.attrs["Tin"] = function.arg_types();
   call.attrs["Tout"] = function.result_types();
@@ -339,7 +336,7 @@ Result<Lowering::Inlined> Lowering::call_body(Draft& draft,
   Inlined made;
   for (size_t i = 0; i < function.result_types().size(); ++i)
     made.results.push_back(fmt::format("{}:{}", call.name, i));
-  if (has_effects(function.function())) made.effects.push_back("^" + call.name);
+  if (has_effects(function.function())) made.effects.push_back(call.name);
   draft.defs.push_back(std::move(call));
   return made;
 }

@@ -23,9 +23,8 @@ class Lowering {
   // What all graphs of one program share: the bodies, made on demand.
   class Bodies;
 
-  // `callers` are the functions whose expansion the graph itself is.
-  Lowering(Program& program, Bodies& bodies,
-           std::vector<const FunctionDef*> callers);
+  // The graph is the body of `function`, or, where that is null, no body.
+  Lowering(Program& program, Bodies& bodies, const FunctionDef* function);
 
   Status run();
 
@@ -58,7 +57,7 @@ class Lowering {
   // What one call became, in a draft.
   struct Inlined {
     std::vector<std::string> results;
-    // "^node" for what waits for the call's side effects, if it has any. Live
+    // Nodes, for what waits for the call's side effects, if it has any. Live
     // also where these are on a branch of the body that is not taken.
     std::vector<std::string> effects;
   };

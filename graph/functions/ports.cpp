@@ -51,4 +51,10 @@ Result<std::string> output_text(const OpDef& op, const AttrMap& attrs,
   return invalid_argument("{} has no output {}", op.name, port);
 }
 
+void add_controls(const std::vector<std::string>& sources,
+                  std::vector<std::string>& inputs) {
+  for (const std::string& source : sources)
+    inputs.push_back("^" + source.substr(0, source.rfind(':')));
+}
+
 }  // namespace tagflow::graph

@@ -1,4 +1,5 @@
-// Which of a node's flat ports its op's arguments are.
+// Which of a node's flat ports its op's arguments are, and the texts that name
+// what a node reads.
 #pragma once
 
 #include <string>
@@ -27,5 +28,10 @@ Result<PortRange> find_output(const OpDef& op, const AttrMap& attrs,
 // The other way round: "name:index". REQUIRES: there is such a port.
 Result<std::string> output_text(const OpDef& op, const AttrMap& attrs,
                                 size_t port);
+
+// Adds to what a node reads "^node" for each of `sources`: "node", or a tensor
+// "node:port".
+void add_controls(const std::vector<std::string>& sources,
+                  std::vector<std::string>& inputs);
 
 }  // namespace tagflow::graph
