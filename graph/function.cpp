@@ -25,6 +25,16 @@ Status gradient_conflict(std::string_view function, std::string_view there,
 
 }  // namespace
 
+std::vector<const FunctionRef*> functions_of(const AttrMap& attrs) {
+  std::vector<const FunctionRef*> functions;
+  for (const auto& [name, value] : attrs) {
+    if (const auto* one = value.get_if<FunctionRef>()) functions.push_back(one);
+    if (const auto* list = value.get_if<std::vector<FunctionRef>>())
+      for (const FunctionRef& function : *list) functions.push_back(&function);
+  }
+  return functions;
+}
+
 bool same_definition(const FunctionDef& a, const FunctionDef& b) {
   return same_signature(a.signature, b.signature) &&
          a.control_outputs == b.control_outputs && a.nodes == b.nodes &&

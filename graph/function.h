@@ -32,6 +32,10 @@ struct FunctionDef {
   const std::string& name() const { return signature.name; }
 };
 
+// The functions that attributes name, without those that their own do. Valid
+// while the attributes are.
+std::vector<const FunctionRef*> functions_of(const AttrMap& attrs);
+
 // The same but for the shape function.
 bool same_definition(const FunctionDef& a, const FunctionDef& b);
 

@@ -14,14 +14,8 @@ namespace {
 int attr_depth(const AttrMap& attrs, int limit) {
   if (limit < 0) return 0;
   int deepest = 0;
-  auto look = [&](const FunctionRef& function) {
-    deepest = std::max(deepest, 1 + attr_depth(function.attrs, limit - 1));
-  };
-  for (const auto& [name, value] : attrs) {
-    if (const auto* function = value.get_if<FunctionRef>()) look(*function);
-    if (const auto* list = value.get_if<std::vector<FunctionRef>>())
-      for (const FunctionRef& function : *list) look(function);
-  }
+  for (const FunctionRef* function : functions_of(attrs))
+    deepest = std::max(deepest, 1 + attr_depth(function->attrs, limit - 1));
   return deepest;
 }
 

@@ -19,19 +19,6 @@ std::string_view node_of(std::string_view input) {
   return input.substr(0, input.rfind(':'));
 }
 
-// The functions that a node's attributes name.
-std::vector<std::string> functions_of(const NodeDef& node) {
-  std::vector<std::string> names;
-  for (const auto& [name, value] : node.attrs) {
-    if (const auto* one = value.get_if<FunctionRef>()) {
-      names.push_back(one->name);
-    } else if (const auto* many = value.get_if<std::vector<FunctionRef>>()) {
-      for (const FunctionRef& ref : *many) names.push_back(ref.name);
-    }
-  }
-  return names;
-}
-
 // Collects over the nodes and, once each, the functions that they lead to.
 class MissingOps {
  public:
@@ -52,8 +39,8 @@ class MissingOps {
   void add(const std::vector<NodeDef>& nodes) {
     for (const NodeDef& node : nodes) {
       add_op(node.op);
-      for (const std::string& name : functions_of(node)) {
-        add_function(library_.find(name));
+      for (const FunctionRef* function : graph::functions_of(node.attrs)) {
+        add_function(library_.find(function->name));
       }
     }
   }
