@@ -16,23 +16,23 @@ Status Lowering::lower_call(Draft& draft, const FunctionRef& reference) {
   // The results by Identities of their own: a control edge from an output of
   // a Switch would not say whether that is dead.
   for (size_t i = 0; i < made.results.size(); ++i)
-    draft.made.outputs.push_back(
+    draft.outputs.push_back(
         put(draft, fmt::format("result_{}", i), "Identity", {made.results[i]}) +
         ":0");
   std::vector<std::string> last;
-  add_controls(draft.made.outputs, last);
+  add_controls(draft.outputs, last);
   add_controls(made.effects, last);
   // Without a result, the inputs say whether the call was live.
   if (made.results.empty()) {
     std::vector<std::string> live;
     for (const std::string& input : draft.inputs)
-      live.push_back(put(draft, fmt::format("live_{}", live.size()), "Identity",
-                         {input}));
+      live.push_back(
+          put(draft, fmt::format("live_{}", live.size()), "Identity", {input}));
     add_controls(live, last);
     add_controls(draft.controls, last);
   }
-  draft.made.done = put(draft, "done", "NoOp", std::move(last));
-  draft.made.must_run = !made.effects.empty();
+  draft.done = put(draft, "done", "NoOp", std::move(last));
+  draft.must_run = !made.effects.empty();
   return {};
 }
 
@@ -115,15 +115,15 @@ Status Lowering::lower_branches(Draft& draft, const std::string& selector,
     ends.push_back(put(draft, name + "_end", "Identity", std::move(end)));
   }
   for (size_t i = 0; i < merged.size(); ++i)
-    draft.made.outputs.push_back(
+    draft.outputs.push_back(
         put(draft, fmt::format("merge_{}", i), "Merge", std::move(merged[i])) +
         ":0");
   const std::string end = put(draft, "merge_end", "Merge", std::move(ends));
   std::vector<std::string> last;
-  add_controls(draft.made.outputs, last);
+  add_controls(draft.outputs, last);
   add_controls({end}, last);
-  draft.made.done = put(draft, "done", "NoOp", std::move(last));
-  draft.made.must_run = has_effects;
+  draft.done = put(draft, "done", "NoOp", std::move(last));
+  draft.must_run = has_effects;
   return {};
 }
 

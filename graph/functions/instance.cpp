@@ -45,9 +45,6 @@ Result<AttrMap> substitute(const AttrMap& attrs, const AttrMap& bound) {
   return made;
 }
 
-// No body's loops nest deeper; only cycles of Enters seem to.
-constexpr int kMostLoops = 1000;
-
 // "a", "a:b" or "a:b:2" taken apart; the index is 0 where there is none.
 struct TensorText {
   std::string_view name;
@@ -134,8 +131,7 @@ int FunctionInstance::passed_argument(size_t i) const {
     for (size_t k = 0; k < signature.inputs.size(); ++k)
       if (signature.inputs[k].name == name) return int(k);
     const auto node = std::ranges::find(function_->nodes, name, &NodeDef::name);
-    if (node == function_->nodes.end() || !is_identity_def(*node))
-      return -1;
+    if (node == function_->nodes.end() || !is_identity_def(*node)) return -1;
     name = split_tensor(node->inputs[0]).name;
   }
   return -1;
@@ -145,8 +141,12 @@ int FunctionInstance::passed_argument(size_t i) const {
 
 class FunctionInstance::Expander {
  public:
-  Expander(const FunctionInstance& instance, const Site& site)
-      : instance_(instance), function_(*instance.function_), site_(site) {}
+  Expander(const FunctionInstance& instance, const Site& site,
+           const Limits& limits)
+      : instance_(instance),
+        function_(*instance.function_),
+        site_(site),
+        limits_(limits) {}
 
   Result<Expansion> run() {
     TAGFLOW_RETURN_IF_ERROR(add_args());
@@ -273,7 +273,8 @@ class FunctionInstance::Expander {
     while (!open.empty()) {
       const NodeDef* node = open.back();
       open.pop_back();
-      if (depth[node] <= 0 || depth[node] > kMostLoops) continue;
+      // Deeper are cycles of Enters, or what is refused later.
+      if (depth[node] <= 0 || depth[node] > limits_.max_frame_depth) continue;
       for (const NodeDef* user : users[node->name]) {
         const int inside = depth[node];
         const int out = inside + (user->op == "Enter") - (user->op == "Exit");
@@ -409,6 +410,7 @@ class FunctionInstance::Expander {
   const FunctionInstance& instance_;
   const FunctionDef& function_;
   const Site& site_;
+  const Limits& limits_;
   std::string pivot_;
   std::unordered_set<std::string> always_there_;  // of made_.args
   std::unordered_map<std::string, PortRange> args_;
@@ -419,8 +421,9 @@ class FunctionInstance::Expander {
   Expansion made_;
 };
 
-Result<Expansion> FunctionInstance::expand(const Site& site) const {
-  Result<Expansion> made = Expander(*this, site).run();
+Result<Expansion> FunctionInstance::expand(const Site& site,
+                                           const Limits& limits) const {
+  Result<Expansion> made = Expander(*this, site, limits).run();
   if (made.ok()) return made;
   return std::move(made).status().with_prefix(
       fmt::format("function \"{}\": ", name()));

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "graph/function.h"
+#include "graph/limits.h"
 
 namespace tagflow::graph {
 
@@ -57,7 +58,7 @@ class FunctionInstance {
   int passed_argument(size_t i) const;
   // InvalidArgument about the body: a name, output or attribute that does not
   // exist.
-  Result<Expansion> expand(const Site& site) const;
+  Result<Expansion> expand(const Site& site, const Limits& limits = {}) const;
 
  private:
   class Expander;

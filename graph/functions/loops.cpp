@@ -81,8 +81,8 @@ struct Lowering::Loop {
   void end(const std::vector<std::string>& exits, bool has_effects) const {
     std::vector<std::string> controls;
     add_controls(exits, controls);
-    draft.made.done = lowering.put(draft, "done", "NoOp", std::move(controls));
-    draft.made.must_run = has_effects;
+    draft.done = lowering.put(draft, "done", "NoOp", std::move(controls));
+    draft.must_run = has_effects;
   }
 };
 
@@ -149,14 +149,14 @@ Status Lowering::lower_while(Draft& draft) {
   site.args = values;
   site.pivot = loop.body_pivot();
   TAGFLOW_ASSIGN(const Inlined made, inline_call(draft, body, site));
-  draft.made.outputs.resize(inputs.size());
+  draft.outputs.resize(inputs.size());
   std::vector<std::string> exits;
   for (size_t k = 0; k < variables.size(); ++k)
-    exits.push_back(draft.made.outputs[variables[k]] = loop.close(
+    exits.push_back(draft.outputs[variables[k]] = loop.close(
                         k, made.results[variables[k]], made.effects));
   if (has_tick) exits.push_back(loop.close(0, loop.value(0), made.effects));
   for (size_t i = 0; i < inputs.size(); ++i)
-    if (is_constant[i]) draft.made.outputs[i] = loop.pass(i, inputs[i]);
+    if (is_constant[i]) draft.outputs[i] = loop.pass(i, inputs[i]);
   loop.end(exits, !made.effects.empty() || !test.effects.empty());
   return {};
 }
@@ -201,9 +201,8 @@ Status Lowering::lower_for(Draft& draft) {
   std::vector<std::string> exits = {loop.close(
       0, put(draft, "next_trip", "AddV2", {loop.value(0), one}), made.effects)};
   for (size_t i = 0; i + 3 < range.size(); ++i) {
-    draft.made.outputs.push_back(
-        loop.close(i + 1, made.results[i], made.effects));
-    exits.push_back(draft.made.outputs.back());
+    draft.outputs.push_back(loop.close(i + 1, made.results[i], made.effects));
+    exits.push_back(draft.outputs.back());
   }
   loop.end(exits, !made.effects.empty());
   return {};

@@ -64,7 +64,7 @@ Result<int64_t> Lowering::Bodies::find(const FunctionLibrary& library,
     body->feeds.push_back({arg, 0});
     site.args.push_back(arg->name());
   }
-  TAGFLOW_ASSIGN(const Expansion made, function.expand(site));
+  TAGFLOW_ASSIGN(const Expansion made, function.expand(site, limits_));
   TAGFLOW_RETURN_IF_ERROR(count(graph.size() + made.nodes.size()));
   TAGFLOW_RETURN_IF_ERROR(graph.extend(made.nodes));
   for (const std::string& result : made.results) {
@@ -109,15 +109,17 @@ Status Lowering::run() {
       if (is_functional(node->op())) round.push_back(node);
     if (round.empty()) return {};
     find_mortal();
-    for (Node* node : round) TAGFLOW_RETURN_IF_ERROR(replace(node));
-    TAGFLOW_RETURN_IF_ERROR(apply());
+    Detour detour(program_);
+    for (Node* node : round) TAGFLOW_RETURN_IF_ERROR(replace(node, detour));
+    TAGFLOW_RETURN_IF_ERROR(detour.apply());
+    graph_.remove(round);
   }
 }
 
-Status Lowering::replace(Node* node) {
+Status Lowering::replace(Node* node, Detour& detour) {
   const auto origin = origin_of_.find(node->name());
   origin_ = origin == origin_of_.end() ? nullptr : origin->second;
-  Draft draft{node, node->name(), {}, {}, {}, {}};
+  Draft draft{.node = node, .prefix = node->name()};
   // The graph may have nodes below the node's name already.
   const auto collides = [&] {
     return std::ranges::any_of(draft.defs, [&](const NodeDef& def) {
@@ -126,10 +128,10 @@ Status Lowering::replace(Node* node) {
   };
   Status status = dispatch(draft);
   for (int i = 1; status.ok() && collides(); ++i) {
-    draft = {node, fmt::format("{}_{}", node->name(), i), {}, {}, {}, {}};
+    draft = {.node = node, .prefix = fmt::format("{}_{}", node->name(), i)};
     status = dispatch(draft);
   }
-  if (status.ok()) status = add(draft);
+  if (status.ok()) status = add(draft, detour);
   if (status.ok()) return {};
   return std::move(status).with_prefix(
       fmt::format("[{}] node \"{}\": ", node->op(), node->name()));
@@ -148,59 +150,18 @@ Status Lowering::dispatch(Draft& draft) {
   return lower_call(draft, function);
 }
 
-Status Lowering::add(Draft& draft) {
+Status Lowering::add(const Draft& draft, Detour& detour) {
   TAGFLOW_RETURN_IF_ERROR(bodies_.count(draft.defs.size()));
   TAGFLOW_RETURN_IF_ERROR(graph_.extend(draft.defs));
-  replaced_[draft.node] = std::move(draft.made);
-  return {};
-}
-
-// Leads everything that used a replaced node to what stands for it.
-Status Lowering::apply() {
-  // One replacement may name another node that is replaced.
-  const auto follow = [&](Endpoint endpoint) -> Result<Endpoint> {
-    for (auto it = replaced_.find(endpoint.node); it != replaced_.end();
-         it = replaced_.find(endpoint.node)) {
-      TAGFLOW_ASSIGN(
-          endpoint, graph_.endpoint(it->second.outputs[size_t(endpoint.port)]));
-    }
-    return endpoint;
-  };
-  const auto done = [&](Node* node) {
-    for (auto it = replaced_.find(node); it != replaced_.end();
-         it = replaced_.find(node))
-      node = graph_.find(it->second.done);
-    return node;
-  };
-  for (Node* node : graph_.nodes()) {
-    for (size_t i = 0; i < node->inputs().size(); ++i) {
-      const Endpoint input = node->inputs()[i];
-      if (!replaced_.contains(input.node)) continue;
-      TAGFLOW_ASSIGN(const Endpoint source, follow(input));
-      TAGFLOW_RETURN_IF_ERROR(graph_.set_input(node, int(i), source));
-    }
-    const std::vector<Node*> controls = node->control_inputs();
-    for (Node* control : controls) {
-      if (!replaced_.contains(control)) continue;
-      graph_.remove_control_input(node, control);
-      graph_.add_control_input(node, done(control));
-    }
+  for (size_t i = 0; i < draft.outputs.size(); ++i) {
+    TAGFLOW_ASSIGN(const Endpoint output, graph_.endpoint(draft.outputs[i]));
+    detour.lead({draft.node, int(i)}, output);
   }
-  for (Endpoint& fetch : program_.fetches) {
-    TAGFLOW_ASSIGN(fetch, follow(fetch));
-  }
-  for (Node*& target : program_.targets) target = done(target);
-  std::vector<Node*> gone;
-  for (Node* node : graph_.nodes()) {
-    const auto it = replaced_.find(node);
-    if (it == replaced_.end()) continue;
-    gone.push_back(node);
-    if (it->second.must_run) program_.targets.push_back(done(node));
-    for (const std::string& inside : it->second.must_run_inside)
-      program_.targets.push_back(done(graph_.find(inside)));
-  }
-  graph_.remove(gone);
-  replaced_.clear();
+  Node* done = graph_.find(draft.done);
+  detour.lead_control(draft.node, {done});
+  if (draft.must_run) program_.targets.push_back(done);
+  for (const std::string& inside : draft.must_run_inside)
+    program_.targets.push_back(graph_.find(inside));
   return {};
 }
 
@@ -300,14 +261,14 @@ Result<Lowering::Inlined> Lowering::inline_call(
                  "functions nest deeper than {}, at \"{}\"", depth,
                  function.name());
   site.device = draft.node->device();
-  TAGFLOW_ASSIGN(Expansion made, function.expand(site));
+  TAGFLOW_ASSIGN(Expansion made, function.expand(site, bodies_.limits()));
   const Origin* inner =
       &origins_.emplace_back(Origin{&function.function(), origin_});
   for (NodeDef& def : made.nodes) {
     if (is_functional(def.op)) origin_of_[def.name] = inner;
     draft.defs.push_back(std::move(def));
   }
-  auto& inside = draft.made.must_run_inside;
+  auto& inside = draft.must_run_inside;
   inside.insert(inside.end(), made.inner_effects.begin(),
                 made.inner_effects.end());
   Inlined inlined{std::move(made.results), {}};
@@ -359,11 +320,8 @@ bool Lowering::has_effects(const FunctionDef& function) {
       } else if (op->is_stateful && !is_functional_op(node.op)) {
         return true;
       }
-      for (const auto& [name, value] : node.attrs) {
-        if (const auto* one = value.get_if<FunctionRef>()) visit(one->name);
-        if (const auto* many = value.get_if<std::vector<FunctionRef>>())
-          for (const FunctionRef& one : *many) visit(one.name);
-      }
+      for (const FunctionRef* named : functions_of(node.attrs))
+        visit(named->name);
     }
   }
   return false;

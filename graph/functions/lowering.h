@@ -11,6 +11,7 @@
 
 #include "graph/functions/instance.h"
 #include "graph/limits.h"
+#include "graph/passes/rewriting.h"
 #include "graph/program.h"
 
 namespace tagflow::graph {
@@ -35,23 +36,18 @@ class Lowering {
     const Origin* outer;  // null for the graph's own nodes
   };
 
-  // What stands for a node that is replaced. Tensors and nodes by name, since
-  // not all of them exist yet.
-  struct Replacement {
-    std::vector<std::string> outputs;  // "name:port", by port
-    std::string done;                  // instead of "^node"
-    bool must_run = false;
-    std::vector<std::string> must_run_inside;  // nodes in loops of bodies
-  };
-
   // The texts of the nodes that replace one.
   struct Draft {
-    const Node* node;
+    Node* node;
     std::string prefix;
-    std::vector<std::string> inputs;    // tensors
-    std::vector<std::string> controls;  // nodes that all of it waits for
-    std::vector<NodeDef> defs;
-    Replacement made;
+    std::vector<std::string> inputs = {};    // tensors
+    std::vector<std::string> controls = {};  // nodes that all of it waits for
+    std::vector<NodeDef> defs = {};
+    // Of these, what stands for the node:
+    std::vector<std::string> outputs = {};          // "name:port", by port
+    std::string done = {};                          // instead of "^node"
+    bool must_run = false;                          // `done`
+    std::vector<std::string> must_run_inside = {};  // nodes in loops of bodies
   };
 
   // What one call became, in a draft.
@@ -63,10 +59,10 @@ class Lowering {
   };
 
   bool is_functional(std::string_view op) const;
-  Status replace(Node* node);
+  // What uses the node is led to what replaces it, once the detour is applied.
+  Status replace(Node* node, Detour& detour);
   Status dispatch(Draft& draft);
-  Status add(Draft& draft);
-  Status apply();
+  Status add(const Draft& draft, Detour& detour);
 
   // branches.cpp
   Status lower_call(Draft& draft, const FunctionRef& function);
@@ -105,7 +101,6 @@ class Lowering {
   std::deque<Origin> origins_;
   std::unordered_map<std::string, const Origin*> origin_of_;  // by node
   const Origin* origin_ = nullptr;  // of the node that is being replaced
-  std::unordered_map<const Node*, Replacement> replaced_;  // in this round
   // Nodes of this round whose inputs may be dead: what control flow leads to.
   std::unordered_set<const Node*> mortal_;
 };
