@@ -20,7 +20,7 @@ Status declared_shapes(ShapeContext& c) {
   return {};
 }
 
-// All four need a scalar where they loop over numbers.
+// The three numbers that the loop is over are scalars.
 Status for_shape(ShapeContext& c) {
   for (int i = 0; i < 3; ++i)
     TAGFLOW_RETURN_IF_ERROR(c.with_rank(i, 0).status());
@@ -33,86 +33,82 @@ Status trip_count_shape(ShapeContext& c) {
   return {};
 }
 
-OpDefBuilder call(const char* name) {
-  return OpDefBuilder(name)
-      .input("args: Tin")
+// Tensors of any types go in, others come out.
+OpDefBuilder with_ports(OpDefBuilder builder, const char* input) {
+  return builder.input(input)
       .output("output: Tout")
       .attr("Tin: list(type) >= 0")
       .attr("Tout: list(type) >= 0");
 }
 
+OpDefBuilder with_shapes(OpDefBuilder builder) {
+  return builder.attr("output_shapes: list(shape) = []").shape(declared_shapes);
+}
+
 void register_calls(OpRegistry& registry) {
   const auto add = [&](OpDefBuilder builder) {
-    registry.add(builder.attr("f: func")
+    registry.add(with_ports(std::move(builder), "args: Tin")
+                     .attr("f: func")
                      .attr("config: string = ''")
                      .attr("config_proto: string = ''")
                      .attr("executor_type: string = ''"));
   };
-  add(call("PartitionedCall"));
-  add(call("StatefulPartitionedCall").stateful());
+  add(OpDefBuilder("PartitionedCall"));
+  add(OpDefBuilder("StatefulPartitionedCall").stateful());
   // What is left of a call of a recursive function: body number `body` of the
   // program, in a frame of its own.
-  registry.add(
-      call("_Call").attr("f: string").attr("body: int >= 0").stateful());
+  registry.add(with_ports(OpDefBuilder("_Call").stateful(), "args: Tin")
+                   .attr("f: string")
+                   .attr("body: int >= 0"));
 }
 
 void register_branches(OpRegistry& registry) {
   const auto add_if = [&](OpDefBuilder builder) {
-    registry.add(builder.input("cond: Tcond")
-                     .input("input: Tin")
-                     .output("output: Tout")
-                     .attr("Tcond: type")
-                     .attr("Tin: list(type) >= 0")
-                     .attr("Tout: list(type) >= 0")
-                     .attr("then_branch: func")
-                     .attr("else_branch: func")
-                     .attr("output_shapes: list(shape) = []")
-                     .shape(declared_shapes));
+    builder.input("cond: Tcond").attr("Tcond: type");
+    registry.add(with_shapes(with_ports(std::move(builder), "input: Tin")
+                                 .attr("then_branch: func")
+                                 .attr("else_branch: func")));
   };
   add_if(OpDefBuilder("If").stateful());
   add_if(OpDefBuilder("StatelessIf"));
   const auto add_case = [&](OpDefBuilder builder) {
-    registry.add(builder.input("branch_index: int32")
-                     .input("input: Tin")
-                     .output("output: Tout")
-                     .attr("Tin: list(type) >= 0")
-                     .attr("Tout: list(type) >= 0")
-                     .attr("branches: list(func) >= 1")
-                     .attr("output_shapes: list(shape) = []")
-                     .shape(declared_shapes));
+    builder.input("branch_index: int32");
+    registry.add(with_shapes(with_ports(std::move(builder), "input: Tin")
+                                 .attr("branches: list(func) >= 1")));
   };
   add_case(OpDefBuilder("Case").stateful());
   add_case(OpDefBuilder("StatelessCase"));
 }
 
+// What goes round a loop has the same types all the time.
+OpDefBuilder with_variables(OpDefBuilder builder) {
+  return builder.input("input: T")
+      .output("output: T")
+      .attr("T: list(type) >= 0");
+}
+
+// The numbers of a For.
+OpDefBuilder with_range(OpDefBuilder builder) {
+  return builder.input("start: int32")
+      .input("limit: int32")
+      .input("delta: int32");
+}
+
 void register_functional_loops(OpRegistry& registry) {
   const auto add_while = [&](OpDefBuilder builder) {
-    registry.add(builder.input("input: T")
-                     .output("output: T")
-                     .attr("T: list(type) >= 0")
-                     .attr("cond: func")
-                     .attr("body: func")
-                     .attr("output_shapes: list(shape) = []")
-                     .attr("parallel_iterations: int = 10")
-                     .shape(declared_shapes));
+    registry.add(with_shapes(with_variables(std::move(builder))
+                                 .attr("cond: func")
+                                 .attr("body: func"))
+                     .attr("parallel_iterations: int = 10"));
   };
   add_while(OpDefBuilder("While").stateful());
   add_while(OpDefBuilder("StatelessWhile"));
-  registry.add(OpDefBuilder("For")
-                   .input("start: int32")
-                   .input("limit: int32")
-                   .input("delta: int32")
-                   .input("input: T")
-                   .output("output: T")
-                   .attr("T: list(type) >= 0")
+  registry.add(with_variables(with_range(OpDefBuilder("For")))
                    .attr("body: func")
                    .stateful()
                    .shape(for_shape));
   // How often a For runs its body.
-  registry.add(OpDefBuilder("_ForTripCount")
-                   .input("start: int32")
-                   .input("limit: int32")
-                   .input("delta: int32")
+  registry.add(with_range(OpDefBuilder("_ForTripCount"))
                    .output("trips: int32")
                    .shape(trip_count_shape));
 }
