@@ -6,11 +6,11 @@
 #include <mutex>
 #include <thread>
 
-#include "actors/session.h"
 #include "devices/kernel_registry.h"
 #include "graph/builder/builder.h"
 #include "graph/op_registry.h"
 #include "graph/shape_context.h"
+#include "tests/actors/sessions.h"
 
 using namespace tagflow;
 using namespace tagflow::actors;
@@ -140,14 +140,6 @@ void register_test_ops() {
   (void)once;
 }
 
-std::unique_ptr<Session> make_session(const SessionOptions& options,
-                                      const Graph& graph) {
-  auto session = Session::create(options);
-  REQUIRE(session.ok());
-  REQUIRE((*session)->extend(graph).ok());
-  return std::move(*session);
-}
-
 // sum = i + ... while i < n, with `op` applied to i in each iteration.
 Outputs loop_with(const Scope& s, const char* op, const Input& n) {
   return while_loop(
@@ -168,8 +160,7 @@ TEST_CASE("smoke: runs of one session at once do not disturb each other") {
   Output n = ops::placeholder(s.named("n"), DataType::kInt32, {});
   const Outputs r = loop_with(s, "Identity", n);
   REQUIRE(s.status().ok());
-  for (HandOff policy :
-       {HandOff::kDirect, HandOff::kMailbox, HandOff::kRandom}) {
+  for (const HandOff policy : kHandOffs) {
     SessionOptions options;
     options.hand_off = policy;
     options.workers = 2;
@@ -306,8 +297,7 @@ TEST_CASE("smoke: an asynchronous kernel continues its iteration later") {
   Output n = ops::placeholder(s.named("n"), DataType::kInt32, {});
   const Outputs r = loop_with(s, "TestLater", n);
   REQUIRE(s.status().ok());
-  for (HandOff policy :
-       {HandOff::kDirect, HandOff::kMailbox, HandOff::kRandom}) {
+  for (const HandOff policy : kHandOffs) {
     SessionOptions options;
     options.workers = 2;
     options.hand_off = policy;
@@ -325,8 +315,7 @@ TEST_CASE("smoke: a kernel's error names node, frame and iteration, once") {
   Scope s(graph);
   const Outputs r = loop_with(s, "TestFail", 10);
   REQUIRE(s.status().ok());
-  for (HandOff policy :
-       {HandOff::kDirect, HandOff::kMailbox, HandOff::kRandom}) {
+  for (const HandOff policy : kHandOffs) {
     SessionOptions options;
     options.hand_off = policy;
     options.workers = 2;
@@ -418,8 +407,7 @@ TEST_CASE("what a kernel throws is an error of its node, on a lane or not") {
     fetches.push_back(Output(s.op("TestThrow", {i})).name());
   const std::string late = Output(s.op("TestThrowAsync", {0})).name();
   REQUIRE(s.status().ok());
-  for (HandOff policy :
-       {HandOff::kDirect, HandOff::kMailbox, HandOff::kRandom}) {
+  for (const HandOff policy : kHandOffs) {
     for (size_t count : {1, 3}) {
       SessionOptions options;
       options.hand_off = policy;

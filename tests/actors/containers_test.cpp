@@ -4,12 +4,12 @@
 
 #include <atomic>
 
-#include "actors/session.h"
 #include "devices/kernel_registry.h"
 #include "devices/step_resources.h"
 #include "graph/builder/builder.h"
 #include "graph/op_registry.h"
 #include "graph/shape_context.h"
+#include "tests/actors/sessions.h"
 
 using namespace tagflow;
 using namespace tagflow::actors;
@@ -45,39 +45,6 @@ void register_alive_op() {
     return true;
   }();
   CHECK(registered);
-}
-
-std::vector<SessionOptions> container_configurations() {
-  std::vector<SessionOptions> all;
-  for (HandOff hand_off :
-       {HandOff::kDirect, HandOff::kMailbox, HandOff::kRandom})
-    for (int workers : {1, 2}) {
-      SessionOptions options;
-      options.hand_off = hand_off;
-      options.workers = workers;
-      all.push_back(options);
-    }
-  return all;
-}
-
-std::unique_ptr<Session> session_of(const SessionOptions& options,
-                                    const Graph& graph) {
-  auto session = Session::create(options);
-  REQUIRE(session.ok());
-  const Status extended = (*session)->extend(graph);
-  INFO(extended.to_string());
-  REQUIRE(extended.ok());
-  return std::move(*session);
-}
-
-std::vector<Tensor> must_fetch(Session& session, const std::vector<Feed>& feeds,
-                               const std::vector<std::string>& fetches) {
-  RunOptions options;
-  options.timeout = std::chrono::seconds(60);
-  auto result = session.run(feeds, fetches, {}, options);
-  INFO(result.status().to_string());
-  REQUIRE(result.ok());
-  return std::move(*result);
 }
 
 // What is known to be one only at run time.
@@ -121,10 +88,10 @@ TEST_CASE("a loop writes a tensor array that is gathered after it") {
       {{"dtype", DataType::kInt32}, {"element_shape", PartialShape::scalar()}});
   INFO(s.status().to_string());
   REQUIRE(s.ok());
-  for (const SessionOptions& options : container_configurations()) {
-    auto session = session_of(options, graph);
+  for (const SessionOptions& options : configurations()) {
+    auto session = make_session(options, graph);
     for (int count : {0, 1, 100}) {
-      const Tensor squares = must_fetch(
+      const Tensor squares = must_run(
           *session, {{"n:0", Tensor::scalar(count)}}, {"squares:0"})[0];
       REQUIRE(squares.num_elements() == count);
       for (int i = 0; i < count; ++i)
@@ -154,11 +121,11 @@ TEST_CASE("objects of a long loop do not pile up") {
   ops::identity(s.named("last"), loop[1]);
   INFO(s.status().to_string());
   REQUIRE(s.ok());
-  for (const SessionOptions& options : container_configurations()) {
-    auto session = session_of(options, graph);
+  for (const SessionOptions& options : configurations()) {
+    auto session = make_session(options, graph);
     most_alive = 0;
     const Tensor last =
-        must_fetch(*session, {{"n:0", Tensor::scalar(3000)}}, {"last:0"})[0];
+        must_run(*session, {{"n:0", Tensor::scalar(3000)}}, {"last:0"})[0];
     CHECK(last.scalar_value<int32_t>() == 2999 * 3);
     // Not many more than iterations overlap, ten.
     CHECK(most_alive.load() >= 1);
@@ -178,8 +145,8 @@ TEST_CASE("a step that fails leaves nothing in its tensor arrays") {
   s.named("again").op("TensorArrayWriteV3", {array[0], 0, value, written});
   INFO(s.status().to_string());
   REQUIRE(s.ok());
-  for (const SessionOptions& options : container_configurations()) {
-    auto session = session_of(options, graph);
+  for (const SessionOptions& options : configurations()) {
+    auto session = make_session(options, graph);
     const Tensor fed = Tensor::make(DataType::kFloat, {100});
     const auto result = session->run({{"value:0", fed}}, {"again:0"});
     CHECK(result.status().code() == Code::kInvalidArgument);
@@ -206,7 +173,7 @@ TEST_CASE("a step that is cancelled in a loop leaves nothing in its stack") {
   ops::identity(s.named("never"), loop[1]);
   INFO(s.status().to_string());
   REQUIRE(s.ok());
-  auto session = session_of({}, graph);
+  auto session = make_session({}, graph);
   const Tensor fed = Tensor::make(DataType::kFloat, {100});
   RunOptions run;
   run.timeout = std::chrono::milliseconds(50);
@@ -232,11 +199,11 @@ TEST_CASE("a tensor array that holds its own handle is gone with its step") {
   s.named("escaped").op("Identity", {inner});
   INFO(s.status().to_string());
   REQUIRE(s.ok());
-  for (const SessionOptions& options : container_configurations()) {
-    auto session = session_of(options, graph);
+  for (const SessionOptions& options : configurations()) {
+    auto session = make_session(options, graph);
     const Tensor fed = Tensor::make(DataType::kFloat, {100});
     const auto fetched =
-        must_fetch(*session, {{"value:0", fed}}, {"done:0", "escaped:0"});
+        must_run(*session, {{"value:0", fed}}, {"done:0", "escaped:0"});
     CHECK(fed.unique());
     // A handle that leaves its step is of no use.
     const auto* handle = fetched[1].data<ResourceHandle>();
@@ -278,12 +245,12 @@ TEST_CASE("the old stacks go by names that loops carry as references") {
   const Status extended = graph.extend(nodes);
   INFO(extended.to_string());
   REQUIRE(extended.ok());
-  for (const SessionOptions& options : container_configurations()) {
-    auto session = session_of(options, graph);
-    const auto popped = must_fetch(*session, {}, {"pop_2:0", "pop_1:0"});
+  for (const SessionOptions& options : configurations()) {
+    auto session = make_session(options, graph);
+    const auto popped = must_run(*session, {}, {"pop_2:0", "pop_1:0"});
     CHECK(popped[0].scalar_value<int32_t>() == 2);
     CHECK(popped[1].scalar_value<int32_t>() == 1);
-    CHECK(must_fetch(*session, {}, {"pop_exit:0"})[0].scalar_value<int32_t>() ==
+    CHECK(must_run(*session, {}, {"pop_exit:0"})[0].scalar_value<int32_t>() ==
           1);
     const auto late = session->run({}, {"late:0"});
     CHECK(late.status().message().find(
@@ -293,7 +260,7 @@ TEST_CASE("the old stacks go by names that loops carry as references") {
     CHECK(wrong.status().message().find(
               "cannot pop a int32 from stack \"other\" of float") !=
           std::string::npos);
-    const Tensor name = must_fetch(*session, {}, {"stack:0"})[0];
+    const Tensor name = must_run(*session, {}, {"stack:0"})[0];
     CHECK(name.describe() == "string[2]");
     CHECK(name.data<std::string>()[0] == "_stacks");
   }
@@ -323,12 +290,12 @@ TEST_CASE("a persistent stack is a loop variable: what goes up comes down") {
   s.named("size").op("PersistentStackSize", {down[1]});
   INFO(s.status().to_string());
   REQUIRE(s.ok());
-  for (const SessionOptions& options : container_configurations()) {
-    auto session = session_of(options, graph);
+  for (const SessionOptions& options : configurations()) {
+    auto session = make_session(options, graph);
     const int64_t count = 1000;
     const auto fetched =
-        must_fetch(*session, {{"n:0", Tensor::scalar(int32_t(count))}},
-                   {"sum:0", "size:0"});
+        must_run(*session, {{"n:0", Tensor::scalar(int32_t(count))}},
+                 {"sum:0", "size:0"});
     int64_t expected = 0;
     for (int64_t i = 0; i < count; ++i) expected += i * (count - 1 - i);
     CHECK(fetched[0].scalar_value<int64_t>() == expected);
@@ -353,11 +320,11 @@ TEST_CASE("a list that a loop pushes onto is never copied") {
                     {{"element_dtype", DataType::kInt32}});
   INFO(s.status().to_string());
   REQUIRE(s.ok());
-  for (const SessionOptions& options : container_configurations()) {
-    auto session = session_of(options, graph);
+  for (const SessionOptions& options : configurations()) {
+    auto session = make_session(options, graph);
     // Copies would move 32 * 20'000^2 / 2 bytes.
     const Tensor all =
-        must_fetch(*session, {{"n:0", Tensor::scalar(20'000)}}, {"all:0"})[0];
+        must_run(*session, {{"n:0", Tensor::scalar(20'000)}}, {"all:0"})[0];
     REQUIRE(all.num_elements() == 20'000);
     CHECK(all.data<int32_t>()[19'999] == 19'999);
   }

@@ -5,7 +5,7 @@
 
 #include <doctest/doctest.h>
 
-#include "actors/session.h"
+#include "tests/actors/sessions.h"
 #include "tests/reference/interpreter.h"
 #include "tests/reference/random_graph.h"
 
@@ -20,11 +20,9 @@ inline constexpr uint64_t kConfigurations = 24 * kPassSets;
 inline constexpr uint64_t kRunsPerGraph = 3;
 
 inline SessionOptions configuration(uint64_t index) {
-  static constexpr HandOff kPolicies[] = {HandOff::kDirect, HandOff::kMailbox,
-                                          HandOff::kRandom};
   static constexpr int kWindows[] = {1, 2, 8, 32};
   SessionOptions options;
-  options.hand_off = kPolicies[index % 3];
+  options.hand_off = kHandOffs[index % 3];
   options.workers = 1 + int(index / 3 % 2);
   options.window = kWindows[index / 6 % 4];
   const uint64_t passes = index / 24 % kPassSets;
@@ -38,21 +36,11 @@ inline SessionOptions configuration(uint64_t index) {
   return options;
 }
 
-inline std::string describe(uint64_t seed, const SessionOptions& options) {
-  return fmt::format("seed {}, policy {}, workers {}, window {}, passes {}",
-                     seed, int(options.hand_off), options.workers,
-                     options.window, options.passes.to_string());
-}
-
 inline void compare(uint64_t seed, const reference::Case& c,
                     const reference::Interpretation& expected,
                     const SessionOptions& options) {
-  INFO(describe(seed, options));
-  auto session = Session::create(options);
-  REQUIRE(session.ok());
-  const Status extended = (*session)->extend(c.graph);
-  INFO(extended.to_string());
-  REQUIRE(extended.ok());
+  INFO("seed ", seed, ", ", describe(options));
+  const auto session = make_session(options, c.graph);
   std::vector<std::string> live;
   std::vector<Tensor> values;
   for (size_t i = 0; i < c.fetches.size(); ++i) {
@@ -62,7 +50,7 @@ inline void compare(uint64_t seed, const reference::Case& c,
       values.push_back(outcome.value);
       continue;
     }
-    auto result = (*session)->run(c.feeds, {c.fetches[i]});
+    auto result = session->run(c.feeds, {c.fetches[i]});
     INFO("fetch ", c.fetches[i]);
     REQUIRE(!result.ok());
     const bool is_dead = outcome.state == reference::State::kDead;
@@ -70,7 +58,7 @@ inline void compare(uint64_t seed, const reference::Case& c,
     CHECK(result.status().code() ==
           (is_dead ? Code::kInvalidArgument : Code::kDeadlock));
   }
-  auto result = (*session)->run(c.feeds, live);
+  auto result = session->run(c.feeds, live);
   INFO(result.status().to_string());
   REQUIRE(result.ok());
   for (size_t i = 0; i < live.size(); ++i) {

@@ -1,7 +1,7 @@
 // Calls, functional control flow and recursion, run in every configuration.
 #include <doctest/doctest.h>
 
-#include "actors/session.h"
+#include "tests/actors/sessions.h"
 #include "tests/graph/hand_made_functions.h"
 
 using namespace tagflow;
@@ -12,21 +12,6 @@ namespace {
 
 constexpr DataType kInt = DataType::kInt32;
 
-std::vector<SessionOptions> function_configurations() {
-  std::vector<SessionOptions> all;
-  for (HandOff hand_off :
-       {HandOff::kDirect, HandOff::kMailbox, HandOff::kRandom})
-    for (int workers : {1, 2})
-      for (bool compile : {true, false}) {
-        SessionOptions options;
-        options.hand_off = hand_off;
-        options.workers = workers;
-        if (!compile) options.passes = graph::PassSet::none();
-        all.push_back(options);
-      }
-  return all;
-}
-
 struct FunctionGraph {
   Graph graph;
 
@@ -34,17 +19,10 @@ struct FunctionGraph {
     REQUIRE(graph.library().add(std::move(function)).ok());
   }
   void add(std::vector<NodeDef> nodes) {
-    const Status status = graph.extend(nodes);
-    INFO(status.to_string());
-    REQUIRE(status.ok());
+    graph::testing::must(graph.extend(nodes));
   }
   std::unique_ptr<Session> session(const SessionOptions& options) const {
-    auto made = Session::create(options);
-    REQUIRE(made.ok());
-    const Status status = (*made)->extend(graph);
-    INFO(status.to_string());
-    REQUIRE(status.ok());
-    return std::move(*made);
+    return make_session(options, graph);
   }
 };
 
@@ -66,10 +44,8 @@ NodeDef if_node(const std::string& name, std::vector<std::string> inputs,
 Result<int32_t> run_int(Session& session, int32_t fed,
                         const std::string& fetch = "y",
                         RunStats* stats = nullptr) {
-  RunOptions options;
-  options.timeout = std::chrono::seconds(60);
-  auto result =
-      session.run({{"x", Tensor::scalar(fed)}}, {fetch}, {}, options, stats);
+  auto result = session.run({{"x", Tensor::scalar(fed)}}, {fetch}, {},
+                            within_a_minute(), stats);
   if (!result.ok()) return std::move(result).status();
   return (*result)[0].item<int32_t>();
 }
@@ -130,7 +106,7 @@ FunctionGraph counting_graph() {
 
 TEST_CASE("Fibonacci by recursion is right, run after run") {
   const FunctionGraph g = fibonacci_graph();
-  for (const SessionOptions& options : function_configurations()) {
+  for (const SessionOptions& options : configurations()) {
     const auto session = g.session(options);
     for (const auto& [n, f] : std::vector<std::pair<int32_t, int32_t>>{
              {0, 0}, {1, 1}, {2, 1}, {10, 55}, {15, 610}, {10, 55}})
@@ -168,7 +144,7 @@ TEST_CASE("functions that call each other are right") {
   define("is_even", "is_odd", 1);
   define("is_odd", "is_even", 0);
   g.add({int_placeholder("x"), body_node("y", "is_even", {"x"})});
-  for (const SessionOptions& options : function_configurations()) {
+  for (const SessionOptions& options : configurations()) {
     const auto session = g.session(options);
     for (int32_t n : {0, 1, 2, 7, 100, 101})
       expect_int(*session, n, n % 2 == 0 ? 1 : 0);
@@ -176,7 +152,7 @@ TEST_CASE("functions that call each other are right") {
 }
 
 TEST_CASE("a recursion may be thousands of calls deep") {
-  for (const SessionOptions& options : function_configurations()) {
+  for (const SessionOptions& options : configurations()) {
     const auto session = counting_graph().session(options);
     expect_int(*session, 5000, 5000);
   }
@@ -206,7 +182,7 @@ TEST_CASE("a call on a branch that is not taken does not run") {
   g.add({body_const("limit", Tensor::scalar(5)),
          body_int("small", "Less", "x", "limit"),
          if_node("z", {"small", "x"}, "count", "endless")});
-  for (SessionOptions options : function_configurations()) {
+  for (SessionOptions options : configurations()) {
     options.max_call_depth = 50;
     const auto session = g.session(options);
     const auto value = run_int(*session, 3, "z");
@@ -261,7 +237,7 @@ TEST_CASE("a loop may call a recursive function, and a recursion may loop") {
       {{"t", "plus:z:0"}}));
   g.add({body_node("z", "tower", {"x"})});
   // Sums of Fibonacci numbers below n: f(n + 1) - 1; sums of these.
-  for (const SessionOptions& options : function_configurations()) {
+  for (const SessionOptions& options : configurations()) {
     const auto session = g.session(options);
     expect_int(*session, 10, 88);
     const auto value = run_int(*session, 6, "z");
@@ -287,7 +263,7 @@ TEST_CASE("an error inside a call names the node and ends the step") {
                      body_node("again", "crash", {"less:z:0"})},
                     {{"r", "again:r:0"}}));
   g.add({int_placeholder("x"), body_node("y", "crash", {"x"})});
-  for (const SessionOptions& options : function_configurations()) {
+  for (const SessionOptions& options : configurations()) {
     const auto session = g.session(options);
     for (int i = 0; i < 2; ++i) {
       const auto value = run_int(*session, 4);
@@ -313,7 +289,7 @@ TEST_CASE("Case takes the last branch where its index is out of range") {
                        {{"branches", std::vector<FunctionRef>{
                                          call_of("times_0"), call_of("times_1"),
                                          call_of("times_2")}}}))});
-  for (const SessionOptions& options : function_configurations()) {
+  for (const SessionOptions& options : configurations()) {
     const auto session = g.session(options);
     expect_int(*session, 0, 0);
     expect_int(*session, 1, 10);
@@ -364,7 +340,7 @@ TEST_CASE("what has a call as control input runs after its side effects") {
          body_node("call", "StatefulPartitionedCall", {"x"},
                    int_ports(1, 0, {{"f", call_of("check")}})),
          body_node("y", "Identity", {"x", "^call"})});
-  for (const SessionOptions& options : function_configurations()) {
+  for (const SessionOptions& options : configurations()) {
     const auto session = g.session(options);
     expect_int(*session, 3, 3);
     CHECK(run_int(*session, -3).status().message().find("[Assert]") !=

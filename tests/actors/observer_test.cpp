@@ -7,8 +7,8 @@
 #include <set>
 #include <string>
 
-#include "actors/session.h"
 #include "graph/builder/builder.h"
+#include "tests/actors/sessions.h"
 
 using namespace tagflow;
 using namespace tagflow::graph;
@@ -106,8 +106,7 @@ void observe(const Graph& graph, const std::string& fetch, Witness& witness,
   ta::SessionOptions options;
   options.workers = workers;
   options.passes = PassSet::none();
-  auto session = ta::Session::create(options).value();
-  REQUIRE(session->extend(graph).ok());
+  auto session = ta::make_session(options, graph);
   ta::RunOptions run;
   run.observer = &witness;
   const auto results = session->run({}, {fetch}, {}, run);

@@ -6,6 +6,7 @@
 
 #include "actors/executable.h"
 #include "devices/kernel_registry.h"
+#include "tests/actors/sessions.h"
 
 using namespace tagflow;
 using namespace tagflow::actors;
@@ -152,19 +153,12 @@ struct Cut {
 
 void for_each_configuration(
     const std::function<void(const SessionOptions&)>& body) {
-  for (HandOff policy : {HandOff::kDirect, HandOff::kMailbox, HandOff::kRandom})
-    for (int workers : {1, 2})
-      for (int window : {1, 2, 32})
-        for (bool compile : {true, false}) {
-          SessionOptions options;
-          options.hand_off = policy;
-          options.workers = workers;
-          options.window = window;
-          if (!compile) options.passes = graph::PassSet::none();
-          INFO("policy ", int(policy), " workers ", workers, " window ", window,
-               " compiled ", compile);
-          body(options);
-        }
+  for (SessionOptions options : configurations())
+    for (const int window : {1, 2, 32}) {
+      options.window = window;
+      INFO(describe(options));
+      body(options);
+    }
 }
 
 }  // namespace

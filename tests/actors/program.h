@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "actors/session.h"
 #include "graph/builder/builder.h"
+#include "tests/actors/sessions.h"
 
 namespace tagflow::actors {
 
@@ -31,17 +31,12 @@ struct Program {
     std::vector<std::string> names, targets;
     for (const graph::Output& fetch : fetches)
       (fetch.is_operation() ? targets : names).push_back(fetch.name());
-    RunOptions run;
-    run.timeout = std::chrono::seconds(60);
-    return session->run(feeds, names, targets, run);
+    return session->run(feeds, names, targets, within_a_minute());
   }
   std::vector<Tensor> run(const std::vector<Feed>& feeds,
                           const graph::Outputs& fetches,
                           const SessionOptions& options = {}) const {
-    auto results = try_run(feeds, fetches, options);
-    INFO(results.status().to_string());
-    REQUIRE(results.ok());
-    return *std::move(results);
+    return graph::testing::must(try_run(feeds, fetches, options));
   }
   // The message of the run's error.
   std::string error(const std::vector<Feed>& feeds,

@@ -7,49 +7,13 @@
 #include <thread>
 
 #include "graph/builder/builder.h"
+#include "tests/actors/sessions.h"
 
 using namespace tagflow;
 using namespace tagflow::actors;
 using namespace tagflow::graph;
 
 namespace {
-
-// Every way to run the same graph.
-std::vector<SessionOptions> configurations() {
-  std::vector<SessionOptions> all;
-  for (HandOff hand_off :
-       {HandOff::kDirect, HandOff::kMailbox, HandOff::kRandom})
-    for (int workers : {1, 2})
-      for (bool compile : {true, false}) {
-        SessionOptions options;
-        options.hand_off = hand_off;
-        options.workers = workers;
-        if (!compile) options.passes = PassSet::none();
-        all.push_back(options);
-      }
-  return all;
-}
-
-std::unique_ptr<Session> make_session(const SessionOptions& options,
-                                      const Graph& graph) {
-  auto session = Session::create(options);
-  REQUIRE(session.ok());
-  const Status extended = (*session)->extend(graph);
-  INFO(extended.to_string());
-  REQUIRE(extended.ok());
-  return std::move(*session);
-}
-
-std::vector<Tensor> must_run(Session& session, const std::vector<Feed>& feeds,
-                             const std::vector<std::string>& fetches,
-                             RunStats* stats = nullptr) {
-  RunOptions options;
-  options.timeout = std::chrono::seconds(60);
-  auto result = session.run(feeds, fetches, {}, options, stats);
-  INFO(result.status().to_string());
-  REQUIRE(result.ok());
-  return std::move(*result);
-}
 
 // The loop of the specification's worked example.
 Outputs fibonacci(const Scope& s, const Input& limit) {
