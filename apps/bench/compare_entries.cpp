@@ -46,23 +46,15 @@ Plan loop_cond(int trips) {
   return plan;
 }
 
-Plan map_fn(int elements) {
-  Plan plan = loop(1, 10, elements);
-  plan.entry.name = "map_fn";
-  plan.entry.what = "`map_fn` of a scalar function";
-  plan.entry.scale = kMicro;
-  plan.entry.unit = "us per element";
-  plan.make = make_map_fn;
-  return plan;
-}
-
-Plan tensor_array(int trips) {
+// A loop that reads or writes containers.
+Plan container_loop(std::string name, std::string what, std::string unit,
+                    int trips, Result<BenchGraph> (*make)()) {
   Plan plan = loop(1, 10, trips);
-  plan.entry.name = "tensor_array";
-  plan.entry.what = "loop that writes a `TensorArray`";
+  plan.entry.name = std::move(name);
+  plan.entry.what = std::move(what);
   plan.entry.scale = kMicro;
-  plan.entry.unit = "us per write";
-  plan.make = make_loop_of_writes;
+  plan.entry.unit = std::move(unit);
+  plan.make = make;
   return plan;
 }
 
@@ -132,8 +124,11 @@ std::vector<Plan> all_plans() {
   plans.push_back(loop(100, 32, 800));
   plans.push_back(nested(100));
   plans.push_back(loop_cond(10'000));
-  plans.push_back(map_fn(10'000));
-  plans.push_back(tensor_array(5'000));
+  plans.push_back(container_loop("map_fn", "`map_fn` of a scalar function",
+                                 "us per element", 10'000, make_map_fn));
+  plans.push_back(container_loop("tensor_array",
+                                 "loop that writes a `TensorArray`",
+                                 "us per write", 5'000, make_loop_of_writes));
   plans.push_back(nodes("chain", "`Identity` in a chain", 10'000, identities));
   plans.push_back(nodes("chain", "`Add` in a chain", 10'000, additions));
   plans.push_back(nodes("dead", "dead `Identity`", 10'000, dead));
