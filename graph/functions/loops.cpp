@@ -123,9 +123,12 @@ Status Lowering::lower_while(Draft& draft) {
   // Something has to go round.
   const bool has_tick = variables.empty();
   if (has_tick) {
-    // It starts where the rest does, which may be inside another loop.
+    // It starts where the rest does, which may be inside another loop, or on a
+    // branch: by an Identity, since a control edge from an output of a Switch
+    // would not say whether that is dead.
     std::vector<std::string> after;
-    if (!inputs.empty()) after.push_back("^" + node.inputs()[0].node->name());
+    if (!inputs.empty())
+      add_controls({put(draft, "tick_input", "Identity", {inputs[0]})}, after);
     add_controls(draft.controls, after);
     loop.open(
         put(draft, "tick", "Const", std::move(after),

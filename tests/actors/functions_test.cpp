@@ -347,3 +347,32 @@ TEST_CASE("what has a call as control input runs after its side effects") {
           std::string::npos);
   }
 }
+
+TEST_CASE("a loop without variables is as dead as its input") {
+  FunctionGraph g;
+  g.define(function("never", {"n: int32"}, {"b: bool"},
+                    {body_const("no", Tensor::scalar(false))},
+                    {{"b", "no:output:0"}}));
+  g.define(function("same", {"n: int32"}, {"m: int32"}, {}, {{"m", "n"}}));
+  const DataType boolean = DataType::kBool;
+  g.add({int_placeholder("x"),
+         body_node("p", "Placeholder", {}, {{"dtype", boolean}}),
+         body_node("branch", "Switch", {"x", "p"}),
+         body_node("loop", "While", {"branch:1"},
+                   {{"T", std::vector<DataType>{kInt}},
+                    {"cond", call_of("never")},
+                    {"body", call_of("same")}}),
+         body_node("y", "Identity", {"x", "^loop"})});
+  for (const SessionOptions& options : configurations()) {
+    const auto session = g.session(options);
+    const auto fetch = [&](bool taken) {
+      return session->run(
+          {{"x", Tensor::scalar(7)}, {"p", Tensor::scalar(taken)}}, {"y"}, {},
+          within_a_minute());
+    };
+    CHECK(fetch(true).value()[0].item<int32_t>().value() == 7);
+    CHECK(fetch(false).status().code() == Code::kInvalidArgument);
+    CHECK(fetch(false).status().message().find("Switch \"branch\"") !=
+          std::string::npos);
+  }
+}
