@@ -346,6 +346,124 @@ TEST_CASE("a body that contradicts itself is refused") {
          "\"Nonsense\"");
 }
 
+TEST_CASE("what a body says of lists and control edges must be there") {
+  const auto sum = [](std::map<std::string, std::string> ret) {
+    return function("f", {"values: N * int32"}, {"r: int32"},
+                    {body_node("sum", "AddN", {"values"},
+                               {{"N", AttrPlaceholder{"N"}}, {"T", kInt}})},
+                    std::move(ret), {"N: int"});
+  };
+  const auto refuse = [](FunctionDef body, int64_t count,
+                         const std::string& message) {
+    Lowered l;
+    l.define(std::move(body));
+    l.expect_refused(
+        {placeholder("x"),
+         body_node("y", "PartitionedCall", {"x", "x"},
+                   int_ports(2, 1, {{"f", call_of("f", {{"N", count}})}}))},
+        Code::kInvalidArgument,
+        "[PartitionedCall] node \"y\": function \"f\": " + message);
+  };
+  refuse(sum({{"r", "values:2"}}), 2,
+         "\"values:2\" is out of range, there are 2");
+  refuse(sum({{"r", "values"}}), 2,
+         "\"values\" is 2 tensor(s), result \"r\" is 1");
+  // What calls name by an attribute is checked by nobody else.
+  refuse(sum({{"r", "sum:sum:0"}}), -1, "\"values\" stands for -1 tensors");
+  refuse(sum({{"r", "sum:sum:0"}}), int64_t(1) << 40,
+         "\"values\" stands for 1099511627776 tensors");
+
+  FunctionDef waits = sum({{"r", "sum:sum:0"}});
+  waits.nodes[0].inputs.push_back("^nobody");
+  refuse(waits, 2, "[AddN] node \"sum\": no node or argument \"nobody\"");
+  FunctionDef ends = sum({{"r", "sum:sum:0"}});
+  ends.control_ret = {{"end", "nobody"}};
+  refuse(ends, 2, "no node \"nobody\" for its control output \"end\"");
+}
+
+TEST_CASE("one of a list of arguments, and all of it as control inputs") {
+  Lowered l;
+  l.define(function("second", {"values: N * int32"}, {"r: int32"},
+                    {body_node("r", "Identity", {"values:1"}, {{"T", kInt}}),
+                     body_node("after", "NoOp", {"^values", "^r"})},
+                    {{"r", "r:output:0"}}, {"N: int"}));
+  l.expect_lowered({placeholder("a"), placeholder("b"),
+                    body_node("y", "second", {"a", "b"}, {{"N", 2}})},
+                   "y");
+  CHECK(l.node("y/r").inputs()[0].node->name() == "y/values_1");
+  CHECK(l.node("y/after").control_inputs().size() == 3);
+}
+
+TEST_CASE("colocation with nodes of the body follows them, other stays") {
+  Lowered l;
+  const std::vector<std::string> classes = {"loc:@a", "loc:@x", "kind"};
+  l.define(function("f", {"n: int32"}, {"r: int32"},
+                    {body_int("a", "Add", "n", "n"),
+                     body_node("b", "Identity", {"a:z:0"},
+                               {{"T", kInt}, {"_class", classes}})},
+                    {{"r", "b:output:0"}}));
+  l.expect_lowered({placeholder("x"), body_node("y", "f", {"x"})}, "y");
+  CHECK(l.node("y/b").attr<std::vector<std::string>>("_class").value() ==
+        std::vector<std::string>{"loc:@y/a", "loc:@x", "kind"});
+}
+
+TEST_CASE("attributes go on to the functions that a body names in a list") {
+  Lowered l;
+  l.define(function(
+      "f", {"i: int32", "x: T"}, {"r: T"},
+      {body_node("c", "Case", {"i", "x"},
+                 {{"Tin", std::vector<DataType>{kInt}},
+                  {"Tout", std::vector<DataType>{kInt}},
+                  {"branches", std::vector<FunctionRef>{call_of(
+                                   "same", {{"T", AttrPlaceholder{"T"}}})}}})},
+      {{"r", "c:output:0"}}, {"T: type"}));
+  l.define(function("same", {"x: T"}, {"r: T"}, {}, {{"r", "x"}}, {"T: type"}));
+  l.expect_lowered({placeholder("i"), body_node("y", "f", {"i", "i"})}, "y");
+  CHECK(l.node("y/c/branch_0/x").output_dtypes()[0] == kInt);
+}
+
+TEST_CASE("stateful nodes in a body's own loop run, and are waited for") {
+  Lowered l;
+  const AttrMap frame = {{"T", kInt}, {"frame_name", "f"}};
+  const AttrMap type = {{"T", kInt}};
+  l.define(function(
+      "loop", {"n: int32"}, {"r: int32"},
+      {body_node("enter", "Enter", {"n"}, frame),
+       body_node("merge", "Merge", {"enter:output:0", "next:output:0"},
+                 {{"T", kInt}, {"N", 2}}),
+       body_int("less", "Less", "merge:output:0", "merge:output:0"),
+       body_node("cond", "LoopCond", {"less:z:0"}),
+       body_node("switch", "Switch", {"merge:output:0", "cond:output:0"}, type),
+       body_node("print", "Print",
+                 {"switch:output_true:0", "switch:output_true:0"},
+                 {{"T", kInt}, {"U", std::vector<DataType>{kInt}}}),
+       body_node("next", "NextIteration", {"print:output:0"}, type),
+       body_node("exit", "Exit", {"switch:output_false:0"}, type)},
+      {{"r", "n"}}));
+  l.expect_lowered({placeholder("x"), body_node("y", "loop", {"x"})}, "y");
+  CHECK(l.node("y/enter").attr<std::string>("frame_name").value() == "y/f");
+  std::vector<std::string> targets;
+  for (const Node* target : l.program.targets)
+    targets.push_back(target->name());
+  CHECK(targets == std::vector<std::string>{"y/done", "y/print"});
+  REQUIRE(l.node("y/effects").control_inputs().size() == 1);
+  CHECK(l.node("y/effects").control_inputs()[0]->name() == "y/exit");
+}
+
+TEST_CASE("a body of Enters that go in a circle is refused") {
+  Lowered l;
+  const AttrMap frame = {{"T", kInt}, {"frame_name", "f"}};
+  l.define(function("circle", {"n: int32"}, {"r: int32"},
+                    {body_node("a", "Enter", {"b:output:0"}, frame),
+                     body_node("b", "Enter", {"a:output:0"}, frame)},
+                    {{"r", "n"}}));
+  const Status status =
+      l.lower({placeholder("x"), body_node("y", "circle", {"x"})}, "y");
+  CHECK(status.code() == Code::kInvalidArgument);
+  INFO(status.to_string());
+  CHECK(status.message().find("y/a") != std::string::npos);
+}
+
 TEST_CASE("a condition has one result") {
   Lowered l;
   l.define(function("both", {"i: int32"}, {"a: int32", "b: int32"}, {},
