@@ -99,7 +99,7 @@ void register_functional_loops(OpRegistry& registry) {
     registry.add(with_shapes(with_variables(std::move(builder))
                                  .attr("cond: func")
                                  .attr("body: func"))
-                     .attr("parallel_iterations: int = 10"));
+                     .attr("parallel_iterations: int >= 1 = 10"));
   };
   add_while(OpDefBuilder("While").stateful());
   add_while(OpDefBuilder("StatelessWhile"));

@@ -19,6 +19,16 @@ TEST_CASE("an If's outputs have the shapes that are declared") {
                  "[If] node \"op\": 1 output_shapes for 2 outputs");
 }
 
+TEST_CASE("a While has a positive number of parallel iterations") {
+  expect_refused(infer("While", {{2}},
+                       {{"T", std::vector<DataType>{DataType::kFloat}},
+                        {"cond", call_of("f")},
+                        {"body", call_of("f")},
+                        {"parallel_iterations", 0}}),
+                 "[While] node \"op\": attribute \"parallel_iterations\" is 0, "
+                 "at least 1 is wanted");
+}
+
 TEST_CASE("a For is over scalars") {
   const AttrMap attrs{{"T", std::vector<DataType>()}, {"body", call_of("f")}};
   CHECK(infer("For", {Tensor::scalar(0), unknown_ints({}), unknown_ints({})},
