@@ -8,21 +8,6 @@ namespace tagflow::devices {
 
 namespace {
 
-// Below this many elements a loop runs on the calling thread at once.
-constexpr int64_t kShardedElements = 32 * 1024;
-
-// Calls body(begin, end) over [0, total), whose units have `unit_elements`.
-template <class Body>
-void shard(const KernelContext& context, int64_t total, int64_t unit_elements,
-           double element_cost, const Body& body) {
-  if (context.step().parallel == nullptr ||
-      total * unit_elements < kShardedElements) {
-    body(0, total);
-  } else {
-    context.parallel_for(total, double(unit_elements) * element_cost, body);
-  }
-}
-
 const std::byte* bytes_of(const Tensor& tensor) {
   return static_cast<const std::byte*>(tensor.raw());
 }

@@ -62,6 +62,19 @@ bool may_take_long(const KernelInfo& info, double cost);
 // The same rank and dimensions.
 bool same_dims(const Tensor& x, const Tensor& y);
 
+// Calls body(begin, end) on parts of [0, total), whose units have
+// `unit_elements`; on all of it at once where that is little.
+template <class Body>
+void shard(const KernelContext& context, int64_t total, int64_t unit_elements,
+           double element_cost, const Body& body) {
+  constexpr int64_t kSharded = 32 * 1024;  // elements
+  if (context.step().parallel == nullptr || total * unit_elements < kSharded) {
+    body(0, total);
+  } else {
+    context.parallel_for(total, double(unit_elements) * element_cost, body);
+  }
+}
+
 // One row, as UnaryLoop::row says: by Op::apply_row(x, z, n) or a loop, which
 // is to be vectorised: all that it calls becomes part of it.
 template <class Op>
@@ -103,6 +116,7 @@ class UnaryBase : public Kernel {
   double cost(const KernelContext& context) const final;
   bool may_be_expensive() const final { return may_be_expensive_; }
   bool may_be_expensive_on_small_inputs() const final { return false; }
+  const UnaryLoop& loop() const { return loop_; }
 
  protected:
   UnaryBase(const KernelInfo& info, const UnaryLoop& loop)
@@ -119,6 +133,7 @@ class BinaryBase : public Kernel {
   double cost(const KernelContext& context) const final;
   bool may_be_expensive() const final { return may_be_expensive_; }
   bool may_be_expensive_on_small_inputs() const final { return false; }
+  const BinaryLoop& loop() const { return loop_; }
 
  protected:
   BinaryBase(const KernelInfo& info, const BinaryLoop& loop)

@@ -28,6 +28,7 @@ void register_elementwise_kernels(KernelRegistry& registry) {
   register_select_kernels(registry);
   register_broadcast_kernels(registry);
   register_sum_kernels(registry);
+  register_fused_kernels(registry);
 }
 
 }  // namespace tagflow::devices

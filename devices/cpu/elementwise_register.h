@@ -26,6 +26,7 @@ void register_cast_kernels(KernelRegistry& registry);
 void register_select_kernels(KernelRegistry& registry);
 void register_broadcast_kernels(KernelRegistry& registry);
 void register_sum_kernels(KernelRegistry& registry);
+void register_fused_kernels(KernelRegistry& registry);
 
 template <class... Ts>
 struct Types {};

@@ -24,8 +24,8 @@ constexpr std::array<PassItem, kNumPasses> kPasses = {{
      "moves what is the same in every iteration in front of the loop",
      hoist_invariants},
     {Pass::kFuse, "fuse",
-     "computes trees of element-wise ops tile by tile (not there yet)",
-     nullptr},
+     "computes trees of element-wise ops on large tensors tile by tile",
+     fuse_elementwise},
     {Pass::kInplace, "inplace",
      "lets kernels write over inputs that nobody else needs", nullptr},
     {Pass::kEdges, "edges",
@@ -66,7 +66,9 @@ Status optimize(Program& program, const PassSet& set,
   }
   TAGFLOW_RETURN_IF_ERROR(
       run_pass(Pass::kCse, program, set, evaluator).status());
-  return run_pass(Pass::kHoist, program, set, evaluator).status();
+  TAGFLOW_RETURN_IF_ERROR(
+      run_pass(Pass::kHoist, program, set, evaluator).status());
+  return run_pass(Pass::kFuse, program, set, evaluator).status();
 }
 
 // --- PassSet ----------------------------------------------------------------

@@ -54,5 +54,7 @@ Result<bool> share_subexpressions(Program& program, const Evaluator* evaluator);
 Result<bool> remove_dead_branches(Program& program, const Evaluator* evaluator);
 // What every iteration of a loop computes anew from loop constants.
 Result<bool> hoist_invariants(Program& program, const Evaluator* evaluator);
+// One node for element-wise ops that only feed each other.
+Result<bool> fuse_elementwise(Program& program, const Evaluator* evaluator);
 
 }  // namespace tagflow::graph

@@ -1,0 +1,167 @@
+// Fusion of element-wise ops.
+//
+// Note [What is fused]
+// A tree of element-wise ops on floating tensors, each of whose results only
+// ops of the tree read, becomes one node `_FusedElementwise`. That computes
+// tile by tile what the ops would one by one, to the same bits, but what goes
+// from op to op stays in the cache. Since nothing else sees the results in
+// between, it makes no difference that they come no earlier than the last one:
+// the one node waits for all that the tree waited for, and dies with it.
+// Nothing is gained where tensors are known to be small, or must be broadcast:
+// then the ops stay as they are.
+#include <algorithm>
+#include <ranges>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "graph/passes/passes.h"
+#include "graph/passes/rewriting.h"
+#include "graph/prune.h"
+#include "graph/topology.h"
+
+namespace tagflow::graph {
+namespace {
+
+// A smaller tensor is in the first cache anyway.
+constexpr int64_t kLargeElements = 4096;
+constexpr size_t kMaxFused = 16;  // ops
+
+bool may_be_large(const PartialShape& shape) {
+  if (!shape.has_rank()) return true;
+  if (!shape.fully_known()) return shape.rank() > 0;
+  return shape.num_elements() >= kLargeElements;
+}
+
+// Whether the shape may be `result`, or that of a single element.
+bool may_fit(const PartialShape& shape, const PartialShape& result) {
+  if (!shape.has_rank() || shape.num_elements() == 1) return true;
+  return !result.has_rank() || shape.compatible(result);
+}
+
+class Fusion {
+ public:
+  explicit Fusion(Program& program)
+      : program_(program), graph_(program.graph), detour_(program) {}
+
+  Result<bool> run() {
+    TAGFLOW_ASSIGN(const auto order, topological_order(graph_));
+    NodeId last = 0;
+    for (const Node* node : order) last = std::max(last, node->id());
+    place_.resize(size_t(last) + 1);
+    uses_.resize(size_t(last) + 1);
+    for (size_t i = 0; i < order.size(); ++i) {
+      place_[order[i]->id()] = i;
+      for (const Endpoint& input : order[i]->inputs())
+        ++uses_[input.node->id()];
+      for (const Node* control : order[i]->control_inputs())
+        outside_.insert(*control);
+    }
+    for (const Endpoint& fetch : program_.fetches) outside_.insert(*fetch.node);
+    for (const Node* target : program_.targets) outside_.insert(*target);
+    // From the readers to what they read, so that trees are as tall as can be.
+    for (Node* node : order | std::views::reverse) {
+      if (taken_.contains(*node) || !can_fuse(*node)) continue;
+      const NodeList tree = grow(node);
+      if (tree.size() < 2) continue;
+      for (const Node* member : tree) taken_.insert(*member);
+      TAGFLOW_RETURN_IF_ERROR(fuse(tree));
+    }
+    if (detour_.empty()) return false;
+    TAGFLOW_RETURN_IF_ERROR(detour_.apply());
+    sweep(program_);
+    return true;
+  }
+
+ private:
+  // Ops that cannot fail but by the shapes of their operands.
+  static bool can_fuse(const Node& node) {
+    static const std::unordered_set<std::string_view> kOps = {
+        "Abs",      "Add",      "AddV2",      "Ceil",    "Div",
+        "Elu",      "Exp",      "Expm1",      "Floor",   "Inv",
+        "Log",      "Log1p",    "Maximum",    "Minimum", "Mul",
+        "Neg",      "RealDiv",  "Reciprocal", "Relu",    "Relu6",
+        "Rint",     "Round",    "Rsqrt",      "Sigmoid", "Sign",
+        "Softplus", "Softsign", "Sqrt",       "Square",  "SquaredDifference",
+        "Sub",      "Tanh"};
+    if (!kOps.contains(node.op()) || !is_pure(node)) return false;
+    const PartialShape& shape = node.output_shape(0);
+    return is_floating(node.output_dtypes()[0]) && may_be_large(shape) &&
+           std::ranges::all_of(node.inputs(), [&](const Endpoint& input) {
+             return may_fit(input.node->output_shape(input.port), shape);
+           });
+  }
+
+  // The root and what only it needs, in the order in which it is computed.
+  NodeList grow(Node* root) const {
+    NodeList tree = {root};
+    std::unordered_map<const Node*, uint32_t> uses;  // by the tree
+    for (size_t i = 0; i < tree.size() && tree.size() < kMaxFused; ++i)
+      for (const Endpoint& input : tree[i]->inputs()) {
+        Node* const node = input.node;
+        if (++uses[node] < uses_[node->id()] || tree.size() == kMaxFused ||
+            outside_.contains(*node) || taken_.contains(*node) ||
+            !can_fuse(*node) || !alike(*node, *root))
+          continue;
+        tree.push_back(node);
+      }
+    std::ranges::sort(tree, {},
+                      [&](const Node* node) { return place_[node->id()]; });
+    return tree;
+  }
+
+  static bool alike(const Node& node, const Node& root) {
+    return node.output_dtypes()[0] == root.output_dtypes()[0] &&
+           node.output_shape(0) == root.output_shape(0) &&
+           node.device() == root.device();
+  }
+
+  Status fuse(const NodeList& tree) {
+    Node* const root = tree.back();
+    std::unordered_map<Endpoint, size_t, EndpointHash> numbers;
+    std::vector<Endpoint> inputs;
+    NodeList controls;
+    const auto is_inside = [&](const Endpoint& input) {
+      return std::ranges::find(tree, input.node) != tree.end();
+    };
+    for (const Node* node : tree) {
+      for (const Endpoint& input : node->inputs())
+        if (!is_inside(input) &&
+            numbers.try_emplace(input, inputs.size()).second)
+          inputs.push_back(input);
+      for (Node* control : node->control_inputs()) add_once(controls, control);
+    }
+    std::vector<std::string> lines, names;
+    for (Node* node : tree) {
+      std::string& line = lines.emplace_back(node->op());
+      for (const Endpoint& input : node->inputs())
+        line += fmt::format(" {}", numbers.at(input));
+      numbers.emplace(Endpoint{node, 0}, numbers.size());
+      names.push_back(node->name());
+    }
+    TAGFLOW_ASSIGN(Node * fused,
+                   detour_.replace(root, "_FusedElementwise", inputs,
+                                   {{"N", int64_t(inputs.size())},
+                                    {"T", root->output_dtypes()[0]},
+                                    {"program", std::move(lines)},
+                                    {"names", std::move(names)}},
+                                   controls));
+    graph_.set_output_shape(fused, 0, root->output_shape(0));
+    return {};
+  }
+
+  Program& program_;
+  Graph& graph_;
+  Detour detour_;
+  std::vector<size_t> place_;   // by node id, in topological order
+  std::vector<uint32_t> uses_;  // by node id, as an input
+  NodeSet outside_;             // needed otherwise than as an input
+  NodeSet taken_;
+};
+
+}  // namespace
+
+Result<bool> fuse_elementwise(Program& program, const Evaluator*) {
+  return Fusion(program).run();
+}
+
+}  // namespace tagflow::graph

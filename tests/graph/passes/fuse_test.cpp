@@ -1,0 +1,184 @@
+#include <doctest/doctest.h>
+
+#include "tests/graph/passes/whole_program.h"
+
+using namespace tagflow;
+using namespace tagflow::graph;
+using namespace tagflow::graph::testing;
+
+namespace {
+
+const PartialShape kLarge = {100, 100};
+
+struct Elements {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kFloat, kLarge);
+  Node* y = placeholder(graph, "y", DataType::kFloat, kLarge);
+  Node* one = constant(graph, "one", Tensor::scalar(1.0f));
+
+  Node* unary(const char* name, Node* a, std::vector<Node*> control = {},
+              const char* op = "Tanh") {
+    return add(graph, name, op, {{a, 0}}, {}, std::move(control));
+  }
+  Node* binary(const char* name, const char* op, Node* a, Node* b) {
+    return add(graph, name, op, {{a, 0}, {b, 0}});
+  }
+};
+
+std::string program_text(const Graph& graph, const std::string& name) {
+  using Lines = std::vector<std::string>;
+  const Node* node = graph.find(name);
+  REQUIRE(node != nullptr);
+  const auto names = must(node->attr<Lines>("names"));
+  const auto lines = must(node->attr<Lines>("program"));
+  REQUIRE(names.size() == lines.size());
+  std::string text;
+  for (size_t i = 0; i < lines.size(); ++i)
+    text += fmt::format("{}: {}\n", names[i], lines[i]);
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("a tree of element-wise ops becomes one node") {
+  Elements g;
+  Node* a = g.unary("a", g.x);
+  Node* b = g.binary("b", "Mul", a, g.x);
+  Node* c = g.binary("c", "Sub", g.y, g.one);
+  Node* d = g.binary("d", "AddV2", c, b);
+  g.unary("e", d, {}, "Neg");
+  Program program = program_of(g.graph, {"e"});
+  CHECK(run_pass(fuse_elementwise, program));
+  CHECK(dump(program.graph) ==
+        "x = Placeholder()\n"
+        "y = Placeholder()\n"
+        "one = Const()\n"
+        "e_1 = _FusedElementwise(x, y, one)\n");
+  CHECK(program_text(program.graph, "e_1") ==
+        "a: Tanh 0\n"
+        "b: Mul 3 0\n"
+        "c: Sub 1 2\n"
+        "d: AddV2 5 4\n"
+        "e: Neg 6\n");
+  CHECK(program.graph.find("e_1")->output_shape(0) == kLarge);
+  CHECK(program.fetches[0].to_string() == "e_1:0");
+  CHECK(!run_pass(fuse_elementwise, program));
+}
+
+TEST_CASE("a result that is used twice in the tree is part of it") {
+  Elements g;
+  Node* a = g.unary("a", g.x);
+  Node* b = g.binary("b", "Mul", a, a);
+  g.binary("c", "AddV2", a, b);
+  Program program = program_of(g.graph, {"c"});
+  CHECK(run_pass(fuse_elementwise, program));
+  CHECK(program_text(program.graph, "c_1") ==
+        "a: Tanh 0\n"
+        "b: Mul 1 1\n"
+        "c: AddV2 1 2\n");
+}
+
+TEST_CASE("what something else needs is not inside a tree") {
+  Elements g;
+  Node* a = g.unary("a", g.x);
+  Node* b = g.unary("b", a);  // read by a Shape
+  Node* c = g.unary("c", b);  // fetched
+  Node* d = g.unary("d", c);  // run
+  Node* e = g.unary("e", d);  // waited for
+  Node* f = g.unary("f", e);
+  g.unary("g", f);
+  add(g.graph, "shape", "Shape", {{b, 0}});
+  g.unary("h", g.y, {e}, "Abs");
+  Program program = program_of(g.graph, {"c", "g", "h", "shape"}, {"d"});
+  CHECK(run_pass(fuse_elementwise, program));
+  CHECK(dump(program.graph) ==
+        "x = Placeholder()\n"
+        "y = Placeholder()\n"
+        "c = Tanh(b_1)\n"
+        "d = Tanh(c)\n"
+        "e = Tanh(d)\n"
+        "shape = Shape(b_1)\n"
+        "h = Abs(y, ^e)\n"
+        "g_1 = _FusedElementwise(e)\n"
+        "b_1 = _FusedElementwise(x)\n");
+}
+
+TEST_CASE("a fused node waits for what its ops waited for, and is waited for") {
+  Elements g;
+  Node* p = placeholder(g.graph, "p", DataType::kFloat, PartialShape::scalar());
+  Node* q = placeholder(g.graph, "q", DataType::kFloat, PartialShape::scalar());
+  Node* a = g.unary("a", g.x, {p, q});
+  Node* b = g.unary("b", a, {q});
+  g.unary("c", g.y, {b}, "Abs");
+  Program program = program_of(g.graph, {"b", "c"}, {"b"});
+  CHECK(run_pass(fuse_elementwise, program));
+  CHECK(dump(program.graph) ==
+        "x = Placeholder()\n"
+        "y = Placeholder()\n"
+        "p = Placeholder()\n"
+        "q = Placeholder()\n"
+        "c = Abs(y, ^b_1)\n"
+        "b_1 = _FusedElementwise(x, ^p, ^q)\n");
+  CHECK(program.targets[0]->name() == "b_1");
+}
+
+TEST_CASE("small, broadcast and integer tensors are left alone") {
+  Elements g;
+  Node* small = placeholder(g.graph, "small", DataType::kFloat, {63, 65});
+  g.unary("a", g.unary("b", small));
+  Node* row = placeholder(g.graph, "row", DataType::kFloat, {100});
+  Node* c = g.binary("c", "AddV2", g.x, row);
+  g.binary("d", "Mul", c, row);
+  Node* scalar =
+      placeholder(g.graph, "s", DataType::kFloat, PartialShape::scalar());
+  Node* e = g.unary("e", scalar);
+  g.binary("f", "Mul", g.x, e);
+  Node* integers = placeholder(g.graph, "i", DataType::kInt32, kLarge);
+  Node* h = g.binary("h", "Div", integers, integers);
+  g.binary("j", "Div", h, integers);
+  g.unary("k", g.unary("l", g.x, {}, "IsNan"), {}, "LogicalNot");
+  Program program = program_of(g.graph, {"a", "d", "f", "j", "k"});
+  CHECK(!run_pass(fuse_elementwise, program));
+}
+
+TEST_CASE("tensors of unknown shape are fused, and of one known in part") {
+  for (const PartialShape& shape :
+       {PartialShape(), PartialShape({-1}), PartialShape({-1, 7})}) {
+    Graph graph;
+    Node* x = placeholder(graph, "x", DataType::kHalf, shape);
+    Node* a = add(graph, "a", "Square", {{x, 0}});
+    add(graph, "b", "Sqrt", {{a, 0}});
+    Program program = program_of(graph, {"b"});
+    CHECK(run_pass(fuse_elementwise, program));
+    CHECK(program_text(program.graph, "b_1") == "a: Square 0\nb: Sqrt 1\n");
+  }
+}
+
+TEST_CASE("other devices are other trees") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kFloat, kLarge);
+  std::vector<Endpoint> from = {{x, 0}};
+  for (const char* name : {"a", "b", "c", "d"})
+    from[0].node = must(graph.add(name, "Tanh", from, {}, {},
+                                  name < std::string("c") ? "" : "/cpu:1"));
+  Program program = program_of(graph, {"d"});
+  CHECK(run_pass(fuse_elementwise, program));
+  CHECK(dump(program.graph) ==
+        "x = Placeholder()\n"
+        "d_1 = _FusedElementwise(b_1)\n"
+        "b_1 = _FusedElementwise(x)\n");
+}
+
+TEST_CASE("a long chain becomes several nodes") {
+  Graph graph;
+  Node* last = placeholder(graph, "x", DataType::kFloat, kLarge);
+  for (int i = 1; i <= 40; ++i)
+    last = add(graph, fmt::format("n{}", i), "Neg", {{last, 0}});
+  Program program = program_of(graph, {"n40"});
+  CHECK(run_pass(fuse_elementwise, program));
+  CHECK(dump(program.graph) ==
+        "x = Placeholder()\n"
+        "n40_1 = _FusedElementwise(n24_1)\n"
+        "n24_1 = _FusedElementwise(n8_1)\n"
+        "n8_1 = _FusedElementwise(x)\n");
+}
