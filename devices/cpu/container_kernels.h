@@ -96,8 +96,7 @@ Result<Tensor*> changed_values_output(KernelContext& context, int input,
   const Tensor& from = context.input(input);
   TAGFLOW_ASSIGN(Tensor * tensor,
                  context.forward_or_allocate(input, output, from.shape()));
-  const int64_t count = from.is_scalar() ? 1 : from.num_elements();
-  for (int64_t i = 0; i < count; ++i) {
+  for (int64_t i = 0; i < from.num_elements(); ++i) {
     const T* value = value_as<T>(from.data<Variant>()[i]);
     auto& variant = tensor->mutable_data<Variant>()[i];
     if (variant.get() != value || !value->unique())
@@ -146,6 +145,12 @@ Result<Tensor> make_zeros(const KernelContext& context, DataType dtype,
 // not valid stands for zeros. REQUIRES: all others are of that type and shape.
 Result<Tensor> stack_rows(const KernelContext& context, DataType dtype,
                           std::span<const Tensor> rows, const Shape& row_shape);
+// Output 0: tensors joined along their first dimension, each of as many rows
+// as output 1 says, of shape `rest`. A tensor that is not valid stands for
+// zeros. InvalidArgument where the result would be too large.
+// REQUIRES: all others are of output 0's type, and of those rows.
+Status join_rows(KernelContext& context, std::span<const Tensor> parts,
+                 const Shape& rest);
 // The rows of a tensor, appended to `rows`. REQUIRES: its rank is at least 1.
 Status unstack_rows(const KernelContext& context, const Tensor& tensor,
                     std::vector<Tensor>& rows);

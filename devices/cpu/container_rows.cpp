@@ -80,6 +80,29 @@ Result<Tensor> stack_rows(const KernelContext& context, DataType dtype,
   return stacked;
 }
 
+Status join_rows(KernelContext& context, std::span<const Tensor> parts,
+                 const Shape& rest) {
+  const Tensor lengths = context.output(1);
+  int64_t rows = 0;
+  for (const int64_t length : lengths.flat<int64_t>())
+    if (__builtin_add_overflow(rows, length, &rows))
+      return context.fail("the sum of the lengths overflows");
+  Shape shape = rest;
+  shape.insert_dim(0, rows);
+  TAGFLOW_ASSIGN(shape, Shape::make(shape.dims()));
+  TAGFLOW_ASSIGN(Tensor * joined, context.allocate_output(0, shape));
+  const bool complete = std::ranges::all_of(parts, &Tensor::valid);
+  if (!complete) zero_elements(context, *joined);
+  const int64_t run = rest.num_elements();
+  int64_t at = 0;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const int64_t count = lengths.data<int64_t>()[i] * run;
+    if (parts[i].valid()) copy_elements(parts[i], 0, *joined, at, count);
+    at += count;
+  }
+  return {};
+}
+
 Status unstack_rows(const KernelContext& context, const Tensor& tensor,
                     std::vector<Tensor>& rows) {
   const Shape row_shape = row_shape_of(tensor);

@@ -2,8 +2,8 @@
 // Split.
 #include <algorithm>
 
-#include "devices/cpu/array_copy.h"
 #include "devices/cpu/container_kernels.h"
+#include "devices/cpu/elementwise.h"
 #include "devices/cpu/tensor_array.h"
 
 namespace tagflow::devices {
@@ -63,7 +63,7 @@ class TensorArrayGatherKernel final : public BytesKernel {
         return context.fail("element {} is {}, element_shape says {}",
                             indices[i], values[i].describe(),
                             element_shape_.to_string());
-      if (i > 0 && !same_shape(values[i], values[0]))
+      if (i > 0 && !same_dims(values[i], values[0]))
         return context.fail("element {} is {}, element {} is {}", indices[i],
                             values[i].describe(), indices[0],
                             values[0].describe());
@@ -76,13 +76,6 @@ class TensorArrayGatherKernel final : public BytesKernel {
  private:
   double work_bytes(const KernelContext& context) const override {
     return array_bytes(context, context.input(1).num_elements());
-  }
-
-  static bool same_shape(const Tensor& a, const Tensor& b) {
-    if (a.rank() != b.rank()) return false;
-    for (int i = 0; i < a.rank(); ++i)
-      if (a.dim(i) != b.dim(i)) return false;
-    return true;
   }
 
   DataType dtype_;
@@ -129,24 +122,13 @@ class TensorArrayConcatKernel final : public BytesKernel {
     TAGFLOW_ASSIGN(Tensor * lengths,
                    context.allocate_output(1, {int64_t(values.size())}));
     if (values.empty()) return set_empty(context);
-    int64_t rows = 0;
     for (size_t i = 0; i < values.size(); ++i) {
       TAGFLOW_RETURN_IF_ERROR(check_element(context, values, i));
-      const int64_t length = values[i].dim(0);
-      lengths->mutable_data<int64_t>()[i] = length;
-      if (__builtin_add_overflow(rows, length, &rows))
-        return context.fail("the sum of the lengths overflows");
+      lengths->mutable_data<int64_t>()[i] = values[i].dim(0);
     }
-    Shape shape = values[0].shape();
-    shape.set_dim(0, rows);
-    TAGFLOW_ASSIGN(shape, Shape::make(shape.dims()));
-    TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, shape));
-    int64_t at = 0;
-    for (const Tensor& value : values) {
-      copy_elements(value, 0, *output, at, value.num_elements());
-      at += value.num_elements();
-    }
-    return {};
+    Shape rest = values[0].shape();
+    rest.remove_dim(0);
+    return join_rows(context, values, rest);
   }
 
  private:

@@ -1,6 +1,5 @@
 // TensorListConcat, which joins elements along their first dimension, and
 // TensorListSplit, which undoes it.
-#include "devices/cpu/array_copy.h"
 #include "devices/cpu/container_kernels.h"
 #include "devices/cpu/tensor_list.h"
 
@@ -41,39 +40,16 @@ class ListConcatKernel final : public BytesKernel {
           form.rest.to_string());
     TAGFLOW_ASSIGN(Tensor * lengths,
                    context.allocate_output(1, {list->size()}));
-    int64_t rows = 0;
     for (int64_t i = 0; i < list->size(); ++i) {
-      TAGFLOW_ASSIGN(const int64_t length,
+      TAGFLOW_ASSIGN(lengths->mutable_data<int64_t>()[i],
                      length_of(context, *list, i, form.first));
-      lengths->mutable_data<int64_t>()[i] = length;
-      if (__builtin_add_overflow(rows, length, &rows))
-        return context.fail("the sum of the lengths overflows");
     }
-    Shape shape = *rest;
-    shape.insert_dim(0, rows);
-    TAGFLOW_ASSIGN(shape, Shape::make(shape.dims()));
-    TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, shape));
-    const int64_t run = rest->num_elements();
-    zero_missing(context, *list, *output);
-    int64_t at = 0;
-    for (int64_t i = 0; i < list->size(); ++i) {
-      const Tensor& element = list->elements[size_t(i)];
-      if (element.valid())
-        copy_elements(element, 0, *output, at, element.num_elements());
-      at += lengths->data<int64_t>()[i] * run;
-    }
-    return {};
+    return join_rows(context, list->elements, *rest);
   }
 
  private:
   double work_bytes(const KernelContext& context) const override {
     return list_bytes(context);
-  }
-
-  static void zero_missing(const KernelContext& context, const TensorList& list,
-                           Tensor& output) {
-    for (const Tensor& element : list.elements)
-      if (!element.valid()) return zero_elements(context, output);
   }
 
   Result<ElementForm> common_form(const KernelContext& context,
