@@ -51,14 +51,20 @@ struct Format<double> {
 
 constexpr double factorial(int n) { return n < 2 ? 1 : n * factorial(n - 1); }
 
-// 1/I! + r/(I+1)! + ... + r^(Terms-I)/Terms!, by Horner's rule.
+// 1/I! + r/(I+1)! + ... + r^(Terms-I)/Terms!, given the square of r: pairs of
+// terms by Horner's rule, which keeps more units busy than term by term.
 template <int Terms, int I, class T>
-inline T exp_series(T r) {
+inline T exp_series(T r, T square) {
   constexpr T kCoefficient = T(1 / factorial(I));
   if constexpr (I == Terms) {
     return kCoefficient;
   } else {
-    return kCoefficient + r * exp_series<Terms, I + 1>(r);
+    const T pair = kCoefficient + r * T(1 / factorial(I + 1));
+    if constexpr (I + 1 == Terms) {
+      return pair;
+    } else {
+      return pair + square * exp_series<Terms, I + 2>(r, square);
+    }
   }
 }
 
@@ -84,7 +90,8 @@ struct Exponential {
     constexpr T kLog2E = T(0x1.71547652b82fep+0);
     rounded = x * kLog2E + F::kRounder;
     const T r = (x - n() * F::kLn2High) - n() * F::kLn2Low;
-    tail = r + r * (r * exp_series<F::kExpTerms, 2>(r));
+    const T square = r * r;
+    tail = r + square * exp_series<F::kExpTerms, 2>(r, square);
   }
 
   T n() const { return rounded - Format<T>::kRounder; }
