@@ -10,7 +10,6 @@
 // Nothing is gained where tensors are known to be small, or must be broadcast:
 // then the ops stay as they are.
 #include <algorithm>
-#include <ranges>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -59,7 +58,8 @@ class Fusion {
     for (const Endpoint& fetch : program_.fetches) outside_.insert(*fetch.node);
     for (const Node* target : program_.targets) outside_.insert(*target);
     // From the readers to what they read, so that trees are as tall as can be.
-    for (Node* node : order | std::views::reverse) {
+    for (auto it = order.rbegin(); it != order.rend(); ++it) {
+      Node* const node = *it;
       if (taken_.contains(*node) || !can_fuse(*node)) continue;
       const NodeList tree = grow(node);
       if (tree.size() < 2) continue;
