@@ -7,6 +7,7 @@
 // the kernels one by one, as it would unfused.
 #include <algorithm>
 #include <array>
+#include <boost/container/small_vector.hpp>
 #include <charconv>
 
 #include "devices/cpu/elementwise_register.h"
@@ -49,6 +50,7 @@ class FusedKernel final : public Kernel {
   }
 
   Status compute(KernelContext& context) const override {
+    if (compute_scalars(context)) return {};
     int like = 0;
     for (int i = 1; i < context.num_inputs(); ++i)
       if (is_larger(context.input(i), context.input(like))) like = i;
@@ -161,6 +163,23 @@ class FusedKernel final : public Kernel {
   }
 
   // --- Running --------------------------------------------------------------
+
+  // As the engine runs an op on scalars; false where an input is none.
+  bool compute_scalars(KernelContext& context) const {
+    for (const Tensor& input : context.inputs())
+      if (!input.is_inline_scalar()) return false;
+    boost::container::small_vector<Tensor, 16> values(context.inputs().begin(),
+                                                      context.inputs().end());
+    for (const FusedOp& op : ops_) {
+      const Tensor operands[2] = {values[op.operands[0]],
+                                  values[op.operands[1]]};
+      values.emplace_back();
+      const ScalarFunction scalar = op.kernel->scalar_function();
+      if (scalar == nullptr || !scalar(operands, values.back())) return false;
+    }
+    context.set_output(0, std::move(values.back()));
+    return true;
+  }
 
   static bool is_larger(const Tensor& a, const Tensor& b) {
     const int64_t x = a.num_elements(), y = b.num_elements();

@@ -8,11 +8,14 @@
 // between, it makes no difference that they come no earlier than the last one:
 // the one node waits for all that the tree waited for, and dies with it.
 // Nothing is gained where tensors are known to be small, or must be broadcast:
-// then the ops stay as they are.
+// then the ops stay as they are. So they do in loops and functions where not
+// even the rank is known: that may be a scalar, for which the engine is quicker
+// without, time and again.
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 
+#include "graph/frames.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/rewriting.h"
 #include "graph/prune.h"
@@ -25,8 +28,8 @@ namespace {
 constexpr int64_t kLargeElements = 4096;
 constexpr size_t kMaxFused = 16;  // ops
 
+// REQUIRES: the rank is known
 bool may_be_large(const PartialShape& shape) {
-  if (!shape.has_rank()) return true;
   if (!shape.fully_known()) return shape.rank() > 0;
   return shape.num_elements() >= kLargeElements;
 }
@@ -39,8 +42,11 @@ bool may_fit(const PartialShape& shape, const PartialShape& result) {
 
 class Fusion {
  public:
-  explicit Fusion(Program& program)
-      : program_(program), graph_(program.graph), detour_(program) {}
+  Fusion(Program& program, const FrameMap& frames)
+      : program_(program),
+        graph_(program.graph),
+        frames_(frames),
+        detour_(program) {}
 
   Result<bool> run() {
     TAGFLOW_ASSIGN(const auto order, topological_order(graph_));
@@ -74,7 +80,7 @@ class Fusion {
 
  private:
   // Ops that cannot fail but by the shapes of their operands.
-  static bool can_fuse(const Node& node) {
+  bool can_fuse(const Node& node) const {
     static const std::unordered_set<std::string_view> kOps = {
         "Abs",      "Add",      "AddV2",      "Ceil",    "Div",
         "Elu",      "Exp",      "Expm1",      "Floor",   "Inv",
@@ -85,7 +91,10 @@ class Fusion {
         "Sub",      "Tanh"};
     if (!kOps.contains(node.op()) || !is_pure(node)) return false;
     const PartialShape& shape = node.output_shape(0);
-    return is_floating(node.output_dtypes()[0]) && may_be_large(shape) &&
+    const bool runs_once =
+        program_.name.empty() && frames_.of(node) == FrameId::kRoot;
+    return is_floating(node.output_dtypes()[0]) &&
+           (shape.has_rank() ? may_be_large(shape) : runs_once) &&
            std::ranges::all_of(node.inputs(), [&](const Endpoint& input) {
              return may_fit(input.node->output_shape(input.port), shape);
            });
@@ -151,6 +160,7 @@ class Fusion {
 
   Program& program_;
   Graph& graph_;
+  const FrameMap& frames_;
   Detour detour_;
   std::vector<size_t> place_;   // by node id, in topological order
   std::vector<uint32_t> uses_;  // by node id, as an input
@@ -161,7 +171,8 @@ class Fusion {
 }  // namespace
 
 Result<bool> fuse_elementwise(Program& program, const Evaluator*) {
-  return Fusion(program).run();
+  TAGFLOW_ASSIGN(const FrameMap frames, FrameMap::build(program.graph));
+  return Fusion(program, frames).run();
 }
 
 }  // namespace tagflow::graph

@@ -154,6 +154,34 @@ TEST_CASE("tensors of unknown shape are fused, and of one known in part") {
   }
 }
 
+TEST_CASE("what may be a scalar is fused where it is computed once only") {
+  Graph graph;
+  std::vector<Node*> enters;
+  for (const PartialShape& shape : {PartialShape(), PartialShape({-1})}) {
+    Node* x = placeholder(graph, fmt::format("x{}", enters.size()),
+                          DataType::kFloat, shape);
+    enters.push_back(add(graph, fmt::format("enter{}", enters.size()), "Enter",
+                         {{x, 0}}, {{"frame_name", "loop"}}));
+  }
+  for (Node* source : {graph.find("x0"), enters[0], enters[1]}) {
+    Node* a = add(graph, source->name() + "_a", "Square", {{source, 0}});
+    add(graph, source->name() + "_b", "Sqrt", {{a, 0}});
+  }
+  for (const char* name : {"enter0_b", "enter1_b"})
+    add(graph, name + std::string("_exit"), "Exit", {{graph.find(name), 0}});
+  Program program =
+      program_of(graph, {"x0_b", "enter0_b_exit", "enter1_b_exit"});
+  program.name = "f";
+  CHECK(run_pass(fuse_elementwise, program));
+  CHECK(dump(program.graph, "x0_b") == "x0_b = Sqrt(x0_a)");
+  program.name = "";
+  CHECK(run_pass(fuse_elementwise, program));
+  CHECK(dump(program.graph, "x0_b_1") == "x0_b_1 = _FusedElementwise(x0)");
+  CHECK(dump(program.graph, "enter0_b") == "enter0_b = Sqrt(enter0_a)");
+  CHECK(dump(program.graph, "enter1_b_1") ==
+        "enter1_b_1 = _FusedElementwise(enter1)");
+}
+
 TEST_CASE("other devices are other trees") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kFloat, kLarge);
