@@ -1,0 +1,215 @@
+#include "graph/functions/check.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <unordered_set>
+
+#include "graph/frames.h"
+#include "graph/functions/instance.h"
+#include "graph/functions/lower.h"
+#include "graph/op_registry.h"
+
+namespace tagflow::graph {
+namespace {
+
+// More are counted, not named.
+constexpr size_t kMostOpsNamed = 50;
+
+bool is_known_op(std::string_view op, const FunctionLibrary& library) {
+  return OpRegistry::global().find_or_null(op) != nullptr ||
+         library.find(op) != nullptr;
+}
+
+// Where the nodes of an op are.
+struct Uses {
+  size_t count = 0;
+  std::string first;
+};
+
+void count_unknown(const std::vector<NodeDef>& nodes,
+                   const FunctionDef* function, const FunctionLibrary& library,
+                   std::map<std::string, Uses>& unknown) {
+  for (const NodeDef& node : nodes) {
+    if (is_known_op(node.op, library)) continue;
+    Uses& uses = unknown[node.op];
+    if (uses.count++ > 0) continue;
+    uses.first = fmt::format("node \"{}\"", node.name);
+    if (function != nullptr)
+      uses.first += fmt::format(" of function \"{}\"", function->name());
+  }
+}
+
+std::string describe_unknown(const std::string& op, const Uses& uses) {
+  constexpr std::string_view kModule = "[ops] ";
+  std::string text(OpRegistry::global().find(op).status().message());
+  if (text.starts_with(kModule)) text.erase(0, kModule.size());
+  return fmt::format(
+      "{} ({}{})", text, uses.first,
+      uses.count == 1 ? "" : fmt::format(" and {} more", uses.count - 1));
+}
+
+// A call as the only thing that a program does.
+class LoneCall {
+ public:
+  LoneCall(const FunctionLibrary& library, const Limits& limits)
+      : limits_(limits) {
+    program_.graph.library() = library;
+  }
+
+  Status check(const Node& node) {
+    std::vector<Endpoint> inputs;
+    for (const Endpoint& input : node.inputs()) {
+      TAGFLOW_ASSIGN(const Endpoint made, stand_in(node, input));
+      inputs.push_back(made);
+    }
+    return check(node.name(), node.op(), inputs, node.attrs());
+  }
+
+  Status check(const FunctionInstance& function) {
+    std::vector<Endpoint> inputs;
+    for (const DataType type : function.arg_types()) {
+      TAGFLOW_ASSIGN(const Endpoint made,
+                     placeholder(function.name(), type, PartialShape()));
+      inputs.push_back(made);
+    }
+    return check(function.name(), function.name(), inputs, {});
+  }
+
+ private:
+  Graph& graph() { return program_.graph; }
+
+  // What the node sees of an input: its type and shape, or its value.
+  Result<Endpoint> stand_in(const Node& node, const Endpoint& input) {
+    const Node& source = *input.node;
+    if (!source.is_const())
+      return placeholder(node.name(),
+                         source.output_dtypes()[size_t(input.port)],
+                         source.output_shape(input.port));
+    TAGFLOW_ASSIGN(Node * made, graph().add(name_of_input(node.name()), "Const",
+                                            {}, source.attrs()));
+    return Endpoint{made, 0};
+  }
+
+  Result<Endpoint> placeholder(const std::string& node, DataType type,
+                               const PartialShape& shape) {
+    TAGFLOW_ASSIGN(Node * made, graph().add(name_of_input(node), "Placeholder",
+                                            {}, {{"dtype", remove_ref(type)}}));
+    graph().set_output_shape(made, 0, shape);
+    return Endpoint{made, 0};
+  }
+
+  // Not the node's, nor below it.
+  std::string name_of_input(const std::string& node) {
+    return graph().unique_name(node + "_input");
+  }
+
+  Status check(const std::string& name, std::string_view op,
+               const std::vector<Endpoint>& inputs, const AttrMap& attrs) {
+    TAGFLOW_ASSIGN(Node * call, graph().add(name, op, inputs, attrs));
+    const std::vector<DataType> types = call->output_dtypes();
+    for (size_t i = 0; i < types.size(); ++i)
+      program_.fetches.push_back({call, int(i)});
+    program_.targets.push_back(call);
+    TAGFLOW_RETURN_IF_ERROR(lower_functions(program_, limits_));
+    // What gives a result may have another type than the function says.
+    for (size_t i = 0; i < types.size(); ++i) {
+      const Endpoint& made = program_.fetches[i];
+      const DataType type = made.node->output_dtypes()[size_t(made.port)];
+      if (type != types[i])
+        return invalid_argument(
+            "[{}] node \"{}\": output {} is {}, what the function gives for it "
+            "is {}",
+            op, name, i, dtype_name(types[i]), dtype_name(type));
+    }
+    TAGFLOW_RETURN_IF_ERROR(FrameMap::build(graph(), limits_).status());
+    for (const auto& body : program_.bodies)
+      TAGFLOW_RETURN_IF_ERROR(FrameMap::build(body->graph, limits_).status());
+    return {};
+  }
+
+  const Limits& limits_;
+  Program program_;
+};
+
+}  // namespace
+
+std::vector<std::string> named_functions(std::string_view op,
+                                         const AttrMap& attrs,
+                                         const FunctionLibrary& library) {
+  std::vector<std::string> names;
+  if (OpRegistry::global().find_or_null(op) == nullptr &&
+      library.find(op) != nullptr)
+    names.emplace_back(op);
+  for (const auto& [name, value] : attrs) {
+    if (const auto* one = value.get_if<FunctionRef>())
+      names.push_back(one->name);
+    if (const auto* many = value.get_if<std::vector<FunctionRef>>())
+      for (const FunctionRef& one : *many) names.push_back(one.name);
+  }
+  return names;
+}
+
+std::vector<const FunctionDef*> reached_functions(
+    const std::vector<NodeDef>& nodes, const FunctionLibrary& library) {
+  std::unordered_set<const FunctionDef*> seen;
+  std::vector<const FunctionDef*> reached;
+  const auto visit = [&](const std::vector<NodeDef>& callers) {
+    for (const NodeDef& node : callers)
+      for (const std::string& name :
+           named_functions(node.op, node.attrs, library)) {
+        const FunctionDef* function = library.find(name);
+        if (function != nullptr && seen.insert(function).second)
+          reached.push_back(function);
+      }
+  };
+  visit(nodes);
+  for (size_t i = 0; i < reached.size(); ++i) visit(reached[i]->nodes);
+  std::ranges::sort(reached, {}, &FunctionDef::name);
+  return reached;
+}
+
+Status check_ops(const std::vector<NodeDef>& nodes,
+                 const std::vector<const FunctionDef*>& functions,
+                 const FunctionLibrary& library) {
+  std::map<std::string, Uses> unknown;
+  count_unknown(nodes, nullptr, library, unknown);
+  for (const FunctionDef* function : functions)
+    count_unknown(function->nodes, function, library, unknown);
+  if (unknown.empty()) return {};
+  std::vector<std::string> texts;
+  for (const auto& [op, uses] : unknown) {
+    if (texts.size() == kMostOpsNamed) {
+      texts.push_back(
+          fmt::format("and {} more", unknown.size() - kMostOpsNamed));
+      break;
+    }
+    texts.push_back(describe_unknown(op, uses));
+  }
+  return error(Code::kUnimplemented, "[ops] {}", fmt::join(texts, "; "));
+}
+
+Status check_call(const Graph& graph, const Node& node, const Limits& limits) {
+  const bool is_call =
+      is_functional_op(node.op()) ||
+      OpRegistry::global().find_or_null(node.op()) != &node.op_def();
+  if (!is_call) return {};
+  return LoneCall(graph.library(), limits).check(node);
+}
+
+Status check_function(const FunctionDef& function,
+                      const FunctionLibrary& library, const Limits& limits) {
+  const Result<FunctionInstance> instance =
+      FunctionInstance::bind(library, {function.name(), {}});
+  if (!instance.ok()) return {};
+  Status status = LoneCall(library, limits).check(*instance);
+  if (status.ok()) return status;
+  // There is no node but the one made here.
+  const std::string made = fmt::format("[{0}] node \"{0}\": ", function.name());
+  std::string_view message = status.message();
+  if (message.starts_with(made)) message.remove_prefix(made.size());
+  return error(status.code(), "[function] {}", message);
+}
+
+}  // namespace tagflow::graph
