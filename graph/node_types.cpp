@@ -256,23 +256,18 @@ Status check_attr(const AttrDef& def, const AttrValue& value) {
       value.value());
 }
 
-// What no op declares is kept: a newer version may have it. But one that is
-// nearly an attribute of the op is that one misspelt, which would stay at its
-// default. Names that start with _ are for everybody.
-Status misspelt_attr(const OpDef& def, const AttrMap& attrs) {
-  constexpr size_t kTooShortToTell = 3;
+// Names that start with _ are for everybody; of the others, TensorFlow, too,
+// takes none but the op's own.
+Status undeclared_attr(const OpDef& def, const AttrMap& attrs) {
   for (const auto& [name, value] : attrs) {
     if (name.empty()) return invalid_argument("an attribute has no name");
-    if (name.size() <= kTooShortToTell || name.starts_with('_') ||
-        def.find_attr(name) != nullptr)
-      continue;
+    if (name.starts_with('_') || def.find_attr(name) != nullptr) continue;
     std::vector<std::string> names;
     for (const AttrDef& attr : def.attrs) names.push_back(attr.name);
     const std::string nearest = nearest_name(name, names);
-    if (!nearest.empty())
-      return invalid_argument(
-          "the op has no attribute \"{}\", did you mean \"{}\"?", name,
-          nearest);
+    return invalid_argument(
+        "the op has no attribute \"{}\"{}", name,
+        nearest.empty() ? "" : fmt::format(", did you mean \"{}\"?", nearest));
   }
   return {};
 }
@@ -292,7 +287,7 @@ Status complete_attrs(const OpDef& def, AttrMap& attrs) {
   }
   // Now that it has all of the op's, it has no others where it has no more.
   return attrs.size() == def.attrs.size() ? Status()
-                                          : misspelt_attr(def, attrs);
+                                          : undeclared_attr(def, attrs);
 }
 
 Result<std::vector<DataType>> output_types(const OpDef& def,

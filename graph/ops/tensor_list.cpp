@@ -145,8 +145,9 @@ void register_tensor_list_ops(OpRegistry& registry) {
          {element_dtype, "resize_if_index_out_of_bounds: bool = false"},
          set_item_shape);
   define(registry, "TensorListGetItem",
-         {"input_handle: variant", "index: int32", "element_shape: int32"},
-         {"item: element_dtype"}, {element_dtype}, get_item_shape);
+         {"input_handle: variant", "index: int32", "element_shape: Tshape"},
+         {"item: element_dtype"},
+         {element_dtype, "Tshape: {int32, int64} = int32"}, get_item_shape);
   define(registry, "TensorListStack",
          {"input_handle: variant", "element_shape: int32"},
          {"tensor: element_dtype"}, {element_dtype, "num_elements: int = -1"},

@@ -177,6 +177,11 @@ TEST_CASE("attributes out of their range are refused") {
        "[graphdef] node \"y\": the op"},
       {node("y", "NoOp", "device: '" + std::string(5000, 'd') + "'"), kTooMuch,
        "[graphdef] node \"y\": the device"},
+      {node("y", "NoOp", attr("shape", "i: 1")), kInvalid,
+       "[NoOp] node \"y\": the op has no attribute \"shape\""},
+      {kX + node("y", "Neg", in("x") + attr("t", "type: DT_FLOAT")), kInvalid,
+       "[Neg] node \"y\": the op has no attribute \"t\", did you mean \"T\"?"},
+      {node("y", "NoOp", attr("_anything", "i: 1")), Code::kOk, ""},
       {kX + node("y", "MatMul", in("x x") + attr("transposed_b", "b: true")),
        kInvalid,
        "[MatMul] node \"y\": the op has no attribute \"transposed_b\", did you "
