@@ -1,9 +1,11 @@
 #include "apps/common/terminal.h"
 
+#include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <string_view>
@@ -16,7 +18,46 @@ bool is_set(const char* variable) {
   return value != nullptr && *value != '\0';
 }
 
+// The message, for a pattern.
+class PrintableMessage final : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm&,
+              spdlog::memory_buf_t& out) override {
+    const std::string text =
+        printable({message.payload.data(), message.payload.size()});
+    out.append(text.data(), text.data() + text.size());
+  }
+  std::unique_ptr<custom_flag_formatter> clone() const override {
+    return spdlog::details::make_unique<PrintableMessage>();
+  }
+};
+
 }  // namespace
+
+std::string printable(std::string_view text) {
+  constexpr unsigned char kDelete = 0x7f;
+  std::string safe;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    // U+0080 to U+009F, in UTF-8: commands of eight bits.
+    const bool is_wide =
+        c == 0xc2 && i + 1 < text.size() &&
+        (static_cast<unsigned char>(text[i + 1]) & 0xe0) == 0x80;
+    if (is_wide) {
+      safe += fmt::format("\\u{:04x}", static_cast<unsigned char>(text[++i]));
+    } else if ((c < ' ' && c != '\n' && c != '\t') || c == kDelete) {
+      safe += fmt::format("\\u{:04x}", c);
+    } else {
+      safe += text[i];
+    }
+  }
+  return safe;
+}
+
+void print_text(std::string_view text) {
+  const std::string safe = printable(text);
+  std::fwrite(safe.data(), 1, safe.size(), stdout);
+}
 
 bool is_terminal() {
   const char* term = std::getenv("TERM");
@@ -31,7 +72,9 @@ void set_up_logging() {
                                    : spdlog::color_mode::never;
   auto sink = std::make_shared<spdlog::sinks::stderr_color_sink_mt>(mode);
   auto logger = std::make_shared<spdlog::logger>("", std::move(sink));
-  logger->set_pattern("%^%l:%$ %v");
+  auto formatter = std::make_unique<spdlog::pattern_formatter>();
+  formatter->add_flag<PrintableMessage>('*').set_pattern("%^%l:%$ %*");
+  logger->set_formatter(std::move(formatter));
   spdlog::set_default_logger(std::move(logger));
 }
 

@@ -1,5 +1,7 @@
 #include "apps/io/file.h"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -50,6 +52,20 @@ Result<std::string> read_file(const fs::path& path, std::size_t limit) {
                  "[file] \"{}\" is larger than {} bytes", path.string(), limit);
   }
   return bytes;
+}
+
+Status check_writable(const fs::path& path) {
+  std::error_code code;
+  const bool exists = fs::exists(path, code);
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  errno = 0;
+  if (fs::is_directory(path, code)) {
+    errno = EISDIR;
+  } else if (access((exists ? path : folder).c_str(), W_OK) == 0) {
+    return {};
+  }
+  return error(Code::kPermissionDenied, "[file] cannot write \"{}\": {}",
+               path.string(), std::strerror(errno));
 }
 
 Status write_file(const fs::path& path, std::string_view bytes) {

@@ -19,6 +19,10 @@ inline constexpr std::size_t kMaxFileBytes = std::size_t{8} << 30;
 Result<std::string> read_file(const std::filesystem::path& path,
                               std::size_t limit = kMaxFileBytes);
 
+// That write_file() may do what it is to: asked before work whose result it
+// takes. Errors as there. Thread-safe.
+Status check_writable(const std::filesystem::path& path);
+
 // Creates or replaces the file. Its folder must exist. PermissionDenied where
 // it cannot be opened, DataLoss where not every byte was written.
 // Thread-safe for different paths.
