@@ -58,6 +58,14 @@ bool KernelRegistry::has_op(std::string_view op,
   });
 }
 
+std::vector<KernelDef> KernelRegistry::kernels_of(std::string_view op) const {
+  std::shared_lock lock(mutex_);
+  std::vector<KernelDef> kernels;
+  auto [begin, end] = defs_.equal_range(op);
+  for (auto it = begin; it != end; ++it) kernels.push_back(it->second);
+  return kernels;
+}
+
 Result<std::unique_ptr<Kernel>> KernelRegistry::make(
     const graph::Node& node, std::string_view device_type) const {
   if (const KernelDef* def = find(node, device_type))

@@ -47,6 +47,8 @@ class KernelRegistry {
                                        std::string_view device_type) const;
   // Whether any kernel of the op exists on the device type.
   bool has_op(std::string_view op, std::string_view device_type) const;
+  // The kernels of the op, in the order in which they were added.
+  std::vector<KernelDef> kernels_of(std::string_view op) const;
 
  private:
   const KernelDef* find(const graph::Node& node,

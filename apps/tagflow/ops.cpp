@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +16,7 @@
 #include "apps/common/terminal.h"
 #include "apps/conform/needs.h"
 #include "apps/tagflow/commands.h"
+#include "devices/kernel_registry.h"
 #include "graph/op_registry.h"
 
 namespace tagflow::apps {
@@ -70,29 +73,99 @@ std::vector<std::string> attr_texts(const graph::OpDef& op) {
   return texts;
 }
 
+// The types that an attribute may have, over all kernels of the device.
+using TypesByAttr = std::map<std::string, std::set<DataType>>;
+
+// What the kernels of an op take, by device.
+std::map<std::string, TypesByAttr> types_of_kernels(const std::string& op) {
+  std::map<std::string, TypesByAttr> devices;
+  for (const devices::KernelDef& kernel :
+       devices::KernelRegistry::global().kernels_of(op)) {
+    TypesByAttr& types = devices[kernel.device_type];
+    for (const auto& [attr, allowed] : kernel.types) {
+      types[attr].insert(allowed.begin(), allowed.end());
+    }
+  }
+  return devices;
+}
+
+std::vector<std::string> names_of(const std::set<DataType>& types) {
+  std::vector<std::string> names;
+  for (const DataType type : types) names.push_back(dtype_name(type));
+  return names;
+}
+
 // Who computes the op: "CPU", "engine", or "-" where nobody does yet.
 std::string kernel_text(const graph::OpDef& op) {
   if (is_performed_by_engine(op.name)) return "engine";
   return has_cpu_kernel(op.name) ? "CPU" : "-";
 }
 
+std::string headline(const graph::OpDef& op) {
+  return fmt::format("{:6} {}({}) -> ({})", kernel_text(op), op.name,
+                     fmt::join(arg_texts(op.inputs), ", "),
+                     fmt::join(arg_texts(op.outputs), ", "));
+}
+
+// In a list of many: a line. The types are those that the kernels take.
 void print_op(const graph::OpDef& op) {
-  fmt::print("{:6} {}({}) -> ({})", kernel_text(op), op.name,
-             fmt::join(arg_texts(op.inputs), ", "),
-             fmt::join(arg_texts(op.outputs), ", "));
-  if (!op.attrs.empty()) {
-    fmt::print("  [{}]", fmt::join(attr_texts(op), "; "));
+  std::string text = headline(op);
+  std::vector<std::string> attrs;
+  for (const graph::AttrDef& attr : op.attrs) attrs.push_back(attr.name);
+  if (!attrs.empty()) text += fmt::format("  [{}]", fmt::join(attrs, ", "));
+  for (const auto& [device, types] : types_of_kernels(op.name)) {
+    for (const auto& [attr, allowed] : types) {
+      text +=
+          fmt::format("  {} {{{}}}", attr, fmt::join(names_of(allowed), ", "));
+    }
   }
-  fmt::print("\n");
+  print_text(text + "\n");
+}
+
+// All there is to say of one.
+void print_details(const graph::OpDef& op) {
+  std::string text = headline(op) + "\n";
+  const auto add = [&](std::string_view label, const std::string& what) {
+    text += fmt::format("  {:<10}{}\n", label, what);
+  };
+  for (const std::string& arg : arg_texts(op.inputs)) add("input", arg);
+  for (const std::string& arg : arg_texts(op.outputs)) add("output", arg);
+  for (const std::string& attr : attr_texts(op)) add("attribute", attr);
+  add("stateful", op.is_stateful ? "yes: it is never merged, folded, or left "
+                                   "out of a function's body"
+                                 : "no");
+  if (is_performed_by_engine(op.name)) {
+    add("computed", "by the engine itself, for tensors of every type");
+  }
+  const auto devices = types_of_kernels(op.name);
+  for (const auto& [device, types] : devices) {
+    if (types.empty()) add("kernels", device + ", for every type");
+    for (const auto& [attr, allowed] : types) {
+      add("kernels", fmt::format("{}, {} in {{{}}}", device, attr,
+                                 fmt::join(names_of(allowed), ", ")));
+    }
+  }
+  if (devices.empty() && !is_performed_by_engine(op.name)) {
+    add("kernels", "none: graphs that have it load, but do not run");
+  }
+  print_text(text);
 }
 
 void print_op_json(const graph::OpDef& op) {
+  nlohmann::json kernels = nlohmann::json::object();
+  for (const auto& [device, types] : types_of_kernels(op.name)) {
+    kernels[device] = nlohmann::json::object();
+    for (const auto& [attr, allowed] : types) {
+      kernels[device][attr] = names_of(allowed);
+    }
+  }
   const nlohmann::json root = {{"name", op.name},
                                {"inputs", arg_texts(op.inputs)},
                                {"outputs", arg_texts(op.outputs)},
                                {"attrs", attr_texts(op)},
                                {"stateful", op.is_stateful},
-                               {"kernel", kernel_text(op)}};
+                               {"kernel", kernel_text(op)},
+                               {"kernels", std::move(kernels)}};
   fmt::print("{}\n", root.dump());
 }
 
@@ -104,7 +177,13 @@ Failure list_ops(const OpsOptions& options) {
     if (!contains_ignoring_case(name, options.filter)) continue;
     const Result<const graph::OpDef*> op = registry.find(name);
     if (!op.ok()) return run_time_error(op.status());
-    options.json ? print_op_json(**op) : print_op(**op);
+    if (options.json) {
+      print_op_json(**op);
+    } else if (options.names.empty()) {
+      print_op(**op);
+    } else {
+      print_details(**op);
+    }
   }
   return {};
 }
@@ -114,8 +193,11 @@ Failure list_ops(const OpsOptions& options) {
 void add_ops_command(CLI::App& app, ExitCode& exit_code) {
   auto options = std::make_shared<OpsOptions>();
   CLI::App* ops = app.add_subcommand(
-      "ops", "list the ops: who computes it, inputs, outputs, attributes");
-  ops->add_option("names", options->names, "only these")->type_name("OP...");
+      "ops",
+      "list the ops: who computes it, inputs, outputs, attributes, types");
+  ops->add_option("names", options->names,
+                  "only these, with all there is to say of each")
+      ->type_name("OP...");
   ops->add_option("--filter", options->filter,
                   "only those with this in their names, in any case")
       ->type_name("TEXT");

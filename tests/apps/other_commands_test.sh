@@ -10,7 +10,17 @@ expect 0 '^[0-9]+\.[0-9]+' - tagflow --version
 # --- ops ----------------------------------------------------------------------
 expect 0 '^engine Switch\(data: T, pred: bool\) ->' - tagflow ops
 expect 0 '^CPU +MatMul\(a: T, b: T\)' - tagflow ops MatMul
+expect 0 '^  attribute transpose_a: bool = false$' - tagflow ops MatMul
+expect 0 '^  input     a: T$' - tagflow ops MatMul
+expect 0 '^  output    product: T$' - tagflow ops MatMul
+expect 0 '^  stateful  no$' - tagflow ops MatMul
+expect 0 '^  kernels   CPU, T in \{.*float.*\}$' - tagflow ops MatMul
+expect 0 '^  computed  by the engine itself' - tagflow ops Switch
+expect 0 '^  stateful  yes' - tagflow ops Print
+expect 0 '^  kernels   none' - tagflow ops _Arg
+expect 0 '^CPU +MatMul\(.*\[.*transpose_a.*\]  T \{.*float' - tagflow ops
 expect 0 '"kernel":"CPU"' - tagflow ops MatMul --json
+expect 0 '"kernels":\{"CPU":\{"T":\[.*"float"' - tagflow ops MatMul --json
 expect 1 - 'MatMul' tagflow ops MatMull
 expect 0 '^CPU +BatchMatMulV2' - tagflow ops --filter matmul
 grep -q Switch "$work/stdout" && complain "--filter lets all pass" tagflow ops
