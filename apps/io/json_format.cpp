@@ -22,7 +22,10 @@ void append_floating(T value, std::string& out) {
     out += value > 0 ? "\"inf\"" : "\"-inf\"";
   } else {
     // The shortest text that reads back as the same value.
-    fmt::format_to(std::back_inserter(out), "{}", value);
+    const std::string text = fmt::format("{}", value);
+    out += text;
+    // A number of this type is told from an integer at sight.
+    if (text.find_first_not_of("-0123456789") == text.npos) out += ".0";
   }
 }
 

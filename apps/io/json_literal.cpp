@@ -1,4 +1,6 @@
 // Literals: from JSON to a tensor of the type that is wanted.
+#include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -159,12 +161,38 @@ Status fill(const Json& value, const Shape& shape, int depth, T*& out) {
   return {};
 }
 
+bool has_bare_word(std::string_view text,
+                   std::initializer_list<std::string_view> words) {
+  const auto same = [](unsigned char a, unsigned char b) {
+    return std::tolower(a) == b;
+  };
+  return std::ranges::any_of(words, [&](std::string_view word) {
+    return std::search(text.begin(), text.end(), word.begin(), word.end(),
+                       same) != text.end();
+  });
+}
+
 }  // namespace
+
+std::string_view hint_for_no_json(std::string_view text) {
+  if (text.find('"') != text.npos) return "";
+  if (has_bare_word(text, {"nan", "inf"}))
+    return "; JSON has no word for them: write \"nan\", \"inf\" and \"-inf\", "
+           "in double quotes";
+  if (has_bare_word(text, {"true", "false"}))
+    return "; truth values are written true and false";
+  const bool is_word = std::ranges::any_of(
+      text, [](unsigned char c) { return std::isalpha(c) != 0; });
+  return is_word ? "; a string is written in double quotes, within single ones "
+                   "for the shell: '\"text\"'"
+                 : "";
+}
 
 Result<Tensor> parse_json_literal(std::string_view text, DataType dtype) {
   const Json root = Json::parse(text, nullptr, false);
   if (root.is_discarded()) {
-    return invalid_argument("[literal] \"{}\" is not JSON", text.substr(0, 80));
+    return invalid_argument("[literal] \"{}\" is not JSON{}",
+                            text.substr(0, 80), hint_for_no_json(text));
   }
   TAGFLOW_ASSIGN(Shape shape, shape_of(root));
   // As many leaves as elements, or fill() stops at the first that is missing;

@@ -4,7 +4,7 @@
 // all of one depth and length: [[1, 2], [3, 4]] is of shape [2,2]. What JSON
 // cannot write has a form of its own:
 //
-//   "nan", "inf", "-inf"       floating-point values that are no numbers
+//   "nan", "inf", "-inf"       floating-point values that JSON has no word for
 //   {"re": 1, "im": 2}         complex numbers (a plain number is real)
 //   {"base64": "/w=="}         strings that are not UTF-8
 #pragma once
@@ -22,8 +22,13 @@ namespace tagflow::io {
 // 1.5 is no int32, 300 no uint8, 1 no bool. Thread-safe.
 Result<Tensor> parse_json_literal(std::string_view text, DataType dtype);
 
-// The inverse. Handles, which no text can hold, become strings that describe
-// them. REQUIRES: tensor.valid(). Thread-safe.
+// What is probably meant by a text that is no JSON, for the end of a message:
+// "; a string is written in quotes, ..."; or nothing.
+std::string_view hint_for_no_json(std::string_view text);
+
+// The inverse; floating-point numbers have a point or an exponent. Handles,
+// which no text can hold, become strings that describe them. REQUIRES:
+// tensor.valid(). Thread-safe.
 std::string format_json_literal(const Tensor& tensor);
 
 // A text as a JSON string, in its quotes. Thread-safe.
@@ -32,6 +37,8 @@ std::string json_string(const std::string& text);
 // {"dtype": "string", "shape": [2], "base64": ["YQ==", "Yg=="]}, the file
 // format of string tensors. InvalidArgument for anything else.
 Result<Tensor> parse_string_tensor(std::string_view text);
+// What a .json file says: such an object, or a literal of `dtype`.
+Result<Tensor> parse_json_file(std::string_view text, DataType dtype);
 // REQUIRES: tensor.dtype() is string.
 std::string format_string_tensor(const Tensor& tensor);
 

@@ -80,7 +80,13 @@ class HeaderParser {
       header_.swap_bytes = order == '>' && !one_byte;
       return {};
     }
-    return invalid_argument("[npy] no tensor has elements of type '{}'", text);
+    const bool is_text = code.starts_with('U') || code.starts_with('S');
+    return invalid_argument(
+        "[npy] no tensor has elements of type '{}'{}", text,
+        is_text       ? "; strings are read from a .json file, as "
+                        "json.dump(array.tolist(), file) writes it"
+        : code == "O" ? "; give the array a type, as array.astype('float32')"
+                      : "");
   }
 
   Status fortran_order() {

@@ -61,6 +61,13 @@ Result<Tensor> parse_string_tensor(std::string_view text) {
   return tensor;
 }
 
+Result<Tensor> parse_json_file(std::string_view text, DataType dtype) {
+  const Json root = Json::parse(text, nullptr, false);
+  return root.is_object() && root.contains("dtype")
+             ? parse_string_tensor(text)
+             : parse_json_literal(text, dtype);
+}
+
 std::string format_string_tensor(const Tensor& tensor) {
   Json root;
   root["dtype"] = "string";

@@ -7,9 +7,9 @@ sums=$here/graphs/arithmetic.pbtxt
 # --- What works ---------------------------------------------------------------
 expect 0 '^Exit:0 = int32\[\] 7$' - \
   tagflow run "$loop" --feed n:0=7 --fetch Exit:0
-expect 0 '^y:0 = float\[2\] \[3, 5\]$' - \
+expect 0 '^y:0 = float\[2\] \[3.0, 5.0\]$' - \
   tagflow run "$sums" --feed 'x=[1.5, 2.5]' --fetch y:0
-expect 0 '"value": \[3, 5\]' - \
+expect 0 '"value": \[3.0, 5.0\]' - \
   tagflow run "$sums" --feed 'x:0=[1.5, 2.5]' --fetch y:0 --json
 expect 0 '^dir/echo:0 = string\[1\] \["a"\]$' - \
   tagflow run "$sums" --feed 'text:0=["a"]' --fetch dir/echo:0
@@ -26,7 +26,7 @@ expect 0 - - tagflow run "$sums" --feed 'x:0=[1, 2]' --feed 'text="b"' \
   --fetch y:0 --fetch dir/echo:0 --out results
 [ -f "$work/results/y_0.npy" ] && [ -f "$work/results/dir_echo_0.json" ] ||
   complain "files of --out are missing" tagflow run --out
-expect 0 '\[2, 4\]' - \
+expect 0 '\[2.0, 4.0\]' - \
   tagflow run "$sums" --feed x:0=results/y_0.npy --feed p:0=true --fetch x:0
 expect 0 '"b"' - tagflow run "$sums" \
   --feed text:0=results/dir_echo_0.json --fetch dir/echo:0

@@ -33,7 +33,7 @@ TEST_CASE("two results for one file are refused before anything is written") {
 
 TEST_CASE("results are lines of text") {
   CHECK(format_results(kPorts, kResults) ==
-        "a/b:1 = float[2] [1, 2.5]\ntext = string[] \"x\"\n");
+        "a/b:1 = float[2] [1.0, 2.5]\ntext = string[] \"x\"\n");
 }
 
 TEST_CASE("results are valid JSON, with the statistics") {

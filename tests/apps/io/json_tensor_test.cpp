@@ -11,6 +11,7 @@ namespace {
 
 using io::format_json_literal;
 using io::format_string_tensor;
+using io::parse_json_file;
 using io::parse_json_literal;
 using io::parse_string_tensor;
 
@@ -118,6 +119,60 @@ TEST_CASE("a tensor written as a literal is read back the same") {
   for (const Tensor& tensor : tensors) {
     check_literal(format_json_literal(tensor), tensor);
   }
+}
+
+TEST_CASE("a whole number of a floating-point type is told from an integer") {
+  CHECK(format_json_literal(Tensor::vector<float>({1, -2, 0.5f, 1e30f})) ==
+        "[1.0, -2.0, 0.5, 1e+30]");
+  CHECK(format_json_literal(Tensor::scalar(Half(3))) == "3.0");
+  CHECK(format_json_literal(Tensor::scalar(Complex64(1, 2))) ==
+        "{\"re\": 1.0, \"im\": 2.0}");
+  CHECK(format_json_literal(Tensor::scalar<int64_t>(1)) == "1");
+  const double infinity = std::numeric_limits<double>::infinity();
+  CHECK(format_json_literal(Tensor::vector<double>({infinity, -infinity})) ==
+        "[\"inf\", \"-inf\"]");
+}
+
+TEST_CASE("a text that is no JSON gets the hint that it needs") {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"[1, NaN]",
+       "[literal] \"[1, NaN]\" is not JSON; JSON has no word for them: write "
+       "\"nan\", \"inf\" and \"-inf\", in double quotes"},
+      {"-Infinity",
+       "[literal] \"-Infinity\" is not JSON; JSON has no word for them: write "
+       "\"nan\", \"inf\" and \"-inf\", in double quotes"},
+      {"True",
+       "[literal] \"True\" is not JSON; truth values are written true and "
+       "false"},
+      {"hello",
+       "[literal] \"hello\" is not JSON; a string is written in double "
+       "quotes, within single ones for the shell: '\"text\"'"},
+      {"[1,", "[literal] \"[1,\" is not JSON"},
+      {"[\"infinite\"", "[literal] \"[\"infinite\"\" is not JSON"},
+  };
+  for (const auto& [text, message] : cases) {
+    const auto tensor = parse_json_literal(text, DataType::kFloat);
+    CHECK(tensor.status().message() == message);
+  }
+}
+
+TEST_CASE("a .json file is a literal, or an object that says its type") {
+  const auto list = parse_json_file("[1, 2]\n", DataType::kFloat);
+  REQUIRE(list.ok());
+  CHECK(identical(*list, Tensor::vector<float>({1, 2})));
+  const auto words = parse_json_file("[\"a\", \"b\"]", DataType::kString);
+  REQUIRE(words.ok());
+  CHECK(identical(*words, Tensor::vector<std::string>({"a", "b"})));
+  const auto object = parse_json_file(
+      R"({"dtype": "string", "shape": [1], "base64": ["YQ=="]})",
+      DataType::kString);
+  REQUIRE(object.ok());
+  CHECK(identical(*object, Tensor::vector<std::string>({"a"})));
+  CHECK(parse_json_file("[1", DataType::kFloat).status().message() ==
+        "[literal] \"[1\" is not JSON");
+  CHECK(
+      parse_json_file("{\"dtype\": 1}", DataType::kFloat).status().message() ==
+      "[string tensor] there is no \"shape\"");
 }
 
 TEST_CASE("a vast empty tensor is written as an empty list") {

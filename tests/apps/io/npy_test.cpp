@@ -153,7 +153,12 @@ TEST_CASE("malformed files are refused, and the message says why") {
       {file_of("{'descr': [('a', '<f4')]}", four), "structures"},
       {file_of(header_of("<f4", "(1,)") + "x", four), "nothing more"},
       {file_of(header_of("<f4", "(1,)") + "\n\n", four), "nothing more"},
-      {file_of(header_of("|O", "(1,)"), four), "type '|O'"},
+      {file_of(header_of("|O", "(1,)"), four),
+       "type '|O'; give the array a type, as array.astype('float32')"},
+      {file_of(header_of("<U1", "(1,)"), four),
+       "type '<U1'; strings are read from a .json file, as "
+       "json.dump(array.tolist(), file) writes it"},
+      {file_of(header_of("|S4", "(1,)"), four), "type '|S4'; strings are read"},
       {file_of(header_of("<U1", "(1,)"), four), "type '<U1'"},
       {file_of(header_of("|S4", "(1,)"), four), "type '|S4'"},
       {file_of(header_of("<M8[ns]", "()"), four), "type '<M8[ns]'"},
