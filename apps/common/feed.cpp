@@ -15,7 +15,9 @@ Result<Tensor> load_value(const FeedText& text, DataType dtype) {
   if (!text.is_file) return io::parse_json_literal(text.value, dtype);
   if (text.value.ends_with(".npy")) return io::read_npy(text.value);
   TAGFLOW_ASSIGN(std::string bytes, io::read_file(text.value));
-  return io::parse_string_tensor(bytes);
+  Result<Tensor> value = io::parse_json_file(bytes, dtype);
+  if (value.ok()) return value;
+  return value.status().with_prefix(fmt::format("\"{}\": ", text.value));
 }
 
 // What a fed tensor may be. A reference is fed by a value.
@@ -36,12 +38,12 @@ Wanted wanted_at(const graph::Endpoint& endpoint) {
   return wanted;
 }
 
-Status check_value(const std::string& port, const Tensor& value,
+Status check_value(const std::string& name, const Tensor& value,
                    const Wanted& wanted) {
   if (value.dtype() == wanted.dtype && wanted.shape.accepts(value.shape())) {
     return {};
   }
-  return invalid_argument("[--feed] \"{}\" is {}{}, the value is {}", port,
+  return invalid_argument("[--feed] \"{}\" is {}{}, the value is {}", name,
                           dtype_name(wanted.dtype), wanted.shape.to_string(),
                           value.describe());
 }
@@ -54,22 +56,23 @@ Failure load_feed(const graph::Graph& graph, const FeedText& text,
     return run_time_error(endpoint.status().with_prefix("[--feed] "));
   }
   const std::string port = endpoint->to_string();
+  const std::string& name = text.label == text.port ? port : text.label;
   if (!seen.insert(port).second) {
-    return usage_error(invalid_argument("[--feed] \"{}\" is fed twice", port));
+    return usage_error(invalid_argument("[--feed] \"{}\" is fed twice", name));
   }
   const Wanted wanted = wanted_at(*endpoint);
   Result<Tensor> value = load_value(text, wanted.dtype);
   if (!value.ok()) {
     Status status = std::move(value).status().with_prefix(
-        fmt::format("[--feed] {}: ", port));
+        fmt::format("[--feed] {}: ", name));
     return text.is_file ? file_error(std::move(status))
-                        : run_time_error(std::move(status));
+                        : usage_error(std::move(status));
   }
   if (wanted.dtype != value->dtype() &&
       io::npy_dtype(wanted.dtype) == value->dtype()) {
     *value = value->with_dtype(wanted.dtype);
   }
-  Status status = check_value(port, *value, wanted);
+  Status status = check_value(name, *value, wanted);
   if (!status.ok()) return run_time_error(std::move(status));
   feeds.emplace_back(port, std::move(value).value());
   return {};
@@ -82,16 +85,17 @@ Result<FeedText> parse_feed(std::string_view text) {
   if (equals == std::string_view::npos || equals == 0) {
     return invalid_argument("[--feed] \"{}\" is not NAME:PORT=VALUE", text);
   }
-  FeedText feed{std::string(text.substr(0, equals)),
-                std::string(text.substr(equals + 1))};
+  FeedText feed;
+  feed.label = feed.port = text.substr(0, equals);
+  feed.value = text.substr(equals + 1);
   TAGFLOW_RETURN_IF_ERROR(
       graph::parse_endpoint(feed.port).status().with_prefix("[--feed] "));
   feed.is_file = feed.value.ends_with(".npy") || feed.value.ends_with(".json");
   if (!feed.is_file && !nlohmann::json::accept(feed.value)) {
     return invalid_argument(
         "[--feed] the value of \"{}\" is neither a .npy or .json file nor a "
-        "JSON literal: {}",
-        feed.port, feed.value);
+        "JSON literal: {}{}",
+        feed.port, feed.value.substr(0, 200), io::hint_for_no_json(feed.value));
   }
   return feed;
 }

@@ -13,7 +13,8 @@ namespace tagflow::apps {
 
 // A feed as written.
 struct FeedText {
-  std::string port;   // "name:0" or "name"
+  std::string label;  // "name:0", "name", or a signature's name of an input
+  std::string port;   // the tensor: the same, until a signature says more
   std::string value;  // a literal, or the path of a file
   bool is_file = false;
 };

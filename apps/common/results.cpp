@@ -17,33 +17,37 @@ constexpr int64_t kMaxElementsInText = 1000;
 
 }  // namespace
 
-std::string file_stem(const std::string& port) {
-  std::string stem = port.find(':') == std::string::npos ? port + ":0" : port;
-  for (char& c : stem) {
+std::string file_stem(std::string name) {
+  for (char& c : name) {
     if (c == '/' || c == ':') c = '_';
   }
-  return stem;
+  return name;
+}
+
+FetchName fetch_of_port(const std::string& port) {
+  const bool has_port = port.find(':') != std::string::npos;
+  return {port, file_stem(has_port ? port : port + ":0")};
 }
 
 Status prepare_folder(const std::filesystem::path& folder,
-                      std::span<const std::string> ports) {
+                      std::span<const FetchName> names) {
   std::map<std::string, std::string> by_stem;
-  for (const std::string& port : ports) {
-    const auto [it, added] = by_stem.try_emplace(file_stem(port), port);
-    if (!added && it->second != port)
+  for (const FetchName& name : names) {
+    const auto [it, added] = by_stem.try_emplace(name.stem, name.label);
+    if (!added && it->second != name.label)
       return invalid_argument(
           "[--out] \"{}\" and \"{}\" would both be written to {}; fetch one "
           "at a time",
-          it->second, port, it->first);
+          it->second, name.label, it->first);
   }
   return io::make_folder(folder);
 }
 
 Status write_results(const std::filesystem::path& folder,
-                     std::span<const std::string> ports,
+                     std::span<const FetchName> names,
                      std::span<const Tensor> results) {
-  for (size_t i = 0; i < ports.size(); ++i) {
-    const std::filesystem::path stem = folder / file_stem(ports[i]);
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::filesystem::path stem = folder / names[i].stem;
     Status status;
     if (results[i].dtype() == DataType::kString) {
       status = io::write_file(stem.string() + ".json",
@@ -51,34 +55,35 @@ Status write_results(const std::filesystem::path& folder,
     } else {
       status = io::write_npy(stem.string() + ".npy", results[i]);
     }
-    TAGFLOW_RETURN_IF_ERROR(std::move(status).with_prefix(ports[i] + ": "));
+    TAGFLOW_RETURN_IF_ERROR(
+        std::move(status).with_prefix(names[i].label + ": "));
   }
   return {};
 }
 
-std::string format_results(std::span<const std::string> ports,
+std::string format_results(std::span<const FetchName> names,
                            std::span<const Tensor> results) {
   std::string text;
-  for (size_t i = 0; i < ports.size(); ++i) {
+  for (size_t i = 0; i < names.size(); ++i) {
     const Tensor& value = results[i];
     const bool is_large = value.num_elements() > kMaxElementsInText;
     text += fmt::format(
-        "{} = {}\n", ports[i],
+        "{} = {}\n", names[i].label,
         is_large ? value.to_string(int(kMaxElementsInText))
                  : value.describe() + " " + io::format_json_literal(value));
   }
   return text;
 }
 
-std::string format_results_json(std::span<const std::string> ports,
+std::string format_results_json(std::span<const FetchName> names,
                                 std::span<const Tensor> results,
                                 const actors::RunStats& stats) {
   std::vector<std::string> fetches;
-  for (size_t i = 0; i < ports.size(); ++i) {
+  for (size_t i = 0; i < names.size(); ++i) {
     const Shape shape = results[i].shape();
     fetches.push_back(fmt::format(
         R"({}: {{"dtype": "{}", "shape": [{}], "value": {}}})",
-        io::json_string(ports[i]), dtype_name(results[i].dtype()),
+        io::json_string(names[i].label), dtype_name(results[i].dtype()),
         fmt::join(shape.dims(), ", "), io::format_json_literal(results[i])));
   }
   return fmt::format(

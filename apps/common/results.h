@@ -11,27 +11,34 @@
 
 namespace tagflow::apps {
 
-// "name:0" -> "name_0", slashes too: the stem of a result's file.
-std::string file_stem(const std::string& port);
+// What is fetched: what users call it, and the stem of a file for it.
+struct FetchName {
+  std::string label;
+  std::string stem;
+};
+// Slashes and colons become underscores.
+std::string file_stem(std::string name);
+// The file of "name:1" is "name_1", that of "name" is "name_0".
+FetchName fetch_of_port(const std::string& port);
 
-// Makes the folder for the results of `ports`: before the run, so that nothing
-// is computed in vain. InvalidArgument where two would go to one file.
+// Makes the folder for the results: before the run, so that nothing is
+// computed in vain. InvalidArgument where two would go to one file.
 Status prepare_folder(const std::filesystem::path& folder,
-                      std::span<const std::string> ports);
+                      std::span<const FetchName> names);
 
 // Writes each result to FOLDER/STEM.npy (strings: .json). InvalidArgument for
 // handles, which no file can hold. REQUIRES: prepare_folder().
 Status write_results(const std::filesystem::path& folder,
-                     std::span<const std::string> ports,
+                     std::span<const FetchName> names,
                      std::span<const Tensor> results);
 
 // A line for each: "name:0 = float[2] [1, 2]". Large ones are shortened.
-std::string format_results(std::span<const std::string> ports,
+std::string format_results(std::span<const FetchName> names,
                            std::span<const Tensor> results);
 
-// One JSON object: {"fetches": {port: {"dtype", "shape", "value"}},
+// One JSON object: {"fetches": {label: {"dtype", "shape", "value"}},
 // "stats": {...}}; values are literals, see io/json_tensor.h.
-std::string format_results_json(std::span<const std::string> ports,
+std::string format_results_json(std::span<const FetchName> names,
                                 std::span<const Tensor> results,
                                 const actors::RunStats& stats);
 

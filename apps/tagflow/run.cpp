@@ -12,6 +12,7 @@
 #include "apps/common/results.h"
 #include "apps/common/terminal.h"
 #include "apps/common/trace.h"
+#include "apps/io/file.h"
 #include "apps/tagflow/commands.h"
 #include "apps/tagflow/signature.h"
 
@@ -40,18 +41,17 @@ struct Results {
   actors::RunStats stats;
 };
 
-Result<Results> run_repeatedly(actors::Session& session,
-                               const std::vector<actors::Feed>& feeds,
+Result<Results> run_repeatedly(const Prepared& prepared,
                                const RunOptions& options) {
   std::vector<std::string> ports;
   std::vector<Tensor> values;
-  for (const auto& [port, value] : feeds) {
+  for (const auto& [port, value] : prepared.feeds) {
     ports.push_back(port);
     values.push_back(value);
   }
   TAGFLOW_ASSIGN(actors::Callable call,
-                 session.make_callable(ports, options.signature.fetches,
-                                       options.signature.targets));
+                 prepared.session->make_callable(ports, prepared.fetches,
+                                                 options.signature.targets));
   actors::Trace trace;
   actors::RunOptions run;
   if (!options.trace.empty()) run.trace = &trace;
@@ -73,20 +73,20 @@ Result<Results> run_repeatedly(actors::Session& session,
   return results;
 }
 
-Failure print_results(const RunOptions& options, const Results& results) {
+Failure print_results(const RunOptions& options,
+                      const std::vector<FetchName>& names,
+                      const Results& results) {
   if (!options.out.empty()) {
-    Status status =
-        write_results(options.out, options.signature.fetches, results.values);
+    Status status = write_results(options.out, names, results.values);
     if (!status.ok()) return run_time_error(std::move(status));
   }
   std::string text;
   if (options.json) {
-    text = format_results_json(options.signature.fetches, results.values,
-                               results.stats);
+    text = format_results_json(names, results.values, results.stats);
   } else if (options.out.empty()) {
-    text = format_results(options.signature.fetches, results.values);
+    text = format_results(names, results.values);
   }
-  std::fwrite(text.data(), 1, text.size(), stdout);
+  print_text(text);
   return {};
 }
 
@@ -98,13 +98,16 @@ Failure run_graph(const RunOptions& options) {
   const Prepared prepared = prepare(options.signature);
   if (prepared.failure.exit_code != ExitCode::kOk) return prepared.failure;
   if (!options.out.empty()) {
-    Status status = prepare_folder(options.out, options.signature.fetches);
+    Status status = prepare_folder(options.out, prepared.names);
     if (!status.ok()) return run_time_error(std::move(status));
   }
-  Result<Results> results =
-      run_repeatedly(*prepared.session, prepared.feeds, options);
+  if (!options.trace.empty()) {
+    Status status = io::check_writable(options.trace);
+    if (!status.ok()) return run_time_error(std::move(status));
+  }
+  Result<Results> results = run_repeatedly(prepared, options);
   if (!results.ok()) return run_time_error(std::move(results).status());
-  return print_results(options, *results);
+  return print_results(options, prepared.names, *results);
 }
 
 }  // namespace

@@ -1,13 +1,23 @@
 #include "apps/tagflow/signature.h"
 
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 
 #include "apps/common/feed.h"
-#include "graph/graphdef.h"
+#include "apps/common/model.h"
 
 namespace tagflow::apps {
 namespace {
+
+constexpr const char* kValueHelp =
+    R"(A VALUE is a number, true, false, a string in double quotes, or lists of these,
+as JSON: --feed 'x=[[1, 2], [3, 4]]'. What JSON has no word for: "nan", "inf",
+"-inf", {"re": 1, "im": 2}, {"base64": "/w=="} (a string that is not UTF-8). A
+.json file has such a value, or is what --out wrote for strings:
+{"dtype": "string", "shape": [1], "base64": ["YQ=="]})";
 
 // The texts of --feed; each is checked before any file is opened.
 Result<std::vector<FeedText>> parse_feeds(
@@ -20,12 +30,75 @@ Result<std::vector<FeedText>> parse_feeds(
   return feeds;
 }
 
+// An input of the signature that has to be fed and is not.
+Status check_inputs(const Model& model, const NamedSignature& signature,
+                    const std::vector<FeedText>& feeds) {
+  for (const auto& [name, tensor] : signature.second.inputs) {
+    const Result<graph::Endpoint> found = model.graph.endpoint(tensor);
+    if (!found.ok() || found->node->op() != "Placeholder") continue;
+    const std::string port = found->to_string();
+    const auto is_it = [&](const FeedText& feed) { return feed.port == port; };
+    if (std::ranges::any_of(feeds, is_it)) continue;
+    return invalid_argument(
+        "[--feed] input \"{}\" ({}{}) of signature \"{}\" is not fed", name,
+        dtype_name(found->node->output_dtypes()[0]),
+        found->node->output_shape(0).to_string(), signature.first);
+  }
+  return {};
+}
+
+// Resolves names: those of the feeds, of the fetches into `prepared`, and,
+// where nothing is asked for, of what the signature gives.
+Status resolve(const Model& model, const SignatureOptions& options,
+               std::vector<FeedText>& feeds, Prepared& prepared) {
+  TAGFLOW_ASSIGN(const NamedSignature* signature,
+                 choose_signature(model, options.name));
+  for (FeedText& feed : feeds) {
+    Result<TensorName> found =
+        find_tensor(model, signature, &graph::Signature::inputs, feed.label);
+    if (!found.ok()) return found.status().with_prefix("[--feed] ");
+    feed.port = found->tensor;
+  }
+  std::vector<TensorName> fetches;
+  for (const std::string& text : options.fetches) {
+    Result<TensorName> found =
+        find_tensor(model, signature, &graph::Signature::outputs, text);
+    if (!found.ok()) return found.status().with_prefix("[--fetch] ");
+    fetches.push_back(std::move(found).value());
+  }
+  for (const std::string& target : options.targets) {
+    const std::string why = model.graph.find(target) == nullptr
+                                ? explain_inner_name(model.graph, target)
+                                : "";
+    if (!why.empty())
+      return error(Code::kNotFound, "[--target] [graph] no node \"{}\"{}",
+                   target, why);
+  }
+  if (fetches.empty() && options.targets.empty() && signature != nullptr) {
+    TAGFLOW_RETURN_IF_ERROR(check_inputs(model, *signature, feeds));
+    TAGFLOW_ASSIGN(fetches, outputs_of(model, *signature));
+  }
+  for (TensorName& fetch : fetches) {
+    prepared.fetches.push_back(std::move(fetch.tensor));
+    prepared.names.push_back(std::move(fetch.name));
+  }
+  return {};
+}
+
+Status nothing_to_run(const Model& model) {
+  std::vector<std::string> names;
+  for (const NamedSignature& signature : model.signatures) {
+    names.push_back(fmt::format("\"{}\"", signature.first));
+  }
+  return invalid_argument("[run] nothing to run: give --fetch or --target{}",
+                          names.empty()
+                              ? ""
+                              : fmt::format(", or --signature: the file has {}",
+                                            fmt::join(names, ", ")));
+}
+
 // Fills `prepared`, but for its failure, which is returned.
 Failure prepare_in(const SignatureOptions& options, Prepared& prepared) {
-  if (options.fetches.empty() && options.targets.empty()) {
-    return usage_error(
-        invalid_argument("[run] nothing to run: give --fetch or --target"));
-  }
   Status fetches = check_fetches(options.fetches);
   if (!fetches.ok()) return usage_error(std::move(fetches));
   Result<std::vector<FeedText>> texts = parse_feeds(options.feeds);
@@ -33,16 +106,21 @@ Failure prepare_in(const SignatureOptions& options, Prepared& prepared) {
   const auto session_options = to_session_options(options.engine);
   if (!session_options.ok()) return usage_error(session_options.status());
 
-  Result<graph::Graph> graph = graph::load_graph(options.graph);
-  if (!graph.ok()) return file_error(std::move(graph).status());
-  LoadedFeeds feeds = load_feeds(*graph, *texts);
+  const Result<Model> model = load_model(options.graph);
+  if (!model.ok()) return file_error(model.status());
+  Status resolved = resolve(*model, options, *texts, prepared);
+  if (!resolved.ok()) return run_time_error(std::move(resolved));
+  if (prepared.fetches.empty() && options.targets.empty()) {
+    return usage_error(nothing_to_run(*model));
+  }
+  LoadedFeeds feeds = load_feeds(model->graph, *texts);
   if (feeds.failure.exit_code != ExitCode::kOk) return feeds.failure;
   prepared.feeds = std::move(feeds.feeds);
 
   auto session = actors::Session::create(*session_options);
   if (!session.ok()) return run_time_error(std::move(session).status());
   prepared.session = std::move(session).value();
-  Status extended = prepared.session->extend(*graph);
+  Status extended = prepared.session->extend(model->graph);
   if (!extended.ok()) return run_time_error(std::move(extended));
   return {};
 }
@@ -50,13 +128,25 @@ Failure prepare_in(const SignatureOptions& options, Prepared& prepared) {
 }  // namespace
 
 void add_graph_option(CLI::App& app, std::string& path) {
-  app.add_option("graph", path, "a GraphDef: *.pb is binary, *.pbtxt text")
+  app.add_option("graph", path,
+                 "a GraphDef (*.pb is binary, *.pbtxt text), a SavedModel's "
+                 "folder, or a MetaGraph (*.meta)")
       ->required()
       ->type_name("GRAPH");
 }
 
+void add_name_option(CLI::App& app, std::string& name) {
+  app.add_option("--signature", name,
+                 "whose input and output names --feed and --fetch know, "
+                 "beside those of tensors; serving_default, or the only one, "
+                 "where none is given")
+      ->type_name("NAME");
+}
+
 void add_fetch_option(CLI::App& app, std::vector<std::string>& fetches) {
-  app.add_option("--fetch", fetches, "a tensor to compute")
+  app.add_option("--fetch", fetches,
+                 "a tensor to compute, or an output of the signature, all of "
+                 "which are computed where nothing is asked for")
       ->type_name("NAME:PORT")
       ->expected(1)
       ->take_all();
@@ -64,9 +154,10 @@ void add_fetch_option(CLI::App& app, std::vector<std::string>& fetches) {
 
 void add_signature_options(CLI::App& app, SignatureOptions& options) {
   add_graph_option(app, options.graph);
+  add_name_option(app, options.name);
   app.add_option("--feed", options.feeds,
-                 "the value of a tensor: a .npy file, a .json file of "
-                 "strings, or a JSON literal")
+                 "the value of a tensor, or of an input of the signature: a "
+                 ".npy file, a .json file, or a JSON literal")
       ->type_name("NAME:PORT=VALUE")
       ->expected(1)
       ->take_all();
@@ -77,6 +168,7 @@ void add_signature_options(CLI::App& app, SignatureOptions& options) {
       ->expected(1)
       ->take_all();
   add_engine_options(app, options.engine);
+  app.footer(kValueHelp);
 }
 
 Status check_fetches(const std::vector<std::string>& fetches) {

@@ -8,6 +8,7 @@
 #include "actors/session.h"
 #include "apps/common/engine_options.h"
 #include "apps/common/exit_code.h"
+#include "apps/common/results.h"
 #include "graph/graph.h"
 
 namespace tagflow::apps {
@@ -15,26 +16,32 @@ namespace tagflow::apps {
 // As given on the command line.
 struct SignatureOptions {
   std::string graph;
+  std::string name;  // of a signature of the file; or empty
   std::vector<std::string> feeds;
   std::vector<std::string> fetches;
   std::vector<std::string> targets;
   EngineOptions engine;
 };
 
-// Declares GRAPH, --feed, --fetch, --target and the engine's switches;
-// `options` must outlive the parsing.
+// Declares GRAPH, --signature, --feed, --fetch, --target and the engine's
+// switches; `options` must outlive the parsing.
 void add_signature_options(CLI::App& app, SignatureOptions& options);
-// GRAPH alone, and an option that may be given many times.
+// Some of these alone.
 void add_graph_option(CLI::App& app, std::string& path);
+void add_name_option(CLI::App& app, std::string& name);
 void add_fetch_option(CLI::App& app, std::vector<std::string>& fetches);
 
 // That each fetch can be the name of a tensor: else a usage error.
 Status check_fetches(const std::vector<std::string>& fetches);
 
-// A session with the graph in it, and the feeds' values; or why not.
+// A session with the graph in it, the feeds' values, and what to fetch; or why
+// not.
 struct Prepared {
   std::unique_ptr<actors::Session> session;
   std::vector<actors::Feed> feeds;
+  // By their names in the graph, and by those that the user has for them.
+  std::vector<std::string> fetches;
+  std::vector<FetchName> names;
   Failure failure;  // its code is kOk on success
 };
 // Checks the command line before it opens any file.

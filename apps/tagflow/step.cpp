@@ -34,7 +34,7 @@ Result<std::vector<Tensor>> run_on_worker(const Prepared& prepared,
                                           const actors::RunOptions& run) {
   using Answer = Result<std::vector<Tensor>>;
   std::promise<Answer> promise;
-  prepared.session->run_async(prepared.feeds, signature.fetches,
+  prepared.session->run_async(prepared.feeds, prepared.fetches,
                               signature.targets, run,
                               [&](Answer answer, const actors::RunStats&) {
                                 promise.set_value(std::move(answer));
@@ -43,6 +43,7 @@ Result<std::vector<Tensor>> run_on_worker(const Prepared& prepared,
 }
 
 stepper::Frontispiece describe_run(const StepOptions& options,
+                                   const std::vector<FetchName>& names,
                                    const stepper::Recording& recording,
                                    const Result<std::vector<Tensor>>& fetched) {
   const EngineOptions& engine = options.signature.engine;
@@ -62,7 +63,7 @@ stepper::Frontispiece describe_run(const StepOptions& options,
                     "have come then is left out",
                     recording.steps.size()));
   } else if (fetched.ok()) {
-    front.result = format_results(options.signature.fetches, *fetched);
+    front.result = format_results(names, *fetched);
   } else {
     front.error = fetched.status().to_string();
   }
@@ -93,7 +94,7 @@ Failure step_graph(const StepOptions& options) {
   if (recording.steps.empty() && !fetched.ok()) {
     return run_time_error(fetched.status());
   }
-  const auto front = describe_run(options, recording, fetched);
+  const auto front = describe_run(options, prepared.names, recording, fetched);
   Status written;
   if (!options.html.empty()) {
     written = write_page(options.html, recording, front);
@@ -101,7 +102,7 @@ Failure step_graph(const StepOptions& options) {
   const std::string text = options.json           ? to_json(recording, front)
                            : options.html.empty() ? to_text(recording, front)
                                                   : front.result;
-  std::fwrite(text.data(), 1, text.size(), stdout);
+  print_text(text);
   if (!written.ok()) return run_time_error(std::move(written));
   if (recording.is_full) {
     spdlog::warn("{}", front.notes.back());

@@ -30,12 +30,58 @@ expect 0 '\[2.0, 4.0\]' - \
   tagflow run "$sums" --feed x:0=results/y_0.npy --feed p:0=true --fetch x:0
 expect 0 '"b"' - tagflow run "$sums" \
   --feed text:0=results/dir_echo_0.json --fetch dir/echo:0
-expect 0 '' - tagflow run "$loop" --feed n:0=3 --fetch Exit:0 --trace t.json
-python3 -c 'import json, sys
-events = json.load(open(sys.argv[1]))["traceEvents"]
-assert any(e["ph"] == "X" and e["name"] == "Add" for e in events) or events' \
-  "$work/t.json" || complain "the trace is no JSON" tagflow run --trace
+expect 0 '' - tagflow run "$loop" --feed n:0=30 --fetch Exit:0 --trace t.json \
+  --passes none
+python3 "$here/check_trace.py" "$work/t.json" Add ||
+  complain "the trace is wrong" tagflow run --trace
 expect 0 'NAME:PORT=VALUE' - tagflow run --help
+expect 0 'What JSON has no word for: "nan"' - tagflow run --help
+
+# --- A saved model, by its own names ------------------------------------------
+python3 "$here/saved_model.py" "$work/model"
+expect 0 '^y = float\[2\] \[-1.0, -2.5\]$' - tagflow run model --feed 'x=[1, 2.5]'
+expect 0 '^z = float\[1\] \[2.0\]$' - \
+  tagflow run model --signature twice --feed 'x=[1]'
+expect 0 '^minus:0 = float\[\] -1.0$' - \
+  tagflow run model --feed serving_default_x:0=1 --fetch minus:0
+expect 0 '"y": \{"dtype": "float"' - tagflow run model --feed 'x=[1]' --json
+expect 0 - - tagflow run model --feed 'x=[1]' --out model_out
+[ -f "$work/model_out/y.npy" ] || complain "there is no y.npy" tagflow run --out
+expect 1 - 'input "x" \(float<unknown>\) of signature "serving_default" is not fed' \
+  tagflow run model
+expect 1 - 'no node "q".*; the inputs of signature "serving_default" are x' \
+  tagflow run model --feed q=1
+expect 1 - 'the outputs of signature "twice" are z' \
+  tagflow run model --signature twice --feed x=1 --fetch output_0
+expect 1 - 'no "thrice", but "serving_default", "twice"' \
+  tagflow run model --signature thrice
+expect 1 - 'the file has no signatures' \
+  tagflow run "$loop" --signature serving_default --fetch Exit
+
+# --- What is inside of functions ----------------------------------------------
+functional=$here/graphs/functional.pbtxt
+expect 0 '^i = int32\[\] 4$' - tagflow run "$functional" --feed n=4 --fetch i
+inside='; StatelessWhile "while" calls loop_body and loop_cond, and what is inside of a function can be neither fed nor fetched: use what "while" takes and gives, as "while:0"$'
+expect 1 - "\[--fetch\] .*no node \"while/body/add\"$inside" \
+  tagflow run "$functional" --feed n=4 --fetch while/body/add:0
+expect 1 - "\[--target\] .*no node \"while/done\"$inside" \
+  tagflow run "$functional" --feed n=4 --target while/done
+
+# --- Values that JSON has no word for -----------------------------------------
+expect 0 '"value": \["nan", "-inf"\]' - \
+  tagflow run "$sums" --feed 'x=["nan", "-inf"]' --fetch y:0 --json
+expect 2 - 'JSON has no word for them: write "nan"' \
+  tagflow run "$sums" --feed 'x=[NaN, 1]' --fetch y:0
+echo '["a", "b"]' >"$work/words.json"
+expect 0 'string\[2\] \["a", "b"\]' - \
+  tagflow run "$sums" --feed text=words.json --fetch dir/echo:0
+echo '[1, 2]' >"$work/numbers.json"
+expect 0 '\[2.0, 4.0\]' - \
+  tagflow run "$sums" --feed x=numbers.json --fetch y:0
+expect 1 - '"numbers.json": \[literal\] 1 is not a value of type string' \
+  tagflow run "$sums" --feed text=numbers.json --fetch dir/echo:0
+expect 2 - 'a string is written in double quotes' \
+  tagflow run "$sums" --feed text=hello --fetch dir/echo:0
 
 # --- Usage errors -------------------------------------------------------------
 expect 2 - 'A subcommand is required' tagflow
@@ -65,6 +111,8 @@ expect 2 - 'fed twice' \
 
 # --- Missing files ------------------------------------------------------------
 expect 3 - 'no.pb' tagflow run no.pb --fetch y:0
+expect 1 - 'cannot write "no/such/t.json": No such file' \
+  tagflow run "$loop" --feed n=2000000000 --fetch Exit:0 --trace no/such/t.json
 expect 3 - 'no file "no.npy"' \
   tagflow run "$sums" --feed x:0=no.npy --fetch y:0
 
@@ -72,7 +120,7 @@ expect 3 - 'no file "no.npy"' \
 expect 1 - 'no node "Exti"' tagflow run "$loop" --feed n:0=1 --fetch Exti:0
 expect 1 - 'Exit:1|port' tagflow run "$loop" --feed n:0=1 --fetch Exit:1
 expect 1 - 'no node "m"' tagflow run "$loop" --feed m:0=1 --fetch Exit:0
-expect 1 - 'not a value of type int32' \
+expect 2 - 'not a value of type int32' \
   tagflow run "$loop" --feed n:0=1.5 --fetch Exit:0
 expect 1 - 'int32\[2\]' tagflow run "$loop" --feed 'n:0=[1, 2]' --fetch Exit:0
 expect 1 - 'float\[3\]' tagflow run "$sums" --feed 'x:0=[1,2,3]' --fetch y:0

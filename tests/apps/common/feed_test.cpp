@@ -51,6 +51,22 @@ TEST_CASE("malformed texts are usage errors before any graph is read") {
   }
 }
 
+TEST_CASE("a literal that is no JSON gets a hint") {
+  CHECK(parse_feed("x:0=[NaN]").status().message() ==
+        "[--feed] the value of \"x:0\" is neither a .npy or .json file nor a "
+        "JSON literal: [NaN]; JSON has no word for them: write \"nan\", "
+        "\"inf\" and \"-inf\", in double quotes");
+}
+
+TEST_CASE("errors use the name that the user has for a tensor") {
+  FeedText feed{"input", "n:0", "1.5"};
+  CHECK(load_feeds(make_graph(), {feed}).failure.status.message() ==
+        "[--feed] input: [literal] 1.5 is not a value of type int32");
+  feed.value = "[1]";
+  CHECK(load_feeds(make_graph(), {feed}).failure.status.message() ==
+        "[--feed] \"input\" is int32[], the value is int32[1]");
+}
+
 struct Refusal {
   std::vector<std::string> feeds;
   ExitCode exit_code;
@@ -63,9 +79,9 @@ TEST_CASE("feeds that do not fit the graph are refused, and it says why") {
       {{"x:1=1"}, ExitCode::kRunTimeError, "x"},
       {{"x:0=1"}, ExitCode::kRunTimeError, "the value is float[]"},
       {{"x:0=[[1], [2], [3]]"}, ExitCode::kRunTimeError, "float[3,1]"},
-      {{"n:0=1.5"}, ExitCode::kRunTimeError, "not a value of type int32"},
+      {{"n:0=1.5"}, ExitCode::kUsage, "not a value of type int32"},
       {{"n:0=[1]"}, ExitCode::kRunTimeError, "int32[1]"},
-      {{"s:0=1"}, ExitCode::kRunTimeError, "not a value of type string"},
+      {{"s:0=1"}, ExitCode::kUsage, "not a value of type string"},
       {{"n:0=1", "n=2"}, ExitCode::kUsage, "\"n:0\" is fed twice"},
       {{"x:0=/no/such/file.npy"}, ExitCode::kMissingData, "no file"},
       {{"s:0=/no/such/file.json"}, ExitCode::kMissingData, "no file"},

@@ -13,17 +13,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::vector<std::string> kPorts = {"a/b:1", "text"};
+const std::vector<FetchName> kPorts = {fetch_of_port("a/b:1"),
+                                       fetch_of_port("text")};
 const std::vector<Tensor> kResults = {Tensor::vector<float>({1, 2.5f}),
                                       Tensor::scalar("x")};
 
 TEST_CASE("slashes and colons of a name become underscores in a file's") {
-  CHECK(file_stem("while/Exit_1:2") == "while_Exit_1_2");
-  CHECK(file_stem("y") == "y_0");
+  CHECK(fetch_of_port("while/Exit_1:2").stem == "while_Exit_1_2");
+  CHECK(fetch_of_port("while/Exit_1:2").label == "while/Exit_1:2");
+  CHECK(fetch_of_port("y").stem == "y_0");
+  CHECK(file_stem("a/b:c") == "a_b_c");
 }
 
 TEST_CASE("two results for one file are refused before anything is written") {
-  const std::vector<std::string> ports = {"a/b", "a_b:0"};
+  const std::vector<FetchName> ports = {fetch_of_port("a/b"),
+                                        fetch_of_port("a_b:0")};
   const fs::path folder = fs::temp_directory_path() / "tagflow_no_such_results";
   CHECK(prepare_folder(folder, ports).message() ==
         "[--out] \"a/b\" and \"a_b:0\" would both be written to a_b_0; fetch "
@@ -61,7 +65,7 @@ TEST_CASE("results are files, numbers as .npy and strings as .json") {
 }
 
 TEST_CASE("handles cannot be written to a file") {
-  const std::vector<std::string> ports = {"v:0"};
+  const std::vector<FetchName> ports = {fetch_of_port("v:0")};
   const std::vector<Tensor> handles = {
       Tensor::make(DataType::kVariant, Shape())};
   const fs::path folder =

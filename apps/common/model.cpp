@@ -1,0 +1,122 @@
+#include "apps/common/model.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "graph/function.h"
+#include "graph/functions/check.h"
+
+namespace tagflow::apps {
+namespace {
+
+constexpr const char* kDefaultSignature = "serving_default";
+
+std::vector<std::string> keys_of(
+    const std::map<std::string, std::string>& names) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : names) keys.push_back(key);
+  return keys;
+}
+
+}  // namespace
+
+Result<Model> load_model(const std::string& path) {
+  TAGFLOW_ASSIGN(graph::GraphFile file, graph::load_file(path));
+  Status status = graph::check_ops(file.nodes, {}, file.library);
+  Model model;
+  if (status.ok()) {
+    Result<graph::Graph> built = graph::build_graph(file);
+    status = built.status();
+    if (built.ok()) model.graph = std::move(built).value();
+  }
+  if (!status.ok()) return std::move(status).with_prefix(path + ": ");
+  model.signatures = std::move(file.signatures);
+  return model;
+}
+
+Result<const NamedSignature*> choose_signature(const Model& model,
+                                               const std::string& wanted) {
+  const auto& all = model.signatures;
+  const auto it = all.find(wanted.empty() ? kDefaultSignature : wanted);
+  if (it != all.end()) return &*it;
+  std::vector<std::string> names;
+  const NamedSignature* only = nullptr;
+  for (const NamedSignature& signature : all) {
+    if (signature.first.starts_with("__")) continue;
+    names.push_back(signature.first);
+    only = names.size() == 1 ? &signature : nullptr;
+  }
+  if (wanted.empty()) return only;
+  if (names.empty()) {
+    return error(Code::kNotFound,
+                 "[--signature] the file has no signatures; SavedModels and "
+                 "MetaGraphs have some");
+  }
+  return error(Code::kNotFound, "[--signature] there is no \"{}\", but \"{}\"",
+               wanted, fmt::join(names, "\", \""));
+}
+
+Result<TensorName> find_tensor(
+    const Model& model, const NamedSignature* signature,
+    std::map<std::string, std::string> graph::Signature::*names,
+    const std::string& text) {
+  const bool is_input = names == &graph::Signature::inputs;
+  if (signature != nullptr) {
+    const auto& known = signature->second.*names;
+    if (const auto it = known.find(text); it != known.end()) {
+      const Result<graph::Endpoint> found = model.graph.endpoint(it->second);
+      if (found.ok())
+        return TensorName{{text, file_stem(text)}, found->to_string()};
+      return found.status().with_prefix(fmt::format(
+          "{} \"{}\" of signature \"{}\": ", is_input ? "input" : "output",
+          text, signature->first));
+    }
+  }
+  const Result<graph::Endpoint> found = model.graph.endpoint(text);
+  if (found.ok()) return TensorName{fetch_of_port(text), found->to_string()};
+  const Status& status = found.status();
+  const std::string name =
+      text.substr(0, std::min(text.rfind(':'), text.size()));
+  const std::string why = explain_inner_name(model.graph, name);
+  if (!why.empty()) {
+    return error(status.code(), "[graph] no node \"{}\"{}", name, why);
+  }
+  if (signature == nullptr) return status;
+  return error(status.code(), "{}; the {} of signature \"{}\" are {}",
+               status.message(), is_input ? "inputs" : "outputs",
+               signature->first,
+               fmt::join(keys_of(signature->second.*names), ", "));
+}
+
+Result<std::vector<TensorName>> outputs_of(const Model& model,
+                                           const NamedSignature& signature) {
+  std::vector<TensorName> outputs;
+  for (const auto& [name, tensor] : signature.second.outputs) {
+    TAGFLOW_ASSIGN(
+        TensorName output,
+        find_tensor(model, &signature, &graph::Signature::outputs, name));
+    outputs.push_back(std::move(output));
+  }
+  return outputs;
+}
+
+std::string explain_inner_name(const graph::Graph& graph,
+                               const std::string& name) {
+  for (size_t end = name.rfind('/'); end != name.npos && end > 0;
+       end = name.rfind('/', end - 1)) {
+    const graph::Node* node = graph.find(name.substr(0, end));
+    if (node == nullptr) continue;
+    const auto functions =
+        graph::named_functions(node->op(), node->attrs(), graph.library());
+    if (functions.empty()) return "";
+    return fmt::format(
+        "; {} \"{}\" calls {}, and what is inside of a function can be "
+        "neither fed nor fetched: use what \"{}\" takes and gives, as \"{}:0\"",
+        node->op(), node->name(), fmt::join(functions, " and "), node->name(),
+        node->name());
+  }
+  return "";
+}
+
+}  // namespace tagflow::apps
