@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "graph/function.h"
+#include "graph/functions/check.h"
 
 namespace tagflow::apps {
 namespace {
@@ -66,6 +67,48 @@ std::vector<std::string> describe_args(const std::vector<graph::ArgDef>& args) {
                                                    : dtype_name(arg.dtype)));
   }
   return texts;
+}
+
+bool is_functional_loop(std::string_view op) {
+  return op == "While" || op == "StatelessWhile" || op == "For";
+}
+bool is_functional_conditional(std::string_view op) {
+  return op == "If" || op == "StatelessIf" || op == "Case" ||
+         op == "StatelessCase";
+}
+
+// Adds a node that calls functions to `calls`, and counts it.
+void add_call(const std::string& name, const std::string& op,
+              const AttrMap& attrs, const graph::FunctionLibrary& library,
+              std::vector<CallNote>& calls, GraphSummary& summary) {
+  auto functions = graph::named_functions(op, attrs, library);
+  if (functions.empty()) return;
+  if (is_functional_loop(op)) ++summary.functional_loops;
+  if (is_functional_conditional(op)) ++summary.functional_conditionals;
+  calls.push_back({name, op, std::move(functions)});
+}
+
+void add_functions(const graph::FunctionLibrary& library,
+                   std::span<graph::Node* const> nodes, GraphSummary& summary) {
+  std::vector<graph::NodeDef> defs;
+  for (const graph::Node* node : nodes) {
+    add_call(node->name(), node->op(), node->attrs(), library, summary.calls,
+             summary);
+    defs.push_back({node->name(), node->op(), {}, {}, node->attrs()});
+  }
+  const auto reached = graph::reached_functions(defs, library);
+  for (const graph::FunctionDef* function : library.functions()) {
+    FunctionNote note;
+    note.name = function->name();
+    note.nodes = function->nodes.size();
+    note.is_reached = std::ranges::find(reached, function) != reached.end();
+    note.inputs = describe_args(function->signature.inputs);
+    note.outputs = describe_args(function->signature.outputs);
+    for (const graph::NodeDef& node : function->nodes) {
+      add_call(node.name, node.op, node.attrs, library, note.calls, summary);
+    }
+    summary.functions.push_back(std::move(note));
+  }
 }
 
 // Counts, and finds what nobody reads.
@@ -144,6 +187,12 @@ class Summariser {
 
 }  // namespace
 
+TensorNote note_of(const graph::Endpoint& endpoint) {
+  return endpoint.node->op() == "Placeholder"
+             ? note_of_placeholder(*endpoint.node)
+             : note_of_output(*endpoint.node, endpoint.port);
+}
+
 GraphSummary summarise(const graph::Graph& graph,
                        std::span<graph::Node* const> nodes,
                        const graph::FrameMap& frames) {
@@ -154,11 +203,7 @@ GraphSummary summarise(const graph::Graph& graph,
   for (const graph::Node* node : nodes) {
     ++summary.frames[size_t(frames.of(*node))].nodes;
   }
-  for (const graph::FunctionDef* function : graph.library().functions()) {
-    summary.functions.push_back({function->name(), function->nodes.size(),
-                                 describe_args(function->signature.inputs),
-                                 describe_args(function->signature.outputs)});
-  }
+  add_functions(graph.library(), nodes, summary);
   summary.warnings = frames.warnings();
   return summary;
 }

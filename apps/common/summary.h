@@ -17,6 +17,9 @@ struct TensorNote {
   std::string shape;
 };
 
+// Of one that is there; a Placeholder's has the shape that it declares.
+TensorNote note_of(const graph::Endpoint& endpoint);
+
 // A loop, as its control-flow nodes tell.
 struct FrameNote {
   std::string name;
@@ -30,11 +33,28 @@ struct FrameNote {
   std::vector<TensorNote> results;     // what leaves
 };
 
+// A node that calls functions: a call, a loop or a conditional.
+struct CallNote {
+  std::string name;
+  std::string op;
+  std::vector<std::string> functions;
+};
+
 struct FunctionNote {
   std::string name;
   size_t nodes = 0;
+  bool is_reached = true;  // by the nodes that were asked for
+  std::vector<CallNote> calls;
   std::vector<std::string> inputs;  // "x: float"
   std::vector<std::string> outputs;
+};
+
+// Of a saved model: its names for tensors.
+struct SignatureNote {
+  std::string name;
+  bool is_chosen = false;  // its names are known to --feed and --fetch
+  std::vector<std::pair<std::string, TensorNote>> inputs;
+  std::vector<std::pair<std::string, TensorNote>> outputs;
 };
 
 struct GraphSummary {
@@ -51,11 +71,18 @@ struct GraphSummary {
   std::vector<TensorNote> unconsumed;  // outputs that nobody reads
   std::vector<std::string> sinks;      // nodes without outputs or readers
   std::vector<FrameNote> frames;       // parents first; 0 is the root
+  // Loops and conditionals of functions, here and in functions.
+  size_t functional_loops = 0;
+  size_t functional_conditionals = 0;
+  std::vector<CallNote> calls;
   std::vector<FunctionNote> functions;
+  std::vector<SignatureNote> signatures;
+  std::vector<std::string> errors;  // each is why some node cannot run
   std::vector<std::string> warnings;
 };
 
-// Of the nodes, which are of `graph`, with the frames of that.
+// Of the nodes, which are of `graph`, with the frames of that. Signatures and
+// errors are for the caller to add.
 GraphSummary summarise(const graph::Graph& graph,
                        std::span<graph::Node* const> nodes,
                        const graph::FrameMap& frames);

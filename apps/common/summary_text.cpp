@@ -41,6 +41,7 @@ void add_counts(std::string_view label,
 }
 
 std::string describe_tensor(const TensorNote& tensor) {
+  if (tensor.dtype.empty()) return tensor.name;
   return fmt::format("{} {}{}", tensor.name, tensor.dtype, tensor.shape);
 }
 
@@ -67,9 +68,71 @@ void add_summary_frame(const FrameNote& frame, std::string& text) {
   add_tensors("results", frame.results, text, inner);
 }
 
+void add_calls(const std::vector<CallNote>& calls, std::string_view indent,
+               std::string& text) {
+  for (size_t i = 0; i < calls.size() && i < kMaxInList; ++i) {
+    text += fmt::format("{}calls       {}: {} of {}\n", indent, calls[i].name,
+                        calls[i].op, fmt::join(calls[i].functions, ", "));
+  }
+  if (calls.size() > kMaxInList) {
+    text += fmt::format("{}            and {} more\n", indent,
+                        calls.size() - kMaxInList);
+  }
+}
+
+void add_signature(const SignatureNote& signature, std::string& text) {
+  text += fmt::format("signature   \"{}\"{}\n", signature.name,
+                      signature.is_chosen ? ", the one in use" : "");
+  const auto add = [&](std::string_view label, const auto& tensors) {
+    for (const auto& [name, tensor] : tensors) {
+      text += fmt::format("  {:<12}{} = {}\n", label, name,
+                          describe_tensor(tensor));
+      label = "";
+    }
+  };
+  add("inputs", signature.inputs);
+  add("outputs", signature.outputs);
+}
+
+void add_function(const FunctionNote& function, std::string& text) {
+  text += fmt::format("function    {}({}) -> ({}): {} nodes{}\n", function.name,
+                      fmt::join(function.inputs, ", "),
+                      fmt::join(function.outputs, ", "), function.nodes,
+                      function.is_reached ? "" : ", not called");
+  add_calls(function.calls, "  ", text);
+}
+
+std::string count_calls(const GraphSummary& summary) {
+  std::string text;
+  if (summary.functional_loops > 0) {
+    text += fmt::format("{} functional loops, ", summary.functional_loops);
+  }
+  if (summary.functional_conditionals > 0) {
+    text += fmt::format("{} functional conditionals, ",
+                        summary.functional_conditionals);
+  }
+  return text;
+}
+
 SummaryJson to_object(const TensorNote& tensor) {
   return {
       {"name", tensor.name}, {"dtype", tensor.dtype}, {"shape", tensor.shape}};
+}
+
+SummaryJson to_list(const std::vector<CallNote>& calls) {
+  SummaryJson list = SummaryJson::array();
+  for (const CallNote& call : calls) {
+    list.push_back(
+        {{"name", call.name}, {"op", call.op}, {"functions", call.functions}});
+  }
+  return list;
+}
+
+SummaryJson to_map(
+    const std::vector<std::pair<std::string, TensorNote>>& tensors) {
+  SummaryJson map = SummaryJson::object();
+  for (const auto& [name, tensor] : tensors) map[name] = to_object(tensor);
+  return map;
 }
 
 SummaryJson to_list(const std::vector<TensorNote>& tensors) {
@@ -82,10 +145,11 @@ SummaryJson to_list(const std::vector<TensorNote>& tensors) {
 
 std::string format_summary(const GraphSummary& summary) {
   std::string text = fmt::format(
-      "{:<12}{} nodes, {} data and {} control edges, {} loop frames, {} "
-      "functions\n",
+      "{:<12}{} nodes, {} data and {} control edges, {} loop frames, "
+      "{}{} functions\n",
       "graph", summary.nodes, summary.data_edges, summary.control_edges,
-      summary.frames.size() - 1, summary.functions.size());
+      summary.frames.size() - 1, count_calls(summary),
+      summary.functions.size());
   add_counts("ops", summary.ops, text);
   add_counts("dtypes", summary.dtypes, text);
   add_counts("devices", summary.devices, text);
@@ -109,10 +173,12 @@ std::string format_summary(const GraphSummary& summary) {
   for (size_t i = 1; i < summary.frames.size(); ++i) {
     add_summary_frame(summary.frames[i], text);
   }
+  add_calls(summary.calls, "", text);
   for (const FunctionNote& function : summary.functions) {
-    text += fmt::format("function    {}({}) -> ({}): {} nodes\n", function.name,
-                        fmt::join(function.inputs, ", "),
-                        fmt::join(function.outputs, ", "), function.nodes);
+    add_function(function, text);
+  }
+  for (const SignatureNote& signature : summary.signatures) {
+    add_signature(signature, text);
   }
   for (const std::string& warning : summary.warnings) {
     text += fmt::format("{:<12}{}\n", "warning", warning);
@@ -122,6 +188,7 @@ std::string format_summary(const GraphSummary& summary) {
 
 std::string format_summary_json(const GraphSummary& summary) {
   SummaryJson frames = SummaryJson::array(), functions = SummaryJson::array();
+  SummaryJson signatures = SummaryJson::object();
   for (size_t i = 0; i < summary.frames.size(); ++i) {
     const FrameNote& frame = summary.frames[i];
     frames.push_back({{"name", frame.name},
@@ -136,8 +203,15 @@ std::string format_summary_json(const GraphSummary& summary) {
   for (const FunctionNote& function : summary.functions) {
     functions.push_back({{"name", function.name},
                          {"nodes", function.nodes},
+                         {"called", function.is_reached},
+                         {"calls", to_list(function.calls)},
                          {"inputs", function.inputs},
                          {"outputs", function.outputs}});
+  }
+  for (const SignatureNote& signature : summary.signatures) {
+    signatures[signature.name] = {{"in_use", signature.is_chosen},
+                                  {"inputs", to_map(signature.inputs)},
+                                  {"outputs", to_map(signature.outputs)}};
   }
   const SummaryJson root = {
       {"nodes", summary.nodes},
@@ -152,7 +226,12 @@ std::string format_summary_json(const GraphSummary& summary) {
       {"unread", to_list(summary.unconsumed)},
       {"targets", summary.sinks},
       {"frames", std::move(frames)},
+      {"functional_loops", summary.functional_loops},
+      {"functional_conditionals", summary.functional_conditionals},
+      {"calls", to_list(summary.calls)},
       {"functions", std::move(functions)},
+      {"signatures", std::move(signatures)},
+      {"errors", summary.errors},
       {"warnings", summary.warnings}};
   return root.dump(-1, ' ', false, SummaryJson::error_handler_t::replace) +
          "\n";

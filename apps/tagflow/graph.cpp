@@ -1,18 +1,18 @@
 // tagflow graph: what a file holds, whether that is right, how it looks.
+#include <spdlog/spdlog.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "apps/common/summary.h"
+#include "apps/common/model_check.h"
 #include "apps/common/terminal.h"
 #include "apps/draw/svg.h"
 #include "apps/io/file.h"
 #include "apps/tagflow/commands.h"
 #include "apps/tagflow/signature.h"
-#include "graph/graphdef.h"
-#include "graph/prune.h"
 #include "graph/validate.h"
 
 namespace tagflow::apps {
@@ -20,29 +20,38 @@ namespace {
 
 struct GraphOptions {
   std::string graph;
+  std::string signature;
   std::vector<std::string> fetches;
   std::string dot;
   std::string svg;
   bool json = false;
 };
 
-// All nodes, or what the fetches need, in order.
-Result<std::vector<graph::Node*>> chosen_nodes(
-    const graph::Graph& graph, const std::vector<std::string>& fetches) {
+// What the summary is of: what --fetch or --signature needs, else all.
+Result<Nodes> chosen_nodes(const Model& model, const GraphOptions& options,
+                           const NamedSignature* signature) {
+  if (options.fetches.empty() && options.signature.empty()) {
+    return Nodes(model.graph.nodes().begin(), model.graph.nodes().end());
+  }
   std::vector<graph::Endpoint> endpoints;
-  for (const std::string& fetch : fetches) {
-    Result<graph::Endpoint> endpoint = graph.endpoint(fetch);
-    if (!endpoint.ok()) {
-      return std::move(endpoint).status().with_prefix("[--fetch] ");
+  const auto add = [&](const std::string& text) -> Status {
+    TAGFLOW_ASSIGN(
+        const TensorName found,
+        find_tensor(model, signature, &graph::Signature::outputs, text));
+    TAGFLOW_ASSIGN(const graph::Endpoint endpoint,
+                   model.graph.endpoint(found.tensor));
+    endpoints.push_back(endpoint);
+    return {};
+  };
+  for (const std::string& fetch : options.fetches) {
+    TAGFLOW_RETURN_IF_ERROR(add(fetch).with_prefix("[--fetch] "));
+  }
+  if (options.fetches.empty()) {
+    for (const auto& [name, tensor] : signature->second.outputs) {
+      TAGFLOW_RETURN_IF_ERROR(add(name).with_prefix("[--signature] "));
     }
-    endpoints.push_back(*endpoint);
   }
-  const graph::NodeSet needed = graph::prune(graph, endpoints, {}, {});
-  std::vector<graph::Node*> nodes;
-  for (graph::Node* node : graph.nodes()) {
-    if (fetches.empty() || needed.contains(*node)) nodes.push_back(node);
-  }
-  return nodes;
+  return needed_by(model.graph, endpoints);
 }
 
 Status draw_files(const GraphOptions& options, const draw::Drawing& drawing) {
@@ -55,28 +64,39 @@ Status draw_files(const GraphOptions& options, const draw::Drawing& drawing) {
 }
 
 // From the graph to its summary; draws it on the way.
-Result<GraphSummary> examine(const GraphOptions& options,
-                             const graph::Graph& graph) {
-  TAGFLOW_RETURN_IF_ERROR(graph::validate(graph));
-  TAGFLOW_ASSIGN(const graph::FrameMap frames, graph::FrameMap::build(graph));
-  TAGFLOW_ASSIGN(const std::vector<graph::Node*> nodes,
-                 chosen_nodes(graph, options.fetches));
+Result<GraphSummary> examine(const GraphOptions& options, const Model& model) {
+  TAGFLOW_ASSIGN(const graph::FrameMap frames,
+                 graph::validated_frames(model.graph));
+  TAGFLOW_ASSIGN(const NamedSignature* signature,
+                 choose_signature(model, options.signature));
+  TAGFLOW_ASSIGN(const Nodes nodes, chosen_nodes(model, options, signature));
   TAGFLOW_RETURN_IF_ERROR(
       draw_files(options, draw::make_drawing(nodes, frames)));
-  return summarise(graph, nodes, frames);
+  GraphSummary summary = summarise(model.graph, nodes, frames);
+  add_signatures(model, signature, summary);
+  const bool is_whole = options.fetches.empty() && options.signature.empty();
+  check_functions(model, nodes, is_whole, summary);
+  return summary;
 }
 
 Failure show_graph(const GraphOptions& options) {
   Status fetches = check_fetches(options.fetches);
   if (!fetches.ok()) return usage_error(std::move(fetches));
-  const Result<graph::Graph> graph = graph::load_graph(options.graph);
-  if (!graph.ok()) return file_error(graph.status());
-  const Result<GraphSummary> summary = examine(options, *graph);
+  for (const std::string& path : {options.dot, options.svg}) {
+    Status status = path.empty() ? Status() : io::check_writable(path);
+    if (!status.ok()) return run_time_error(std::move(status));
+  }
+  const Result<Model> model = load_model(options.graph);
+  if (!model.ok()) return file_error(model.status());
+  const Result<GraphSummary> summary = examine(options, *model);
   if (!summary.ok()) return run_time_error(summary.status());
   const std::string text =
       options.json ? format_summary_json(*summary) : format_summary(*summary);
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  return {};
+  print_text(text);
+  std::fflush(stdout);
+  for (const std::string& error : summary->errors) spdlog::error("{}", error);
+  return {summary->errors.empty() ? ExitCode::kOk : ExitCode::kRunTimeError,
+          {}};
 }
 
 }  // namespace
@@ -86,6 +106,7 @@ void add_graph_command(CLI::App& app, ExitCode& exit_code) {
   CLI::App* command = app.add_subcommand(
       "graph", "check a graph, say what it is made of, draw it");
   add_graph_option(*command, options->graph);
+  add_name_option(*command, options->signature);
   add_fetch_option(*command, options->fetches);
   command->add_option("--dot", options->dot, "write it in Graphviz's language")
       ->type_name("FILE");
@@ -93,8 +114,10 @@ void add_graph_command(CLI::App& app, ExitCode& exit_code) {
       ->type_name("FILE");
   command->add_flag("--json", options->json,
                     "print one JSON object; errors stay text on stderr");
-  command->callback(
-      [options, &exit_code] { exit_code = report(show_graph(*options)); });
+  command->callback([options, &exit_code] {
+    const Failure failure = show_graph(*options);
+    exit_code = failure.status.ok() ? failure.exit_code : report(failure);
+  });
 }
 
 }  // namespace tagflow::apps

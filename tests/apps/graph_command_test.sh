@@ -30,8 +30,66 @@ printf 'library { function { signature { name: "f"
   input_arg { name: "x" type: DT_FLOAT }
   output_arg { name: "y" type: DT_FLOAT } }
   ret { key: "y" value: "x" } } }' >"$work/function.pbtxt"
-expect 0 '^function +f\(x: float\) -> \(y: float\): 0 nodes$' - \
+expect 0 '^function +f\(x: float\) -> \(y: float\): 0 nodes, not called$' - \
   tagflow graph function.pbtxt
+
+# --- Functions ----------------------------------------------------------------
+functional=$here/graphs/functional.pbtxt
+expect 0 '^graph +4 nodes, .* 0 loop frames, 1 functional loops, 2 functions$' \
+  - tagflow graph "$functional"
+expect 0 '^calls +while: StatelessWhile of loop_body, loop_cond$' - \
+  tagflow graph "$functional"
+expect 0 '^function +loop_body\(i: int32, n: int32\) -> \(next: int32, same: int32\): 2 nodes$' \
+  - tagflow graph "$functional"
+expect 0 '^function +loop_body.*: 2 nodes, not called$' - \
+  tagflow graph "$functional" --fetch zero
+expect 0 '"functional_loops":1,' - tagflow graph "$functional" --json
+# wrong SED REGEX: what is wrong with a body is said, by `run` as well.
+wrong() {
+  sed "$1" "$functional" >"$work/wrong.pbtxt"
+  expect 1 '^graph +4 nodes' "$2" tagflow graph wrong.pbtxt
+  expect 1 - "$3" tagflow run wrong.pbtxt --feed n=1 --fetch i
+  expect 0 '^graph +1 nodes' - tagflow graph wrong.pbtxt --fetch zero
+}
+both='unknown op "AddV22", did you mean "AddV2"\? \(node "add" of function "loop_body"\); unknown op "Lesss", did you mean "Less"\? \(node "less" of function "loop_cond"\)$'
+wrong 's/"AddV2"/"AddV22"/; s/"Less"/"Lesss"/' "$both" 'unknown op "Lesss"'
+ghost='NotFound: \[StatelessWhile\] node "while": no function "ghost" in the library'
+wrong 's/func { name: "loop_cond" }/func { name: "ghost" }/' "$ghost" "$ghost"
+type='node "while/loop_cond": input 0 \("while/cond/i:0"\) is int32, bool is wanted'
+wrong 's/"less:z:0"/"i"/' "$type" "$type"
+type='result 0 of function "loop_body" is float, the node.s int32'
+wrong '/name: "next"/s/INT32/FLOAT/' "$type" "$type"
+unknown='the op has no attribute "Tx", did you mean "T"'
+wrong 's/op: "AddV2"/& attr { key: "Tx" value { b: true } }/' \
+  "$unknown" "$unknown"
+# Of top-level ops, too, all are named at once.
+printf 'node { name: "a" op: "Identty" } node { name: "b" op: "Nooop" }' \
+  >"$work/bad.pbtxt"
+both='unknown op "Identty", .* \(node "a"\); unknown op "Nooop" \(node "b"\)$'
+expect 1 - "$both" tagflow graph bad.pbtxt
+expect 1 - "$both" tagflow run bad.pbtxt --fetch a
+# A body that nobody calls is no error, but said.
+sed 's/"AddV2"/"AddV22"/; s/^node { name: "while".*/node { name: "while" op: "Pack" input: "zero" input: "n" attr { key: "N" value { i: 2 } }/
+  s/{ list { type: DT_INT32 type: DT_INT32 } }/{ type: DT_INT32 }/; /func {/d
+  s/^  attr { key: "T" value { type: DT_INT32 } }$/& }/' \
+  "$functional" >"$work/idle.pbtxt"
+expect 0 '^warning +not called: Unimplemented: .*unknown op "AddV22"' - \
+  tagflow graph idle.pbtxt
+
+# --- Signatures ---------------------------------------------------------------
+python3 "$here/saved_model.py" "$work/model"
+expect 0 '^signature +"serving_default", the one in use$' - tagflow graph model
+expect 0 '^  inputs +x = serving_default_x:0 float' - tagflow graph model
+expect 0 '^  outputs +y = minus:0 float' - tagflow graph model
+expect 0 '^signature +"twice"$' - tagflow graph model
+expect 0 '^graph +2 nodes' - tagflow graph model --signature twice
+expect 0 '^graph +2 nodes' - tagflow graph model --fetch y
+expect 0 '"signatures":\{.*"twice":\{"in_use":false,' - tagflow graph model --json
+expect 1 - 'no "thrice", but "serving_default", "twice"' \
+  tagflow graph model --signature thrice
+python3 "$here/saved_model.py" "$work/broken" broken
+expect 1 '^signature +"broken"$' '"w" of signature "broken": .*no node "ghost"' \
+  tagflow graph broken
 
 # --- Pictures -----------------------------------------------------------------
 expect 0 '' - tagflow graph "$loop" --dot loop.dot --svg loop.svg
@@ -67,6 +125,7 @@ assert len(nodes) >= 12 and inside >= 6, (len(nodes), inside)
 EOF
 
 # --- What cannot be -----------------------------------------------------------
+expect 1 - 'cannot write ".": Is a directory' tagflow graph "$loop" --svg .
 expect 1 - 'no/such/a.dot' tagflow graph "$loop" --dot no/such/a.dot
 expect 1 - 'no/such/a.svg' tagflow graph "$loop" --svg no/such/a.svg
 expect 3 - 'no.pb' tagflow graph no.pb
@@ -80,6 +139,11 @@ printf 'node { name: "a" op: "NoOp" input: "^ghost" }' >"$work/bad.pbtxt"
 expect 1 - 'ghost' tagflow graph bad.pbtxt
 printf 'node { name: "a" op: "Identty" }' >"$work/bad.pbtxt"
 expect 1 - 'did you mean "Identity"' tagflow graph bad.pbtxt
+printf 'node { name: "a" op: "Ident\\033[31mty" }' >"$work/bad.pbtxt"
+expect 1 - 'unknown op "Ident.u001b\[31mty"' tagflow graph bad.pbtxt
+printf 'node { name: "a" op: "NoOp" device: "red\\033[31m" }' \
+  >"$work/red.pbtxt"
+expect 0 '^devices +red.u001b\[31m 1$' - tagflow graph red.pbtxt
 # More than can be drawn is still summarised, and written for other tools.
 python3 -c 'for i in range(2001):
     print("node { name: \"n%d\" op: \"NoOp\" }" % i)' >"$work/many.pbtxt"
