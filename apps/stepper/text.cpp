@@ -2,13 +2,16 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <fnmatch.h>
 
+#include <algorithm>
 #include <map>
 
 namespace tagflow::apps::stepper {
 namespace {
 
 constexpr size_t kMaxListed = 10;
+const std::string kRootName = "root";
 
 std::string join_some(const std::vector<std::string>& words) {
   if (words.size() <= kMaxListed)
@@ -21,8 +24,10 @@ std::string join_some(const std::vector<std::string>& words) {
 // Follows the steps: what is where, and who waits for how much.
 class TextWriter {
  public:
-  explicit TextWriter(const Recording& recording)
-      : recording_(recording), pending_(recording.scopes.size()) {}
+  TextWriter(const Recording& recording, const StepFilter& filter)
+      : recording_(recording),
+        filter_(filter),
+        pending_(recording.scopes.size()) {}
 
   std::string write() {
     for (size_t i = 0; i < recording_.steps.size(); ++i) add_step(i);
@@ -41,6 +46,28 @@ class TextWriter {
     if (index == kControl) return "done";
     return recording_.values[size_t(index)].text;
   }
+  bool is_chosen(size_t i) const {
+    const Step& step = recording_.steps[i];
+    if (i + 1 < filter_.first || i + 1 > filter_.last) return false;
+    const Scope& scope = recording_.scopes[size_t(step.scope)];
+    const std::string& frame =
+        recording_.instances[size_t(scope.instance)].frame;
+    if (!matches(filter_.frames, frame.empty() ? kRootName : frame)) {
+      return false;
+    }
+    if (filter_.nodes == "*") return true;
+    const auto matches_node = [&](int node) {
+      return node >= 0 && matches(filter_.nodes, name(node));
+    };
+    return matches_node(step.node) ||
+           std::ranges::any_of(step.arrivals, [&](const Arrival& arrival) {
+             return matches_node(arrival.node);
+           });
+  }
+  static bool matches(const std::string& pattern, const std::string& text) {
+    return fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
+  }
+
   std::string frame_of(int scope) const {
     const std::string name = scope_name(recording_, scope);
     return name.substr(0, name.rfind('/'));
@@ -134,12 +161,14 @@ class TextWriter {
   void add_step(size_t i) {
     const Step& step = recording_.steps[i];
     follow(step);
+    if (!is_chosen(i)) return;
     text_ += fmt::format("{:>4}  {:<10}  {}\n", i + 1,
                          scope_name(recording_, step.scope), describe(step));
-    if (step.kind != StepKind::kEnd) add_state(step);
+    if (step.kind != StepKind::kEnd && !filter_.is_brief) add_state(step);
   }
 
   const Recording& recording_;
+  const StepFilter& filter_;
   std::string text_;
   std::vector<std::map<int, int>> pending_;    // by scope, by node
   std::map<std::pair<int, int>, int> tokens_;  // by scope and place
@@ -150,16 +179,23 @@ class TextWriter {
 std::string scope_name(const Recording& recording, int scope) {
   const Scope& at = recording.scopes[size_t(scope)];
   const Instance& instance = recording.instances[size_t(at.instance)];
-  const std::string frame = instance.frame.empty() ? "root" : instance.frame;
+  const std::string frame = instance.frame.empty() ? kRootName : instance.frame;
   return instance.number == 1
              ? fmt::format("{}/{}", frame, at.iteration)
              : fmt::format("{}#{}/{}", frame, instance.number, at.iteration);
 }
 
-std::string to_text(const Recording& recording, const Frontispiece& front) {
+std::string to_text(const Recording& recording, const Frontispiece& front,
+                    const StepFilter& filter) {
   std::string text = front.title + "\n";
   for (const std::string& note : front.notes) text += "note: " + note + "\n";
-  text += TextWriter(recording).write();
+  const std::string steps = TextWriter(recording, filter).write();
+  if (steps.empty() && !recording.steps.empty()) {
+    text +=
+        fmt::format("note: none of the {} steps is one of those asked for\n",
+                    recording.steps.size());
+  }
+  text += steps;
   text += front.result;
   if (!front.error.empty()) text += "error: " + front.error + "\n";
   return text;

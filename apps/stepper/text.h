@@ -1,6 +1,7 @@
 // A recording for people and scripts.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -21,9 +22,19 @@ struct Frontispiece {
 // iteration.
 std::string scope_name(const Recording& recording, int scope);
 
-// Two lines a step: what happened; and how that iteration stands then. The
+// Which steps are written; they keep their numbers.
+struct StepFilter {
+  std::string nodes = "*";   // shell patterns: that a node fires or gets a
+  std::string frames = "*";  // token; that it happens in an iteration of
+  size_t first = 1;
+  size_t last = SIZE_MAX;
+  bool is_brief = false;  // only what happens, not how things stand then
+};
+
+// Some lines a step: what happened; and how that iteration stands then. The
 // node that a run failed at is the last one.
-std::string to_text(const Recording& recording, const Frontispiece& front);
+std::string to_text(const Recording& recording, const Frontispiece& front,
+                    const StepFilter& filter = {});
 
 // All of it as one JSON object; any text in it is UTF-8.
 std::string to_json(const Recording& recording, const Frontispiece& front);

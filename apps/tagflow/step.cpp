@@ -8,7 +8,9 @@
 #include <memory>
 
 #include "apps/common/results.h"
+#include "apps/common/tee.h"
 #include "apps/common/terminal.h"
+#include "apps/common/trace.h"
 #include "apps/io/file.h"
 #include "apps/stepper/recorder.h"
 #include "apps/stepper/text.h"
@@ -24,6 +26,8 @@ struct StepOptions {
   SignatureOptions signature;
   size_t limit = 2000;
   std::string html;
+  std::string trace;
+  stepper::StepFilter filter;
   bool json = false;
 };
 
@@ -79,29 +83,38 @@ Status write_page(const std::string& path, const stepper::Recording& recording,
 Failure step_graph(const StepOptions& options) {
   Prepared prepared = prepare(options.signature);
   if (prepared.failure.exit_code != ExitCode::kOk) return prepared.failure;
+  for (const std::string& path : {options.html, options.trace}) {
+    Status status = path.empty() ? Status() : io::check_writable(path);
+    if (!status.ok()) return run_time_error(std::move(status));
+  }
   std::vector<std::string> fed;
   for (const auto& [port, value] : prepared.feeds) fed.push_back(port);
   actors::RunOptions run;
   run.cancel.emplace();
   stepper::Recorder recorder(options.limit, fed, *run.cancel);
+  TraceRecorder trace;
+  Tee both({&recorder, &trace});
   run.observer = &recorder;
+  if (!options.trace.empty()) run.observer = &both;
   const auto fetched = run_on_worker(prepared, options.signature, run);
   // A run that was cut short may go on for a moment; the session waits for it.
   prepared.session.reset();
   const stepper::Recording recording = recorder.take();
+  Status written;
+  if (!options.trace.empty()) written = trace.write(options.trace);
 
   // It never started.
   if (recording.steps.empty() && !fetched.ok()) {
     return run_time_error(fetched.status());
   }
   const auto front = describe_run(options, prepared.names, recording, fetched);
-  Status written;
-  if (!options.html.empty()) {
+  if (written.ok() && !options.html.empty()) {
     written = write_page(options.html, recording, front);
   }
-  const std::string text = options.json           ? to_json(recording, front)
-                           : options.html.empty() ? to_text(recording, front)
-                                                  : front.result;
+  const std::string text = options.json ? to_json(recording, front)
+                           : options.html.empty()
+                               ? to_text(recording, front, options.filter)
+                               : front.result;
   print_text(text);
   if (!written.ok()) return run_time_error(std::move(written));
   if (recording.is_full) {
@@ -128,6 +141,29 @@ void add_step_command(CLI::App& app, ExitCode& exit_code) {
                    "stop the run after so many steps")
       ->check(CLI::Range(size_t{1}, kMaxSteps))
       ->capture_default_str();
+  step->add_option("--trace", options->trace,
+                   "write a trace for Perfetto or chrome://tracing")
+      ->type_name("FILE");
+  const std::string text = "Text";
+  stepper::StepFilter& filter = options->filter;
+  step->add_option("--nodes", filter.nodes,
+                   "only steps in which such a node fires or gets a token")
+      ->type_name("PATTERN")
+      ->group(text);
+  step->add_option("--frame", filter.frames,
+                   "only steps of such a frame; that of no loop is \"root\"")
+      ->type_name("PATTERN")
+      ->group(text);
+  step->add_option("--from", filter.first, "the first step to print")
+      ->check(CLI::Range(size_t{1}, kMaxSteps))
+      ->group(text);
+  step->add_option("--to", filter.last, "the last step to print")
+      ->check(CLI::Range(size_t{1}, kMaxSteps))
+      ->group(text);
+  step->add_flag("--brief", filter.is_brief,
+                 "only what happens, not what is ready, waits, and where "
+                 "tokens are")
+      ->group(text);
   step->add_flag("--json", options->json, "print the steps as one JSON object");
   step->callback(
       [options, &exit_code] { exit_code = report(step_graph(*options)); });

@@ -38,6 +38,33 @@ assert {"arrive", "fire", "skip", "end"} == set(kinds), set(kinds)
 assert len(run["scopes"]) == 4, run["scopes"]' "$work/stdout" ||
   complain "the JSON is wrong" tagflow step --json
 
+# --- Some of the steps --------------------------------------------------------
+# only EXPECTED ARGUMENTS...: the steps' numbers.
+only() {
+  local wanted=$1 numbers
+  shift
+  expect 0 '^Exit = int32\[\] 5$' - \
+    tagflow step "$loop" --feed n=5 --fetch Exit "$@"
+  numbers=$(grep -oE '^ +[0-9]+  ' "$work/stdout" | tr -d ' ' | tr '\n' ' ')
+  [ "$numbers" = "$wanted" ] || complain "the steps are $numbers" step "$@"
+}
+only '3 4 5 ' --from 3 --to 5
+only '2 3 ' --from 2 --to 6 --nodes '[nz]*' --frame root
+only '5 6 7 ' --to 7 --frame while --brief
+grep -qE '^      (ready|tokens)' "$work/stdout" &&
+  complain "--brief shows the state" tagflow step --brief
+only '' --nodes no_such_node
+grep -qE '^note: none of the [0-9]+ steps is one of those asked for$' \
+  "$work/stdout" || complain "it is not said that none is left" tagflow step
+expect 2 - '--from' tagflow step "$loop" --fetch Exit --from 0
+expect 0 '' - tagflow step "$loop" --feed n=3 --fetch Exit --trace steps.json
+python3 "$here/check_trace.py" "$work/steps.json" Add ||
+  complain "the trace is wrong" tagflow step --trace
+expect 1 - 'no/such/t.json' tagflow step "$loop" --feed n=1 --fetch Exit \
+  --trace no/such/t.json
+python3 "$here/saved_model.py" "$work/model"
+expect 0 '^y = float\[\] -2.0$' - tagflow step model --feed x=2
+
 # --- Runs that do not end well ------------------------------------------------
 expect 0 'stopped after 50 steps' 'stopped after 50 steps' \
   tagflow step "$loop" --feed n=2000000000 --fetch Exit --limit 50
