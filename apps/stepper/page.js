@@ -176,8 +176,8 @@ function listState() {
   fill('frames', [...byInstance].map(([instance, scopes]) => () => {
     const li = el('li');
     const name = R.scopes[scopes[0]].name;
-    li.append(name.slice(0, name.lastIndexOf('/')) + '  ');
-    li.style.paddingLeft = Math.min(depth(instance), 12) * 12 + 'px';
+    li.append(breakable(name.slice(0, name.lastIndexOf('/'))) + '  ');
+    li.style.paddingLeft = 26 + Math.min(depth(instance), 12) * 12 + 'px';
     scopes.slice(0, 16).forEach(s => li.append(chip(s)));
     if (scopes.length > 16) li.append(`… ${scopes.length - 16} more`);
     return li;
@@ -186,9 +186,10 @@ function listState() {
   fill('list', [...state.tokens.values()].reverse().map(t => () => {
     const li = el('li');
     const edge = t.place >= 0 ? R.edges[t.place] : null;
-    const from = R.nodes[edge ? edge[0] : -1 - t.place].name;
+    const name = node => breakable(R.nodes[node].name);
+    const from = name(edge ? edge[0] : -1 - t.place);
     li.append(chip(t.scope), valueElement(t.value),
-              el('span', edge ? ` ${from} → ${R.nodes[edge[2]].name}`
+              el('span', edge ? ` ${from} → ${name(edge[2])}`
                               : ` leaves ${from}`, 'op'));
     return li;
   }));
@@ -286,6 +287,11 @@ function zoom(factor, x, y) {
 function centre(node, onlyIfHidden) {
   const b = boxes[node];
   if (!b) return;  // it is not drawn
+  // Who asks for one node wants to read it.
+  if (!onlyIfHidden && camera.k < 0.55) {
+    isFitted = false;
+    camera.k = 0.85;
+  }
   const x = (b.bb.x + b.bb.width / 2) * camera.k + camera.x;
   const y = (b.bb.y + b.bb.height / 2) * camera.k + camera.y;
   const w = view.clientWidth, h = view.clientHeight;
@@ -317,10 +323,10 @@ function go(to) {
   try { history.replaceState(null, '', '#step=' + at); } catch (e) { /* none */ }
 }
 
-// What a step is about, or else what happens first.
+// What a step is about.
 function firstNode(step) {
-  const of = step || R.steps.find(s => s.node !== undefined) || {};
-  return of.node !== undefined ? of.node : ((of.arrivals || [])[0] || [])[0];
+  return step.node !== undefined ? step.node
+                                 : ((step.arrivals || [])[0] || [])[0];
 }
 
 function play(on) {
@@ -344,11 +350,13 @@ function showTip(node, event) {
 }
 
 function start() {
-  $('title').textContent = R.title;
+  $('title').textContent = $('title').title = R.title;
   $('slider').max = last;
   for (const text of R.notes) $('notes').append(el('div', text, 'note'));
   if (R.error) $('notes').append(el('div', R.error, 'note failure'));
-  if (R.result) $('notes').append(el('div', R.result.trim(), 'note value'));
+  if (R.result) {
+    $('notes').append(el('div', R.result.trim(), 'note value lines'));
+  }
   for (const n of R.nodes) {
     const option = el('option');
     option.value = n.name;
@@ -422,13 +430,6 @@ function start() {
   legend();
   fit();
   $('legends').open = camera.k > 0.6;
-  // Too small to read: closer, and follow what happens.
-  if (camera.k < 0.55) {
-    isFitted = false;
-    camera.k = 0.85;
-    applyCamera();
-    centre(firstNode(), false);
-  }
   go(stepOfHash());
 }
 

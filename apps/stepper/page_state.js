@@ -97,7 +97,7 @@ function valueText(value) {
 }
 
 function valueElement(value) {
-  return el('span', valueText(value), value === DEAD ? 'value dead' : 'value');
+  return el('span', breakable(valueText(value)), value === DEAD ? 'value dead' : 'value');
 }
 
 // A long name may break behind its slashes.
