@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "devices/kernel_registry.h"
+#include "graph/functions/check.h"
 #include "graph/functions/lower.h"
 #include "graph/op_registry.h"
 
@@ -39,8 +40,9 @@ class MissingOps {
   void add(const std::vector<NodeDef>& nodes) {
     for (const NodeDef& node : nodes) {
       add_op(node.op);
-      for (const FunctionRef* function : graph::functions_of(node.attrs)) {
-        add_function(library_.find(function->name));
+      for (const std::string& name :
+           graph::named_functions(node.op, node.attrs, library_)) {
+        add_function(library_.find(name));
       }
     }
   }
@@ -49,9 +51,9 @@ class MissingOps {
     if (is_performed_by_engine(op)) return;
     const auto* definition = graph::OpRegistry::global().find_or_null(op);
     if (definition != nullptr && has_cpu_kernel(op)) return;
-    const graph::FunctionDef* function = library_.find(op);
-    if (function == nullptr || definition != nullptr) missing_.insert(op);
-    add_function(function);
+    if (definition != nullptr || library_.find(op) == nullptr) {
+      missing_.insert(op);
+    }
   }
 
   void add_function(const graph::FunctionDef* function) {
