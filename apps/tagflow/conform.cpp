@@ -102,7 +102,7 @@ Failure run_cases(const ConformOptions& options) {
     print_json(tally);
   } else {
     for (const auto& [op, count] : tally.by_frequency()) {
-      fmt::print("missing {} in {} cases\n", op, count);
+      print_text(fmt::format("missing {} in {} cases\n", op, count));
     }
   }
   fmt::print("{} passed, {} failed, {} skipped\n", tally.passed, tally.failed,
