@@ -19,6 +19,15 @@ std::vector<std::string> keys_of(
   return keys;
 }
 
+// Those that --signature can be wanted to choose.
+std::vector<std::string> names_of_signatures(const Model& model) {
+  std::vector<std::string> names;
+  for (const NamedSignature& signature : model.signatures) {
+    if (!signature.first.starts_with("__")) names.push_back(signature.first);
+  }
+  return names;
+}
+
 }  // namespace
 
 Result<Model> load_model(const std::string& path) {
@@ -40,14 +49,10 @@ Result<const NamedSignature*> choose_signature(const Model& model,
   const auto& all = model.signatures;
   const auto it = all.find(wanted.empty() ? kDefaultSignature : wanted);
   if (it != all.end()) return &*it;
-  std::vector<std::string> names;
-  const NamedSignature* only = nullptr;
-  for (const NamedSignature& signature : all) {
-    if (signature.first.starts_with("__")) continue;
-    names.push_back(signature.first);
-    only = names.size() == 1 ? &signature : nullptr;
+  const std::vector<std::string> names = names_of_signatures(model);
+  if (wanted.empty()) {
+    return names.size() == 1 ? &*all.find(names[0]) : nullptr;
   }
-  if (wanted.empty()) return only;
   if (names.empty()) {
     return error(Code::kNotFound,
                  "[--signature] the file has no signatures; SavedModels and "
@@ -82,7 +87,14 @@ Result<TensorName> find_tensor(
   if (!why.empty()) {
     return error(status.code(), "[graph] no node \"{}\"{}", name, why);
   }
-  if (signature == nullptr) return status;
+  if (signature == nullptr) {
+    const std::vector<std::string> others = names_of_signatures(model);
+    if (others.empty()) return status;
+    return error(status.code(),
+                 "{}; its own names for tensors each signature has, choose one "
+                 "by --signature: \"{}\"",
+                 status.message(), fmt::join(others, "\", \""));
+  }
   return error(status.code(), "{}; the {} of signature \"{}\" are {}",
                status.message(), is_input ? "inputs" : "outputs",
                signature->first,

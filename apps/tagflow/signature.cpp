@@ -8,6 +8,10 @@
 
 #include "apps/common/feed.h"
 #include "apps/common/model.h"
+#include "apps/common/summary.h"
+#include "graph/function.h"
+#include "graph/functions/check.h"
+#include "graph/prune.h"
 
 namespace tagflow::apps {
 namespace {
@@ -30,21 +34,54 @@ Result<std::vector<FeedText>> parse_feeds(
   return feeds;
 }
 
-// An input of the signature that has to be fed and is not.
+// The inputs of the signature that have to be fed and are not.
 Status check_inputs(const Model& model, const NamedSignature& signature,
                     const std::vector<FeedText>& feeds) {
+  std::vector<std::string> missing;
   for (const auto& [name, tensor] : signature.second.inputs) {
     const Result<graph::Endpoint> found = model.graph.endpoint(tensor);
     if (!found.ok() || found->node->op() != "Placeholder") continue;
     const std::string port = found->to_string();
     const auto is_it = [&](const FeedText& feed) { return feed.port == port; };
     if (std::ranges::any_of(feeds, is_it)) continue;
-    return invalid_argument(
-        "[--feed] input \"{}\" ({}{}) of signature \"{}\" is not fed", name,
-        dtype_name(found->node->output_dtypes()[0]),
-        found->node->output_shape(0).to_string(), signature.first);
+    const TensorNote note = note_of(*found);
+    missing.push_back(
+        fmt::format("\"{}\" ({}{})", name, note.dtype, note.shape));
   }
-  return {};
+  if (missing.empty()) return {};
+  return invalid_argument(
+      "[--feed] of the inputs of signature \"{}\" not fed: {}", signature.first,
+      fmt::join(missing, ", "));
+}
+
+// Names all unknown ops of the functions that the run needs; the session would
+// name the first one.
+Status check_needed_ops(const Model& model, const SignatureOptions& options,
+                        const Prepared& prepared) {
+  const graph::Graph& graph = model.graph;
+  if (graph.library().empty()) return {};
+  std::vector<graph::Endpoint> feeds, fetches;
+  std::vector<graph::Node*> targets;
+  for (const auto& [port, value] : prepared.feeds) {
+    TAGFLOW_ASSIGN(feeds.emplace_back(), graph.endpoint(port));
+  }
+  for (const std::string& fetch : prepared.fetches) {
+    TAGFLOW_ASSIGN(fetches.emplace_back(), graph.endpoint(fetch));
+  }
+  for (const std::string& target : options.targets) {
+    if (graph.find(target) != nullptr) targets.push_back(graph.find(target));
+  }
+  const graph::NodeSet needed = graph::prune(graph, fetches, targets, feeds);
+  std::vector<graph::NodeDef> callers;
+  for (const graph::Node* node : graph.nodes()) {
+    if (needed.contains(*node) &&
+        !graph::named_functions(node->op(), node->attrs(), graph.library())
+             .empty()) {
+      callers.push_back({node->name(), node->op(), {}, {}, node->attrs()});
+    }
+  }
+  return graph::check_ops(
+      {}, graph::reached_functions(callers, graph.library()), graph.library());
 }
 
 // Resolves names: those of the feeds, of the fetches into `prepared`, and,
@@ -116,6 +153,8 @@ Failure prepare_in(const SignatureOptions& options, Prepared& prepared) {
   LoadedFeeds feeds = load_feeds(model->graph, *texts);
   if (feeds.failure.exit_code != ExitCode::kOk) return feeds.failure;
   prepared.feeds = std::move(feeds.feeds);
+  Status ops = check_needed_ops(*model, options, prepared);
+  if (!ops.ok()) return run_time_error(std::move(ops));
 
   auto session = actors::Session::create(*session_options);
   if (!session.ok()) return run_time_error(std::move(session).status());

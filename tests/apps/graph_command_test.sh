@@ -52,7 +52,7 @@ wrong() {
   expect 0 '^graph +1 nodes' - tagflow graph wrong.pbtxt --fetch zero
 }
 both='unknown op "AddV22", did you mean "AddV2"\? \(node "add" of function "loop_body"\); unknown op "Lesss", did you mean "Less"\? \(node "less" of function "loop_cond"\)$'
-wrong 's/"AddV2"/"AddV22"/; s/"Less"/"Lesss"/' "$both" 'unknown op "Lesss"'
+wrong 's/"AddV2"/"AddV22"/; s/"Less"/"Lesss"/' "$both" "$both"
 ghost='NotFound: \[StatelessWhile\] node "while": no function "ghost" in the library'
 wrong 's/func { name: "loop_cond" }/func { name: "ghost" }/' "$ghost" "$ghost"
 type='node "while/loop_cond": input 0 \("while/cond/i:0"\) is int32, bool is wanted'

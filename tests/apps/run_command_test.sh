@@ -47,7 +47,7 @@ expect 0 '^minus:0 = float\[\] -1.0$' - \
 expect 0 '"y": \{"dtype": "float"' - tagflow run model --feed 'x=[1]' --json
 expect 0 - - tagflow run model --feed 'x=[1]' --out model_out
 [ -f "$work/model_out/y.npy" ] || complain "there is no y.npy" tagflow run --out
-expect 1 - 'input "x" \(float<unknown>\) of signature "serving_default" is not fed' \
+expect 1 - 'of the inputs of signature "serving_default" not fed: "x" \(float<' \
   tagflow run model
 expect 1 - 'no node "q".*; the inputs of signature "serving_default" are x' \
   tagflow run model --feed q=1

@@ -88,7 +88,8 @@ TEST_CASE("a name that nothing has is refused with those that there are") {
         "[graph] no node \"quite\"; the outputs of signature \"main\" are "
         "a/b, lost");
   CHECK(message_of(find_tensor(model, nullptr, kOutputs, "quite")) ==
-        "[graph] no node \"quite\"");
+        "[graph] no node \"quite\"; its own names for tensors each signature "
+        "has, choose one by --signature: \"main\"");
   CHECK(message_of(find_tensor(model, main, kOutputs, "lost")) ==
         "output \"lost\" of signature \"main\": [graph] no node \"gone\"");
   CHECK(outputs_of(model, *main).status().message() ==
