@@ -10,6 +10,17 @@
 namespace tagflow::apps {
 namespace {
 
+// Checks make the nodes that functions stand for, some seconds of them at
+// most.
+constexpr size_t kMostNodesMade = size_t{1} << 17;
+
+std::string too_many_nodes(const std::string& name) {
+  return fmt::format(
+      "functions are checked up to \"{}\": with it they stand for more than {} "
+      "nodes, or nest too deep",
+      name, kMostNodesMade);
+}
+
 // What any signature needs, where there are some: else all nodes. The rest,
 // such as what saves a model's variables, no run may ever need.
 Nodes nodes_of_signatures(const Model& model, const Nodes& all) {
@@ -87,24 +98,31 @@ void check_functions(const Model& model, const Nodes& nodes, bool is_whole,
       {}, graph::reached_functions(vital_defs, graph.library()),
       graph.library());
   if (!ops.ok()) summary.errors.push_back(ops.to_string());
+  size_t budget = kMostNodesMade;
   for (const graph::Node* node : nodes) {
-    const Status status = graph::check_call(graph, *node);
+    const Status status = graph::check_call(graph, *node, budget);
     const bool is_vital = vital_ones.contains(node);
     // Of an unknown op enough was said.
     if (status.ok() ||
         (is_vital && !ops.ok() && status.code() == Code::kUnimplemented)) {
       continue;
     }
+    if (status.code() == Code::kResourceExhausted) {
+      summary.warnings.push_back(too_many_nodes(node->name()));
+      return;
+    }
     (is_vital ? summary.errors : summary.warnings)
         .push_back(status.to_string());
-    // Another one may take as long.
-    if (status.code() == Code::kResourceExhausted) break;
   }
   if (!is_whole) return;
   for (const FunctionNote& function : summary.functions) {
     if (function.is_reached) continue;
     const Status status = graph::check_function(
-        *graph.library().find(function.name), graph.library());
+        *graph.library().find(function.name), graph.library(), budget);
+    if (status.code() == Code::kResourceExhausted) {
+      summary.warnings.push_back(too_many_nodes(function.name));
+      return;
+    }
     if (!status.ok()) {
       summary.warnings.push_back("not called: " + status.to_string());
     }

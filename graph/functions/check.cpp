@@ -53,10 +53,17 @@ std::string describe_unknown(const std::string& op, const Uses& uses) {
 // A call as the only thing that a program does.
 class LoneCall {
  public:
-  LoneCall(const FunctionLibrary& library, const Limits& limits)
-      : limits_(limits) {
+  LoneCall(const FunctionLibrary& library, size_t& budget) : budget_(budget) {
     program_.graph.library() = library;
+    limits_.max_nodes = std::min(limits_.max_nodes, budget);
   }
+  ~LoneCall() {
+    size_t made = program_.graph.size();
+    for (const auto& body : program_.bodies) made += body->graph.size();
+    budget_ -= std::min(budget_, made);
+  }
+  LoneCall(const LoneCall&) = delete;
+  LoneCall& operator=(const LoneCall&) = delete;
 
   Status check(const Node& node) {
     std::vector<Endpoint> inputs;
@@ -129,7 +136,8 @@ class LoneCall {
     return {};
   }
 
-  const Limits& limits_;
+  size_t& budget_;
+  Limits limits_;
   Program program_;
 };
 
@@ -190,20 +198,20 @@ Status check_ops(const std::vector<NodeDef>& nodes,
   return error(Code::kUnimplemented, "[ops] {}", fmt::join(texts, "; "));
 }
 
-Status check_call(const Graph& graph, const Node& node, const Limits& limits) {
+Status check_call(const Graph& graph, const Node& node, size_t& budget) {
   const bool is_call =
       is_functional_op(node.op()) ||
       OpRegistry::global().find_or_null(node.op()) != &node.op_def();
   if (!is_call) return {};
-  return LoneCall(graph.library(), limits).check(node);
+  return LoneCall(graph.library(), budget).check(node);
 }
 
 Status check_function(const FunctionDef& function,
-                      const FunctionLibrary& library, const Limits& limits) {
+                      const FunctionLibrary& library, size_t& budget) {
   const Result<FunctionInstance> instance =
       FunctionInstance::bind(library, {function.name(), {}});
   if (!instance.ok()) return {};
-  Status status = LoneCall(library, limits).check(*instance);
+  Status status = LoneCall(library, budget).check(*instance);
   if (status.ok()) return status;
   // There is no node but the one made here.
   const std::string made = fmt::format("[{0}] node \"{0}\": ", function.name());

@@ -7,7 +7,6 @@
 
 #include "graph/function.h"
 #include "graph/graph.h"
-#include "graph/limits.h"
 
 namespace tagflow::graph {
 
@@ -31,12 +30,14 @@ Status check_ops(const std::vector<NodeDef>& nodes,
 // of a run that needs the node, of which nothing but the shapes and constants
 // it reads matters. OK for a node that calls none. REQUIRES: all its inputs
 // are there.
-Status check_call(const Graph& graph, const Node& node,
-                  const Limits& limits = {});
+//
+// Functions that call functions can stand for very many nodes: `budget` says
+// how many may be made, what was made is taken off, and ResourceExhausted is
+// what needs more.
+Status check_call(const Graph& graph, const Node& node, size_t& budget);
 // The same for a call of the function. OK where it needs attributes of its
 // caller, which decide what it means.
 Status check_function(const FunctionDef& function,
-                      const FunctionLibrary& library,
-                      const Limits& limits = {});
+                      const FunctionLibrary& library, size_t& budget);
 
 }  // namespace tagflow::graph

@@ -76,6 +76,23 @@ sed 's/"AddV2"/"AddV22"/; s/^node { name: "while".*/node { name: "while" op: "Pa
 expect 0 '^warning +not called: Unimplemented: .*unknown op "AddV22"' - \
   tagflow graph idle.pbtxt
 
+# Functions that call two functions each stand for 2^30 nodes: soon it is said
+# that these were not looked into.
+python3 - >"$work/doubling.pbtxt" <<'EOF'
+print('node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: '
+      'DT_INT32 } } } node { name: "call" op: "f0" input: "x" } library {')
+for k in range(30):
+    op, out = (f"f{k + 1}", "y") if k < 29 else ("Identity", "output")
+    print(f'function {{ signature {{ name: "f{k}" input_arg {{ name: "x" '
+          f'type: DT_INT32 }} output_arg {{ name: "y" type: DT_INT32 }} }} '
+          f'node_def {{ name: "a" op: "{op}" input: "x" }} '
+          f'node_def {{ name: "b" op: "{op}" input: "a:{out}:0" }} '
+          f'ret {{ key: "y" value: "b:{out}:0" }} }}')
+print("}")
+EOF
+expect 0 '^warning +functions are checked up to "call": ' - \
+  tagflow graph doubling.pbtxt
+
 # --- Signatures ---------------------------------------------------------------
 python3 "$here/saved_model.py" "$work/model"
 expect 0 '^signature +"serving_default", the one in use$' - tagflow graph model

@@ -20,10 +20,12 @@ struct Checked {
     REQUIRE(status.ok());
   }
   Status check(const std::string& name) const {
-    return check_call(graph, *graph.find(name));
+    size_t budget = 1000;
+    return check_call(graph, *graph.find(name), budget);
   }
   Status check_alone(const std::string& name) const {
-    return check_function(*graph.library().find(name), graph.library());
+    size_t budget = 1000;
+    return check_function(*graph.library().find(name), graph.library(), budget);
   }
 };
 
@@ -147,6 +149,21 @@ TEST_CASE("the check of a recursive function ends") {
   c.add(int_placeholder("x"));
   c.add(called("call", "f"));
   CHECK(c.check("call").to_string() == "OK");
+}
+
+TEST_CASE("checks make as many nodes as they may, and no more") {
+  Checked c;
+  c.define(with_body("plus", body_int("sum", "Sub", "n", "n")));
+  c.add(int_placeholder("x"));
+  c.add(called("call", "plus"));
+  size_t budget = 20;
+  CHECK(check_call(c.graph, *c.graph.find("call"), budget).ok());
+  CHECK(budget < 20);
+  Status status;
+  for (int i = 0; i < 20 && status.ok(); ++i)
+    status = check_call(c.graph, *c.graph.find("call"), budget);
+  CHECK(status.code() == Code::kResourceExhausted);
+  CHECK(status.message().find("the graph has more than ") != std::string::npos);
 }
 
 TEST_CASE("all functions that nodes lead to are found, each once") {
