@@ -91,13 +91,12 @@ Result<KMeansGraph> build_graph(int64_t max_iterations) {
 
 Result<Solution> solve_by_graph(const Problem& problem,
                                 const actors::SessionOptions& options,
-                                actors::Observer* observer,
-                                actors::RunStats* stats) {
+                                actors::Trace* trace, actors::RunStats* stats) {
   TAGFLOW_ASSIGN(KMeansGraph kmeans, build_graph(problem.max_iterations));
   TAGFLOW_ASSIGN(auto session, actors::Session::create(options));
   TAGFLOW_RETURN_IF_ERROR(session->extend(kmeans.graph));
   actors::RunOptions run;
-  run.observer = observer;
+  run.trace = trace;
   TAGFLOW_ASSIGN(std::vector<Tensor> results,
                  session->run({{kmeans.images, problem.images},
                                {kmeans.start, problem.start}},

@@ -21,7 +21,6 @@ Result<KMeansGraph> build_graph(int64_t max_iterations);
 // One run of one graph.
 Result<Solution> solve_by_graph(const Problem& problem,
                                 const actors::SessionOptions& options,
-                                actors::Observer* observer,
-                                actors::RunStats* stats);
+                                actors::Trace* trace, actors::RunStats* stats);
 
 }  // namespace tagflow::kmeans

@@ -76,12 +76,12 @@ Result<Data> load_data(const Options& options) {
 
 Status write_files(const fs::path& folder, const Data& data,
                    const std::string& report, const kmeans::Solution& solution,
-                   const TraceRecorder& trace) {
+                   const actors::Trace& trace) {
   TAGFLOW_RETURN_IF_ERROR(
       io::write_png(folder / "centroids.png",
                     kmeans::draw_centroids(solution.centroids, data.side)));
   TAGFLOW_RETURN_IF_ERROR(io::write_file(folder / "report.md", report));
-  return trace.write(folder / "trace.json");
+  return write_trace(trace, folder / "trace.json");
 }
 
 void print_results(const Options& options, const kmeans::Solution& solution,
@@ -152,7 +152,7 @@ Failure cluster(const Options& options) {
   spdlog::info("{} pictures of {} x {}, {} clusters", data->images.dim(0),
                data->side, data->side, options.clusters);
 
-  TraceRecorder trace;
+  actors::Trace trace;
   actors::RunStats stats;
   Result<kmeans::Solution> solution =
       kmeans::solve_by_graph(problem, session, &trace, &stats);

@@ -8,7 +8,6 @@
 #include <memory>
 
 #include "apps/common/results.h"
-#include "apps/common/tee.h"
 #include "apps/common/terminal.h"
 #include "apps/common/trace.h"
 #include "apps/io/file.h"
@@ -92,16 +91,15 @@ Failure step_graph(const StepOptions& options) {
   actors::RunOptions run;
   run.cancel.emplace();
   stepper::Recorder recorder(options.limit, fed, *run.cancel);
-  TraceRecorder trace;
-  Tee both({&recorder, &trace});
+  actors::Trace trace;
   run.observer = &recorder;
-  if (!options.trace.empty()) run.observer = &both;
+  if (!options.trace.empty()) run.trace = &trace;
   const auto fetched = run_on_worker(prepared, options.signature, run);
   // A run that was cut short may go on for a moment; the session waits for it.
   prepared.session.reset();
   const stepper::Recording recording = recorder.take();
   Status written;
-  if (!options.trace.empty()) written = trace.write(options.trace);
+  if (!options.trace.empty()) written = write_trace(trace, options.trace);
 
   // It never started.
   if (recording.steps.empty() && !fetched.ok()) {
