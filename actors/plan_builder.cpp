@@ -154,7 +154,9 @@ std::optional<PlanBuilder::Folded> PlanBuilder::fold(Endpoint endpoint) const {
       if (entered && !node.control_inputs().empty()) return {};
       Result<Tensor> value = node.attr<Tensor>("value");
       if (!value.ok()) return {};
-      return Folded{std::move(value).value(), node.control_inputs()};
+      return Folded{
+          std::move(value).value(),
+          {node.control_inputs().begin(), node.control_inputs().end()}};
     }
     if (!node.is_enter() || !node.control_inputs().empty() ||
         !node.attr<bool>("is_constant").value() || frame_needs_enter(node))

@@ -35,7 +35,8 @@ Status PlanBuilder::connect_cross(Node* node, const Sources& from) {
 
 Status PlanBuilder::connect_draft(Node* node, uint32_t index) {
   const uint32_t frame = frame_of(*node);
-  std::vector<Node*> controls = node->control_inputs();
+  std::vector<Node*> controls(node->control_inputs().begin(),
+                              node->control_inputs().end());
   std::vector<Sources> seen;
   if (node->is_const()) {
     TAGFLOW_ASSIGN(Tensor value, node->attr<Tensor>("value"));

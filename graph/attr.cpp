@@ -1,5 +1,6 @@
 #include "graph/attr.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace tagflow {
@@ -24,6 +25,7 @@ std::string element_text(bool b) { return b ? "true" : "false"; }
 std::string element_text(DataType t) { return dtype_name(t); }
 std::string element_text(const PartialShape& s) { return s.to_string(); }
 std::string element_text(const Tensor& t) { return t.to_string(); }
+std::string element_text(const SharedTensor& t) { return (*t).to_string(); }
 std::string element_text(const FunctionRef& f) { return f.name; }
 
 template <class T>
@@ -46,6 +48,9 @@ bool same(float a, float b) {
   return std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b);
 }
 bool same(const Tensor& a, const Tensor& b) { return identical(a, b); }
+bool same(const SharedTensor& a, const SharedTensor& b) {
+  return identical(*a, *b);
+}
 bool same(const FunctionRef& a, const FunctionRef& b) {
   return a.name == b.name && a.attrs == b.attrs;
 }
@@ -76,20 +81,32 @@ bool is_empty_list(const AttrValue& attr) {
 }
 
 struct TypeName {
-  std::string operator()(std::monostate) const { return "nothing"; }
-  std::string operator()(const std::string&) const { return "string"; }
-  std::string operator()(int64_t) const { return "int"; }
-  std::string operator()(float) const { return "float"; }
-  std::string operator()(bool) const { return "bool"; }
-  std::string operator()(DataType) const { return "type"; }
-  std::string operator()(const PartialShape&) const { return "shape"; }
-  std::string operator()(const Tensor&) const { return "tensor"; }
-  std::string operator()(const FunctionRef&) const { return "func"; }
-  std::string operator()(const AttrPlaceholder&) const { return "placeholder"; }
-  std::string operator()(const EmptyList&) const { return "list(nothing)"; }
+  static constexpr std::string_view of(const std::string*) { return "string"; }
+  static constexpr std::string_view of(const int64_t*) { return "int"; }
+  static constexpr std::string_view of(const float*) { return "float"; }
+  static constexpr std::string_view of(const bool*) { return "bool"; }
+  static constexpr std::string_view of(const DataType*) { return "type"; }
+  static constexpr std::string_view of(const PartialShape*) { return "shape"; }
+  static constexpr std::string_view of(const SharedTensor*) { return "tensor"; }
+  static constexpr std::string_view of(const Tensor*) { return "tensor"; }
+  static constexpr std::string_view of(const FunctionRef*) { return "func"; }
+
+  std::string_view operator()(const std::monostate&) const { return "nothing"; }
+  std::string_view operator()(const AttrPlaceholder&) const {
+    return "placeholder";
+  }
+  std::string_view operator()(const EmptyList&) const {
+    return "list(nothing)";
+  }
   template <class T>
-  std::string operator()(const std::vector<T>&) const {
-    return "list(" + (*this)(T()) + ")";
+  std::string_view operator()(const std::vector<T>&) const {
+    static const std::string name =
+        fmt::format("list({})", of(static_cast<const T*>(nullptr)));
+    return name;
+  }
+  template <class T>
+  std::string_view operator()(const T& value) const {
+    return of(&value);
   }
 };
 
@@ -118,7 +135,7 @@ AttrValue& AttrValue::operator=(const AttrValue&) = default;
 AttrValue& AttrValue::operator=(AttrValue&&) noexcept = default;
 AttrValue::~AttrValue() = default;
 
-std::string AttrValue::type_name() const {
+std::string_view AttrValue::type_name() const {
   return std::visit(TypeName(), value_);
 }
 
@@ -134,6 +151,88 @@ bool operator==(const AttrValue& a, const AttrValue& b) {
   }
   const bool untyped = a.get_if<EmptyList>() || b.get_if<EmptyList>();
   return untyped && is_empty_list(a) && is_empty_list(b);
+}
+
+// --- AttrMap ----------------------------------------------------------------
+
+namespace {
+
+template <class Entries>
+auto place_of(Entries& list, std::string_view name) {
+  return std::ranges::lower_bound(
+      list, name, {},
+      [](const auto& entry) -> std::string_view { return entry.first; });
+}
+
+}  // namespace
+
+AttrMap::AttrMap(std::initializer_list<value_type> entries)
+    : AttrMap(std::vector<value_type>(entries)) {}
+
+AttrMap::AttrMap(std::vector<value_type> entries) {
+  if (entries.empty()) return;
+  const auto name = [](const value_type& entry) -> const std::string& {
+    return entry.first;
+  };
+  std::ranges::stable_sort(entries, {}, name);
+  const auto twice = std::ranges::unique(entries, {}, name);
+  entries.erase(twice.begin(), twice.end());
+  entries_ = make_ref_counted<Entries>();
+  entries_->list = std::move(entries);
+}
+
+std::vector<AttrMap::value_type>& AttrMap::own() {
+  if (!entries_ || !entries_->unique()) {
+    auto copy = make_ref_counted<Entries>();
+    copy->list.reserve(size() + 1);
+    copy->list.assign(begin(), end());
+    entries_ = std::move(copy);
+  }
+  return entries_->list;
+}
+
+AttrMap::const_iterator AttrMap::find(std::string_view name) const {
+  // Most have so few that looking at each is the fastest.
+  constexpr size_t kFew = 8;
+  if (size() > kFew) {
+    const auto at = place_of(entries_->list, name);
+    const bool found = at != entries_->list.end() && at->first == name;
+    return found ? &*at : end();
+  }
+  return std::find_if(begin(), end(), [&](const value_type& entry) {
+    return entry.first == name;
+  });
+}
+
+const AttrValue& AttrMap::at(std::string_view name) const {
+  const const_iterator it = find(name);
+  assert(it != end());
+  return it->second;
+}
+
+bool AttrMap::emplace(std::string_view name, AttrValue value) {
+  if (contains(name)) return false;
+  std::vector<value_type>& list = own();
+  list.emplace(place_of(list, name), std::string(name), std::move(value));
+  return true;
+}
+
+bool AttrMap::try_emplace(std::string_view name, AttrValue value) {
+  return emplace(name, std::move(value));
+}
+
+void AttrMap::insert_or_assign(std::string_view name, AttrValue value) {
+  (*this)[name] = std::move(value);
+}
+
+AttrValue& AttrMap::operator[](std::string_view name) {
+  emplace(name, AttrValue());
+  return place_of(own(), name)->second;
+}
+
+bool operator==(const AttrMap& a, const AttrMap& b) {
+  return a.begin() == b.begin() ||
+         std::equal(a.begin(), a.end(), b.begin(), b.end());
 }
 
 }  // namespace tagflow

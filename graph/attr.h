@@ -1,21 +1,68 @@
 // Attributes of nodes: typed constants fixed when the graph is built.
 #pragma once
 
-#include <functional>
-#include <map>
+#include <initializer_list>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "graph/dtype.h"
+#include "graph/ref.h"
 #include "graph/shape.h"
 #include "graph/tensor.h"
 
 namespace tagflow {
 
 class AttrValue;
-using AttrMap = std::map<std::string, AttrValue, std::less<>>;
+
+// Attributes by name, in the order of their names: a small sorted map. Copies
+// share their entries until one of them is changed, so that a copy costs a
+// reference count. Distinct copies may be used from distinct threads.
+class AttrMap {
+ public:
+  using value_type = std::pair<std::string, AttrValue>;
+  using const_iterator = const value_type*;
+
+  AttrMap();
+  // Of several with one name the first counts, as for emplace().
+  AttrMap(std::initializer_list<value_type> entries);
+  explicit AttrMap(std::vector<value_type> entries);
+  AttrMap(const AttrMap&);
+  AttrMap(AttrMap&&) noexcept;
+  AttrMap& operator=(const AttrMap&);
+  AttrMap& operator=(AttrMap&&) noexcept;
+  ~AttrMap();
+
+  const_iterator begin() const;
+  const_iterator end() const;
+  size_t size() const;
+  bool empty() const { return size() == 0; }
+  const_iterator find(std::string_view name) const;
+  bool contains(std::string_view name) const { return find(name) != end(); }
+  // REQUIRES: there is one of that name.
+  const AttrValue& at(std::string_view name) const;
+
+  // Each of these may move the entries.
+  // No effect where it is there already. Says whether it was not.
+  bool emplace(std::string_view name, AttrValue value);
+  bool try_emplace(std::string_view name, AttrValue value);
+  void insert_or_assign(std::string_view name, AttrValue value);
+  // Of no value where it was not there.
+  AttrValue& operator[](std::string_view name);
+
+ private:
+  struct Entries;
+  // The entries, to be changed: not shared.
+  std::vector<value_type>& own();
+
+  Ref<Entries> entries_;  // null: none
+};
+
+// Same names and values.
+bool operator==(const AttrMap& a, const AttrMap& b);
 
 // A function of the graph's library, with the values of its attributes.
 struct FunctionRef {
@@ -32,13 +79,25 @@ struct AttrPlaceholder {
 // empty list of every type.
 struct EmptyList {};
 
+// A tensor as a value is held: what is over-aligned would make every entry of a
+// map so, and such memory is slow to get.
+class SharedTensor {
+ public:
+  SharedTensor(Tensor tensor)
+      : tensor_(std::make_shared<const Tensor>(std::move(tensor))) {}
+  const Tensor& operator*() const { return *tensor_; }
+
+ private:
+  std::shared_ptr<const Tensor> tensor_;  // never null, but when moved from
+};
+
 // One attribute's value. The alternatives are GraphDef's; `std::string` holds
 // arbitrary bytes.
 class AttrValue {
  public:
   using Value =
       std::variant<std::monostate, std::string, int64_t, float, bool, DataType,
-                   PartialShape, Tensor, FunctionRef, AttrPlaceholder,
+                   PartialShape, SharedTensor, FunctionRef, AttrPlaceholder,
                    EmptyList, std::vector<std::string>, std::vector<int64_t>,
                    std::vector<float>, std::vector<bool>, std::vector<DataType>,
                    std::vector<PartialShape>, std::vector<Tensor>,
@@ -63,10 +122,15 @@ class AttrValue {
   // The value as a T, or null where it is of another type.
   template <class T>
   const T* get_if() const {
-    return std::get_if<T>(&value_);
+    if constexpr (std::is_same_v<T, Tensor>) {
+      const auto* shared = std::get_if<SharedTensor>(&value_);
+      return shared == nullptr ? nullptr : &**shared;
+    } else {
+      return std::get_if<T>(&value_);
+    }
   }
   // OpDef's word for the type: "int", "list(shape)", "func", ...
-  std::string type_name() const;
+  std::string_view type_name() const;
   // For messages, e.g. `[2,3]`, `"SAME"`, `float`.
   std::string to_string() const;
 
@@ -76,6 +140,29 @@ class AttrValue {
 
 // Same type and value; tensors by content.
 bool operator==(const AttrValue& a, const AttrValue& b);
+
+// --- AttrMap ----------------------------------------------------------------
+
+struct AttrMap::Entries final : RefCounted {
+  std::vector<value_type> list;
+};
+
+inline AttrMap::AttrMap() = default;
+inline AttrMap::AttrMap(const AttrMap&) = default;
+inline AttrMap::AttrMap(AttrMap&&) noexcept = default;
+inline AttrMap& AttrMap::operator=(const AttrMap&) = default;
+inline AttrMap& AttrMap::operator=(AttrMap&&) noexcept = default;
+inline AttrMap::~AttrMap() = default;
+
+inline AttrMap::const_iterator AttrMap::begin() const {
+  return entries_ ? entries_->list.data() : nullptr;
+}
+inline AttrMap::const_iterator AttrMap::end() const { return begin() + size(); }
+inline size_t AttrMap::size() const {
+  return entries_ ? entries_->list.size() : 0;
+}
+
+// --- Access by type ---------------------------------------------------------
 
 // The attribute `name` as a T. NotFound where it is missing, InvalidArgument
 // where it has another type; messages name the attribute only, callers prefix

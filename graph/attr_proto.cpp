@@ -102,8 +102,8 @@ struct Writer {
     shape_to_proto(shape, proto->mutable_shape());
     return {};
   }
-  Status operator()(const Tensor& tensor) const {
-    return tensor_to_proto(tensor, proto->mutable_tensor());
+  Status operator()(const SharedTensor& tensor) const {
+    return tensor_to_proto(*tensor, proto->mutable_tensor());
   }
   Status operator()(const FunctionRef& function) const {
     return function_to_proto(function, proto->mutable_func());

@@ -30,7 +30,8 @@ Status attr_to_proto(const AttrValue& value, tensorflow::AttrValue* proto);
 template <class ProtoMap>
 Result<AttrMap> attrs_from_proto(const ProtoMap& proto, ReadBudget& budget,
                                  int depth = 0) {
-  AttrMap attrs;
+  std::vector<AttrMap::value_type> attrs;
+  attrs.reserve(proto.size());
   for (const auto& [name, value] : proto) {
     if (name.size() > budget.limits.max_name_length)
       return error(Code::kResourceExhausted,
@@ -40,9 +41,9 @@ Result<AttrMap> attrs_from_proto(const ProtoMap& proto, ReadBudget& budget,
     if (!attr.ok())
       return std::move(attr).status().with_prefix(
           fmt::format("attribute \"{}\": ", name));
-    attrs.emplace(name, std::move(attr).value());
+    attrs.emplace_back(name, std::move(attr).value());
   }
-  return attrs;
+  return AttrMap(std::move(attrs));
 }
 
 template <class ProtoMap>

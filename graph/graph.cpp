@@ -69,7 +69,7 @@ Result<const OpDef*> Graph::find_op(std::string_view op) const {
 
 Status Graph::check_source(const Endpoint& source, size_t index) const {
   const Node& node = *source.node;
-  if (find(node.name()) != &node)
+  if (!owns(&node))
     return invalid_argument("input {} (\"{}\") is not of this graph", index,
                             source.to_string());
   if (source.port < 0 || source.port >= node.num_outputs())
@@ -83,18 +83,17 @@ Result<Node*> Graph::add(std::string name, std::string_view op,
                          std::span<const Endpoint> inputs, AttrMap attrs,
                          std::span<Node* const> control_inputs,
                          std::string device) {
-  const std::string prefix = prefix_of(op, name);
   auto node = std::make_unique<Node>();
   node->name_ = std::move(name);
   node->device_ = std::move(device);
   Status status = prepare(*node, op, inputs, std::move(attrs), control_inputs);
-  if (!status.ok()) return about(prefix, std::move(status));
-  node->id_ = next_id_++;
+  if (!status.ok()) return about(prefix_of(op, node->name_), std::move(status));
+  node->id_ = NodeId(by_id_.size());
   num_outputs_ += node->num_outputs();
   Node* added = node.get();
-  by_name_.emplace(added->name_, added);
+  by_id_.push_back(std::move(node));
+  by_name_.insert(added->name_, added->id_);
   order_.push_back(added);
-  storage_.push_back(std::move(node));
   return added;
 }
 
@@ -102,7 +101,7 @@ Status Graph::prepare(Node& node, std::string_view op,
                       std::span<const Endpoint> inputs, AttrMap attrs,
                       std::span<Node* const> control_inputs) const {
   TAGFLOW_RETURN_IF_ERROR(check_node_name(node.name_));
-  if (by_name_.contains(node.name_))
+  if (find(node.name_) != nullptr)
     return error(Code::kAlreadyExists, "a node of this name is there already");
   TAGFLOW_ASSIGN(node.op_def_, find_op(op));
   node.kind_ = Node::kind_of(op);
@@ -124,22 +123,29 @@ Status Graph::prepare(Node& node, std::string_view op,
   node.inputs_.assign(inputs.begin(), inputs.end());
   node.input_dtypes_ = std::move(types.inputs);
   node.output_dtypes_ = std::move(types.outputs);
-  std::unordered_set<const Node*> seen;
+  node.has_inferred_types_ = true;
+  auto& controls = node.control_inputs_;
+  std::unordered_set<const Node*> seen;  // where there are many
   for (Node* source : control_inputs) {
-    if (source == nullptr || find(source->name()) != source)
+    if (source == nullptr || !owns(source))
       return invalid_argument("a control input is not of this graph");
-    if (seen.insert(source).second) node.control_inputs_.push_back(source);
+    constexpr size_t kFew = 8;
+    const bool is_new =
+        control_inputs.size() > kFew
+            ? seen.insert(source).second
+            : std::ranges::find(controls, source) == controls.end();
+    if (is_new) controls.push_back(source);
   }
   return infer_shapes(node);
 }
 
 Status Graph::infer_shapes(Node& node) {
-  node.output_shapes_.assign(node.output_dtypes_.size(), PartialShape());
+  node.output_shapes_.resize(node.output_dtypes_.size());
   const ShapeFn& shape_fn = node.op_def_->shape_fn;
   if (!shape_fn) return {};
   ShapeContext context(node);
   TAGFLOW_RETURN_IF_ERROR(shape_fn(context));
-  node.output_shapes_ = context.outputs();
+  node.output_shapes_ = std::move(context).outputs();
   return {};
 }
 
@@ -174,11 +180,14 @@ void Graph::add_control_input(Node* node, Node* source) {
 }
 
 void Graph::remove_control_input(Node* node, Node* source) {
-  std::erase(node->control_inputs_, source);
+  auto& inputs = node->control_inputs_;
+  const auto at = std::ranges::find(inputs, source);
+  if (at != inputs.end()) inputs.erase(at);
 }
 
 void Graph::set_attr(Node* node, std::string name, AttrValue value) {
-  node->attrs_.insert_or_assign(std::move(name), std::move(value));
+  node->attrs_.insert_or_assign(name, std::move(value));
+  node->has_inferred_types_ = false;
 }
 
 void Graph::set_device(Node* node, std::string device) {
@@ -190,20 +199,28 @@ void Graph::set_output_shape(Node* node, int port, PartialShape shape) {
 }
 
 void Graph::remove(std::span<Node* const> nodes) {
-  const std::unordered_set<const Node*> gone(nodes.begin(), nodes.end());
-  std::erase_if(order_, [&](Node* node) { return gone.contains(node); });
-  for (const Node* node : gone) {
+  if (nodes.empty()) return;
+  // Those that go first leave their place in by_id_.
+  std::vector<std::unique_ptr<Node>> gone;
+  for (const Node* node : nodes) {
+    if (by_id_[node->id_] == nullptr) continue;
     num_outputs_ -= node->num_outputs();
-    by_name_.erase(node->name());
+    gone.push_back(std::move(by_id_[node->id_]));
   }
-  std::erase_if(storage_, [&](const std::unique_ptr<Node>& node) {
-    return gone.contains(node.get());
-  });
+  std::erase_if(order_, [&](Node* node) { return !owns(node); });
+  index_names();
+}
+
+void Graph::index_names() {
+  by_name_ = NameIndex(order_.size());
+  for (const Node* node : order_) by_name_.insert(node->name_, node->id_);
 }
 
 Node* Graph::find(std::string_view name) const {
-  auto it = by_name_.find(name);
-  return it == by_name_.end() ? nullptr : it->second;
+  // Where there is none, NameIndex::kNone is the id of no node.
+  return node(by_name_.find(name, [this](NodeId id) -> std::string_view {
+    return by_id_[id]->name_;
+  }));
 }
 
 Result<Endpoint> Graph::endpoint(std::string_view text) const {
@@ -229,11 +246,11 @@ std::string Graph::suggestion(std::string_view name) const {
 
 std::string Graph::unique_name(std::string_view prefix) const {
   std::string name(prefix);
-  if (!by_name_.contains(name)) return name;
+  if (find(name) == nullptr) return name;
   int& suffix = next_suffix_[name];
   do {
     name = fmt::format("{}_{}", prefix, ++suffix);
-  } while (by_name_.contains(name));
+  } while (find(name) != nullptr);
   return name;
 }
 
@@ -242,27 +259,34 @@ Graph Graph::copy(Keep keep) const {
   Graph copy;
   *copy.library_ = *library_;
   copy.next_suffix_ = next_suffix_;
-  copy.next_id_ = next_id_;
   copy.producer_version_ = producer_version_;
-  std::vector<Node*> twins(next_id_);  // by id
+  copy.by_id_.resize(by_id_.size());
+  copy.order_.reserve(order_.size());
   for (const Node* node : order_) {
     if (!keep(*node)) continue;
-    copy.storage_.push_back(std::make_unique<Node>(*node));
-    Node* made = copy.storage_.back().get();
-    copy.order_.push_back(made);
-    copy.by_name_.emplace(made->name_, made);
+    std::unique_ptr<Node>& made = copy.by_id_[node->id_];
+    made = std::make_unique<Node>(*node);
+    copy.order_.push_back(made.get());
     copy.num_outputs_ += made->num_outputs();
-    twins[made->id_] = made;
   }
+  const auto twin = [&](const Node* node) {
+    return copy.by_id_[node->id_].get();
+  };
   for (Node* node : copy.order_) {
     for (Endpoint& input : node->inputs_) {
       if (input.node == nullptr) continue;
-      input.node = twins[input.node->id_];
+      input.node = twin(input.node);
       if (input.node == nullptr) input.port = 0;
     }
-    std::vector<Node*>& controls = node->control_inputs_;
-    for (Node*& input : controls) input = twins[input->id_];
-    std::erase(controls, nullptr);
+    auto& controls = node->control_inputs_;
+    for (Node*& input : controls) input = twin(input);
+    controls.erase(std::remove(controls.begin(), controls.end(), nullptr),
+                   controls.end());
+  }
+  if (copy.size() == size()) {
+    copy.by_name_ = by_name_;
+  } else {
+    copy.index_names();
   }
   return copy;
 }

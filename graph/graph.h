@@ -1,6 +1,7 @@
 // Graph: nodes and the edges between them; what a program *is*.
 #pragma once
 
+#include <boost/container/small_vector.hpp>
 #include <memory>
 #include <span>
 #include <string>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "graph/attr.h"
+#include "graph/name_index.h"
 #include "graph/op_def.h"
 
 namespace tagflow::graph {
@@ -43,6 +45,11 @@ struct EndpointHash {
   size_t operator()(const Endpoint& endpoint) const;
 };
 
+// Lists of which most nodes have few elements.
+using Endpoints = boost::container::small_vector<Endpoint, 2>;
+using DataTypes = boost::container::small_vector<DataType, 8>;
+using PartialShapes = boost::container::small_vector<PartialShape, 1>;
+
 // Identity of a node that survives passes, for random numbers and traces.
 using NodeId = uint32_t;
 
@@ -58,11 +65,20 @@ class Node {
   template <class T>
   Result<T> attr(std::string_view name) const;
 
-  // An input whose node is null is a back edge not yet closed.
-  const std::vector<Endpoint>& inputs() const { return inputs_; }
-  const std::vector<Node*>& control_inputs() const { return control_inputs_; }
-  const std::vector<DataType>& input_dtypes() const { return input_dtypes_; }
-  const std::vector<DataType>& output_dtypes() const { return output_dtypes_; }
+  // An input whose node is null is a back edge not yet closed. What these
+  // return is valid until the node is changed.
+  std::span<const Endpoint> inputs() const {
+    return {inputs_.data(), inputs_.size()};
+  }
+  std::span<Node* const> control_inputs() const {
+    return {control_inputs_.data(), control_inputs_.size()};
+  }
+  std::span<const DataType> input_dtypes() const {
+    return {input_dtypes_.data(), input_dtypes_.size()};
+  }
+  std::span<const DataType> output_dtypes() const {
+    return {output_dtypes_.data(), output_dtypes_.size()};
+  }
   int num_inputs() const { return int(input_dtypes_.size()); }
   int num_outputs() const { return int(output_dtypes_.size()); }
   // What shape inference knows; of unknown rank by default.
@@ -79,6 +95,8 @@ class Node {
   bool is_control_trigger() const { return kind_ == Kind::kControlTrigger; }
   bool is_const() const { return kind_ == Kind::kConst; }
   bool is_identity() const { return kind_ == Kind::kIdentity; }
+  // Its attributes are those that the types of its ports were inferred from.
+  bool has_inferred_types() const { return has_inferred_types_; }
 
  private:
   friend class Graph;
@@ -99,15 +117,16 @@ class Node {
 
   NodeId id_ = 0;
   Kind kind_ = Kind::kOther;
+  bool has_inferred_types_ = false;
   std::string name_;
   const OpDef* op_def_ = nullptr;
   std::string device_;
   AttrMap attrs_;
-  std::vector<Endpoint> inputs_;
-  std::vector<Node*> control_inputs_;
-  std::vector<DataType> input_dtypes_;
-  std::vector<DataType> output_dtypes_;
-  std::vector<PartialShape> output_shapes_;
+  Endpoints inputs_;
+  boost::container::small_vector<Node*, 2> control_inputs_;
+  DataTypes input_dtypes_;
+  DataTypes output_dtypes_;
+  PartialShapes output_shapes_;
 };
 
 // Owns its nodes. Names are unique. Thread-compatible.
@@ -131,6 +150,8 @@ class Graph {
   // Adds nodes given in any order, as one step: on an error the graph is as
   // before. The definitions may refer to nodes that are there already.
   Status extend(std::span<const NodeDef> defs);
+  // The same, taking from them what can be taken.
+  Status extend(std::vector<NodeDef>&& defs);
 
   // Replaces an input; the types must agree. REQUIRES: 0 <= index.
   Status set_input(Node* node, int index, Endpoint source);
@@ -150,6 +171,14 @@ class Graph {
   size_t size() const { return order_.size(); }
   // Null where there is none.
   Node* find(std::string_view name) const;
+  // The node of that id; null where there is none.
+  Node* node(NodeId id) const {
+    return id < by_id_.size() ? by_id_[id].get() : nullptr;
+  }
+  // Whether it is one of this graph's. REQUIRES: it exists, if anywhere.
+  bool owns(const Node* node) const { return this->node(node->id_) == node; }
+  // Above the ids of all nodes: the size of a table by id.
+  size_t end_id() const { return by_id_.size(); }
   // "name:port" or "name". NotFound with the nearest name; InvalidArgument
   // for a port that does not exist or a malformed text.
   Result<Endpoint> endpoint(std::string_view text) const;
@@ -180,6 +209,9 @@ class Graph {
                  std::span<const Endpoint> inputs, AttrMap attrs,
                  std::span<Node* const> control_inputs) const;
   static Status infer_shapes(Node& node);
+  template <class Def>
+  Status extend_by(std::span<Def> defs);
+  void index_names();
   // Of the nodes for which keep(node) holds.
   template <class Keep>
   Graph copy(Keep keep) const;
@@ -192,13 +224,12 @@ class Graph {
       return std::hash<std::string_view>()(s);
     }
   };
-  std::vector<std::unique_ptr<Node>> storage_;
+  std::vector<std::unique_ptr<Node>> by_id_;  // null: removed
   std::vector<Node*> order_;
-  std::unordered_map<std::string, Node*, NameHash, std::equal_to<>> by_name_;
+  NameIndex by_name_;  // of ids
   mutable std::unordered_map<std::string, int, NameHash, std::equal_to<>>
       next_suffix_;
   std::unique_ptr<FunctionLibrary> library_;
-  NodeId next_id_ = 0;
   int64_t num_outputs_ = 0;  // of all nodes
   int producer_version_ = 0;
 };

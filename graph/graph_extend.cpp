@@ -16,11 +16,16 @@ bool is_next_iteration_op(const std::string& op) {
 }
 
 // One call of extend(). Nodes are added when their inputs are there; the edges
-// from a NextIteration to a Merge are left open and closed at the end.
+// from a NextIteration to a Merge are left open and closed at the end. Where
+// Def is not const, what nodes need of it is moved there.
+template <class Def>
 class Extension {
  public:
-  Extension(Graph& graph, std::span<const NodeDef> defs)
-      : graph_(graph), defs_(defs), added_(defs.size()) {}
+  Extension(Graph& graph, std::span<Def> defs)
+      : graph_(graph),
+        defs_(defs),
+        by_name_(defs.size()),
+        added_(defs.size()) {}
 
   Status run() {
     TAGFLOW_RETURN_IF_ERROR(index_names());
@@ -38,53 +43,66 @@ class Extension {
   }
 
  private:
-  static constexpr size_t kOld = size_t(-1);
-
   // An input: a node of `defs_`, or one that the graph has already.
   struct Source {
-    size_t def = kOld;
-    Node* old = nullptr;
+    uint32_t def = NameIndex::kNone;
     int port = 0;
+    Node* old = nullptr;
     bool is_control = false;
     bool is_back_edge = false;
+
+    bool is_old() const { return def == NameIndex::kNone; }
   };
 
   std::string prefix(const NodeDef& def) const {
     return fmt::format("[{}] node \"{}\": ", def.op, def.name);
   }
 
+  uint32_t find_def(std::string_view name) const {
+    return by_name_.find(
+        name, [this](uint32_t i) -> std::string_view { return defs_[i].name; });
+  }
+
   Status index_names() {
-    by_name_.reserve(defs_.size());
+    if (defs_.size() >= NameIndex::kNone)
+      return error(Code::kResourceExhausted, "[graph] {} nodes are too many",
+                   defs_.size());
     for (size_t i = 0; i < defs_.size(); ++i) {
       const NodeDef& def = defs_[i];
-      if (!by_name_.try_emplace(def.name, i).second ||
+      if (find_def(def.name) != NameIndex::kNone ||
           graph_.find(def.name) != nullptr)
         return error(Code::kAlreadyExists,
                      "{}a node of this name is there already", prefix(def));
+      by_name_.insert(def.name, uint32_t(i));
     }
     return {};
   }
 
+  std::span<const Source> sources(size_t i) const {
+    return std::span(sources_).subspan(first_source_[i],
+                                       first_source_[i + 1] - first_source_[i]);
+  }
+
   Status resolve_inputs() {
-    sources_.resize(defs_.size());
-    before_.resize(defs_.size());
-    for (size_t i = 0; i < defs_.size(); ++i) {
-      const NodeDef& def = defs_[i];
+    first_source_.reserve(defs_.size() + 1);
+    sources_.reserve(2 * defs_.size());
+    for (const NodeDef& def : defs_) {
+      first_source_.push_back(sources_.size());
+      bool after_control = false;
       for (size_t k = 0; k < def.inputs.size(); ++k) {
         Result<Source> source = resolve(def, k);
         if (!source.ok())
           return std::move(source).status().with_prefix(
               prefix(def) + fmt::format("input {}: ", k));
-        if (!source->is_control && !sources_[i].empty() &&
-            sources_[i].back().is_control)
+        if (!source->is_control && after_control)
           return invalid_argument(
               "{}input {} (\"{}\") comes after a control input", prefix(def), k,
               def.inputs[k]);
-        sources_[i].push_back(*source);
-        if (source->def != kOld && !source->is_back_edge)
-          before_[i].push_back(source->def);
+        after_control = source->is_control;
+        sources_.push_back(*source);
       }
     }
+    first_source_.push_back(sources_.size());
     return {};
   }
 
@@ -93,8 +111,8 @@ class Extension {
     Source source;
     source.port = text.port;
     source.is_control = text.is_control;
-    if (auto it = by_name_.find(text.name); it != by_name_.end()) {
-      source.def = it->second;
+    source.def = find_def(text.name);
+    if (!source.is_old()) {
       source.is_back_edge = !text.is_control && is_merge_op(def.op) &&
                             is_next_iteration_op(defs_[source.def].op);
       return source;
@@ -117,7 +135,13 @@ class Extension {
 
   // In the order of `defs_` as far as the edges allow.
   Status add_nodes() {
-    TAGFLOW_ASSIGN(const auto order, topological_order(before_, [&](size_t i) {
+    Precedence before(defs_.size(), sources_.size());
+    for (size_t i = 0; i < defs_.size(); ++i) {
+      for (const Source& source : sources(i))
+        if (!source.is_old() && !source.is_back_edge) before.add(source.def);
+      before.end_list();
+    }
+    TAGFLOW_ASSIGN(const auto order, topological_order(before, [&](size_t i) {
                      return std::string_view(defs_[i].name);
                    }));
     for (size_t i : order) TAGFLOW_RETURN_IF_ERROR(add_node(i));
@@ -125,28 +149,29 @@ class Extension {
   }
 
   Status add_node(size_t i) {
-    const NodeDef& def = defs_[i];
-    std::vector<Endpoint> inputs;
-    std::vector<Node*> control_inputs;
-    for (const Source& source : sources_[i]) {
-      Node* node = source.def == kOld ? source.old : added_[source.def];
+    Def& def = defs_[i];
+    inputs_.clear();
+    controls_.clear();
+    for (const Source& source : sources(i)) {
+      Node* node = source.is_old() ? source.old : added_[source.def];
       if (source.is_back_edge) {
-        inputs.emplace_back();
+        inputs_.emplace_back();
       } else if (source.is_control) {
-        control_inputs.push_back(node);
+        controls_.push_back(node);
       } else {
-        inputs.push_back({node, source.port});
+        inputs_.push_back({node, source.port});
       }
     }
-    TAGFLOW_ASSIGN(added_[i], graph_.add(def.name, def.op, inputs, def.attrs,
-                                         control_inputs, def.device));
+    TAGFLOW_ASSIGN(added_[i], graph_.add(std::move(def.name), def.op, inputs_,
+                                         std::move(def.attrs), controls_,
+                                         std::move(def.device)));
     return {};
   }
 
   Status close_back_edges() {
     for (size_t i = 0; i < defs_.size(); ++i)
-      for (size_t k = 0; k < sources_[i].size(); ++k) {
-        const Source& source = sources_[i][k];
+      for (size_t k = 0; k < sources(i).size(); ++k) {
+        const Source& source = sources(i)[k];
         if (source.is_back_edge)
           TAGFLOW_RETURN_IF_ERROR(graph_.set_input(
               added_[i], int(k), {added_[source.def], source.port}));
@@ -155,24 +180,35 @@ class Extension {
   }
 
   Graph& graph_;
-  std::span<const NodeDef> defs_;
-  std::unordered_map<std::string_view, size_t> by_name_;
-  std::vector<std::vector<Source>> sources_;
-  std::vector<std::vector<size_t>> before_;  // what each def waits for
+  std::span<Def> defs_;
+  NameIndex by_name_;  // of `defs_`
+  // Of all of them, one after the other; and where each's begin.
+  std::vector<Source> sources_;
+  std::vector<size_t> first_source_;
   std::vector<Node*> added_;
+  // Of the node that is added.
+  std::vector<Endpoint> inputs_;
+  std::vector<Node*> controls_;
 };
 
 }  // namespace
 
-Status Graph::extend(std::span<const NodeDef> defs) {
-  const NodeId first_id = next_id_;
+template <class Def>
+Status Graph::extend_by(std::span<Def> defs) {
+  const size_t first_id = by_id_.size();
   Extension extension(*this, defs);
   Status status = extension.run();
   if (!status.ok()) {
     remove(extension.added());
-    next_id_ = first_id;
+    by_id_.resize(first_id);
   }
   return status;
+}
+
+Status Graph::extend(std::span<const NodeDef> defs) { return extend_by(defs); }
+
+Status Graph::extend(std::vector<NodeDef>&& defs) {
+  return extend_by(std::span(defs));
 }
 
 }  // namespace tagflow::graph

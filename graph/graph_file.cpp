@@ -93,8 +93,8 @@ Result<GraphFile> load_file(const fs::path& path, const Limits& limits) {
 }
 
 Result<Graph> load_graph(const fs::path& path, const Limits& limits) {
-  TAGFLOW_ASSIGN(const GraphFile file, load_file(path, limits));
-  Result<Graph> graph = build_graph(file);
+  TAGFLOW_ASSIGN(GraphFile file, load_file(path, limits));
+  Result<Graph> graph = build_graph(std::move(file));
   if (graph.ok()) return graph;
   return std::move(graph).status().with_prefix(path.string() + ": ");
 }

@@ -1,5 +1,7 @@
 #include "graph/graph_proto.h"
 
+#include <unordered_map>
+
 #include "graph/proto/graph.pb.h"
 #include "graph/proto/meta_graph.pb.h"
 
@@ -44,11 +46,11 @@ constexpr int kScalarMeansUnknown = 21;
 
 void open_placeholder(NodeDef& node) {
   if (node.op != "Placeholder") return;
-  auto it = node.attrs.find("shape");
+  const auto it = node.attrs.find("shape");
   if (it == node.attrs.end()) return;
   const auto* shape = it->second.get_if<PartialShape>();
   if (shape != nullptr && *shape == PartialShape::scalar())
-    it->second = PartialShape();
+    node.attrs.insert_or_assign("shape", PartialShape());
 }
 
 }  // namespace
@@ -62,9 +64,9 @@ Result<NodeDef> node_from_proto(const tensorflow::NodeDef& proto,
                  "node {} is one more than the limit of {} nodes",
                  shown(proto.name()), limits.max_nodes);
   --budget.nodes;
-  const std::string prefix = fmt::format("node {}: ", shown(proto.name()));
-  auto in_node = [&](Status status) {
-    return std::move(status).with_prefix(prefix);
+  const auto in_node = [&](Status status) {
+    return std::move(status).with_prefix(
+        fmt::format("node {}: ", shown(proto.name())));
   };
   if (Status s = check_length(proto.op(), "op", limits); !s.ok())
     return in_node(std::move(s));
@@ -99,8 +101,16 @@ Result<GraphFile> graph_from_proto(const tensorflow::GraphDef& proto,
       proto.has_versions() ? proto.versions().producer() : proto.version();
   file.nodes.reserve(
       std::min<size_t>(size_t(proto.node_size()), limits.max_nodes));
+  std::unordered_map<std::string_view, AttrMap> last;  // by op
   for (const auto& node : proto.node()) {
     TAGFLOW_ASSIGN(NodeDef def, node_from_proto(node, budget));
+    // Many nodes of an op have the same attributes: they are kept once.
+    AttrMap& known = last[node.op()];
+    if (known == def.attrs) {
+      def.attrs = known;
+    } else {
+      known = def.attrs;
+    }
     if (file.producer > 0 && file.producer <= kScalarMeansUnknown)
       open_placeholder(def);
     file.nodes.push_back(std::move(def));

@@ -44,22 +44,22 @@ Result<GraphFile> parse_graphdef_text(std::string_view text,
   return about_file(graph_from_proto(*proto, limits));
 }
 
-Result<Graph> build_graph(const GraphFile& file) {
+Result<Graph> build_graph(GraphFile file) {
   Graph graph;
   graph.set_producer_version(file.producer);
-  graph.library() = file.library;
-  TAGFLOW_RETURN_IF_ERROR(graph.extend(file.nodes));
+  graph.library() = std::move(file.library);
+  TAGFLOW_RETURN_IF_ERROR(graph.extend(std::move(file.nodes)));
   return graph;
 }
 
 Result<Graph> read_graphdef(std::string_view bytes, const Limits& limits) {
-  TAGFLOW_ASSIGN(const GraphFile file, parse_graphdef(bytes, limits));
-  return build_graph(file);
+  TAGFLOW_ASSIGN(GraphFile file, parse_graphdef(bytes, limits));
+  return build_graph(std::move(file));
 }
 
 Result<Graph> read_graphdef_text(std::string_view text, const Limits& limits) {
-  TAGFLOW_ASSIGN(const GraphFile file, parse_graphdef_text(text, limits));
-  return build_graph(file);
+  TAGFLOW_ASSIGN(GraphFile file, parse_graphdef_text(text, limits));
+  return build_graph(std::move(file));
 }
 
 Result<std::string> write_graphdef(const Graph& graph) {

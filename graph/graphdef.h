@@ -50,7 +50,7 @@ Result<GraphFile> load_file(const std::filesystem::path& path,
                             const Limits& limits = {});
 
 // A graph of the nodes, with library and version.
-Result<Graph> build_graph(const GraphFile& file);
+Result<Graph> build_graph(GraphFile file);
 
 Result<Graph> read_graphdef(std::string_view bytes, const Limits& limits = {});
 Result<Graph> read_graphdef_text(std::string_view text,

@@ -9,6 +9,18 @@
 namespace tagflow::graph {
 namespace {
 
+// The attribute as a list of types; valid as long as the attributes are.
+Result<std::span<const DataType>> type_list(const AttrMap& attrs,
+                                            const std::string& name) {
+  using List = std::vector<DataType>;
+  const auto it = attrs.find(name);
+  if (it != attrs.end())
+    if (const List* list = it->second.get_if<List>())
+      return std::span<const DataType>(*list);
+  TAGFLOW_RETURN_IF_ERROR(get_attr<List>(attrs, name).status());
+  return std::span<const DataType>();  // an EmptyList
+}
+
 // How many tensors an argument stands for; nothing where an attribute that
 // says so is missing. InvalidArgument where it has another type.
 Result<std::optional<int64_t>> arg_length(const ArgDef& arg,
@@ -18,7 +30,7 @@ Result<std::optional<int64_t>> arg_length(const ArgDef& arg,
   if (name.empty()) return std::optional<int64_t>(1);
   if (!attrs.contains(name)) return std::optional<int64_t>();
   if (arg.number_attr.empty()) {
-    TAGFLOW_ASSIGN(auto types, get_attr<std::vector<DataType>>(attrs, name));
+    TAGFLOW_ASSIGN(const auto types, type_list(attrs, name));
     return std::optional<int64_t>(int64_t(types.size()));
   }
   TAGFLOW_ASSIGN(const int64_t count, get_attr<int64_t>(attrs, name));
@@ -36,10 +48,10 @@ class InputMatcher {
       : def_(def), inputs_(inputs), attrs_(attrs) {}
 
   // The types wanted, one per input.
-  Result<std::vector<DataType>> run() {
+  Result<DataTypes> run() {
     TAGFLOW_RETURN_IF_ERROR(find_lengths());
     TAGFLOW_RETURN_IF_ERROR(infer_attrs());
-    std::vector<DataType> wanted;
+    DataTypes wanted;
     wanted.reserve(inputs_.size());
     for (size_t a = 0; a < def_.inputs.size(); ++a)
       TAGFLOW_RETURN_IF_ERROR(match(def_.inputs[a], lengths_[a], wanted));
@@ -130,13 +142,11 @@ class InputMatcher {
   }
 
   // Appends the types that `arg` wants, and compares them with those given.
-  Status match(const ArgDef& arg, int64_t length,
-               std::vector<DataType>& wanted) const {
-    std::vector<DataType> list;
+  Status match(const ArgDef& arg, int64_t length, DataTypes& wanted) const {
+    std::span<const DataType> list;
     DataType type = arg.dtype;
     if (!arg.type_list_attr.empty()) {
-      TAGFLOW_ASSIGN(
-          list, get_attr<std::vector<DataType>>(attrs_, arg.type_list_attr));
+      TAGFLOW_ASSIGN(list, type_list(attrs_, arg.type_list_attr));
     } else if (!arg.type_attr.empty()) {
       auto it = attrs_.find(arg.type_attr);
       if (it == attrs_.end()) {
@@ -177,26 +187,20 @@ class InputMatcher {
   const OpDef& def_;
   std::span<const Endpoint> inputs_;
   AttrMap& attrs_;
-  std::vector<int64_t> lengths_;
+  boost::container::small_vector<int64_t, 8> lengths_;
 };
 
-template <class T>
-void type_empty_list(AttrValue& value, std::string_view type,
-                     std::string_view element) {
-  if (type == element) value = std::vector<T>();
-}
-
-// Gives an EmptyList the element type that the op wants.
-void type_empty_list(const AttrDef& def, AttrValue& value) {
-  if (value.get_if<EmptyList>() == nullptr) return;
-  type_empty_list<std::string>(value, def.type, "list(string)");
-  type_empty_list<int64_t>(value, def.type, "list(int)");
-  type_empty_list<float>(value, def.type, "list(float)");
-  type_empty_list<bool>(value, def.type, "list(bool)");
-  type_empty_list<DataType>(value, def.type, "list(type)");
-  type_empty_list<PartialShape>(value, def.type, "list(shape)");
-  type_empty_list<Tensor>(value, def.type, "list(tensor)");
-  type_empty_list<FunctionRef>(value, def.type, "list(func)");
+// An EmptyList with the element type that the op wants.
+AttrValue typed_empty_list(std::string_view type) {
+  if (type == "list(string)") return std::vector<std::string>();
+  if (type == "list(int)") return std::vector<int64_t>();
+  if (type == "list(float)") return std::vector<float>();
+  if (type == "list(bool)") return std::vector<bool>();
+  if (type == "list(type)") return std::vector<DataType>();
+  if (type == "list(shape)") return std::vector<PartialShape>();
+  if (type == "list(tensor)") return std::vector<Tensor>();
+  if (type == "list(func)") return std::vector<FunctionRef>();
+  return EmptyList();
 }
 
 Status check_type(const AttrDef& def, DataType type) {
@@ -274,7 +278,7 @@ Status undeclared_attr(const OpDef& def, const AttrMap& attrs) {
 
 Status complete_attrs(const OpDef& def, AttrMap& attrs) {
   for (const AttrDef& attr : def.attrs) {
-    auto it = attrs.find(attr.name);
+    const auto it = attrs.find(attr.name);
     if (it == attrs.end()) {
       if (!attr.default_value)
         return invalid_argument("attribute \"{}\" ({}) is missing", attr.name,
@@ -282,28 +286,27 @@ Status complete_attrs(const OpDef& def, AttrMap& attrs) {
       attrs.emplace(attr.name, *attr.default_value);
       continue;
     }
-    type_empty_list(attr, it->second);
-    TAGFLOW_RETURN_IF_ERROR(check_attr(attr, it->second));
+    if (it->second.get_if<EmptyList>() != nullptr)
+      attrs.insert_or_assign(attr.name, typed_empty_list(attr.type));
+    TAGFLOW_RETURN_IF_ERROR(check_attr(attr, attrs.at(attr.name)));
   }
   // Now that it has all of the op's, it has no others where it has no more.
   return attrs.size() == def.attrs.size() ? Status()
                                           : undeclared_attr(def, attrs);
 }
 
-Result<std::vector<DataType>> output_types(const OpDef& def,
-                                           const AttrMap& attrs) {
-  std::vector<DataType> types;
+Result<DataTypes> output_types(const OpDef& def, const AttrMap& attrs) {
+  DataTypes types;
   for (const ArgDef& arg : def.outputs) {
     TAGFLOW_ASSIGN(const std::optional<int64_t> length, arg_length(arg, attrs));
     if (!length.has_value() ||
         *length > kMaxNodeOutputs - int64_t(types.size()))
       return invalid_argument("{} outputs are over the limit of {}",
                               length.value_or(0), kMaxNodeOutputs);
-    std::vector<DataType> list;
+    std::span<const DataType> list;
     DataType type = arg.dtype;
     if (!arg.type_list_attr.empty()) {
-      TAGFLOW_ASSIGN(
-          list, get_attr<std::vector<DataType>>(attrs, arg.type_list_attr));
+      TAGFLOW_ASSIGN(list, type_list(attrs, arg.type_list_attr));
     } else if (!arg.type_attr.empty()) {
       TAGFLOW_ASSIGN(type, get_attr<DataType>(attrs, arg.type_attr));
     }

@@ -14,8 +14,8 @@ inline constexpr int64_t kMaxNodeOutputs = int64_t(1) << 16;
 inline constexpr int64_t kMaxGraphOutputs = int64_t(1) << 22;
 
 struct PortTypes {
-  std::vector<DataType> inputs;
-  std::vector<DataType> outputs;
+  DataTypes inputs;
+  DataTypes outputs;
 };
 
 // Completes `attrs`: infers those that the inputs determine, fills in

@@ -51,6 +51,8 @@ struct OpDef {
   bool is_commutative = false;  // input order does not matter
   // Reads a reference that may not be initialised (Assign).
   bool allows_uninitialized_input = false;
+  // In the table of ops: no function of a graph's library.
+  bool is_registered = false;
   ShapeFn shape_fn;  // null: outputs of unknown shape
 
   const AttrDef* find_attr(std::string_view name) const;

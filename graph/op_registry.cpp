@@ -118,12 +118,13 @@ OpRegistry& OpRegistry::global() {
 
 Status OpRegistry::add(OpDef def) {
   std::unique_lock lock(mutex_);
-  std::string name = def.name;
-  auto [it, added] = ops_.try_emplace(
-      std::move(name), std::make_unique<const OpDef>(std::move(def)));
-  if (!added)
+  def.is_registered = true;
+  auto owned = std::make_unique<const OpDef>(std::move(def));
+  const std::string_view name = owned->name;
+  if (ops_.contains(name))
     return error(Code::kAlreadyExists, "[ops] op {} is registered already",
-                 it->first);
+                 name);
+  ops_.emplace(name, std::move(owned));
   return {};
 }
 
@@ -155,7 +156,8 @@ std::vector<std::string> OpRegistry::names() const {
   std::shared_lock lock(mutex_);
   std::vector<std::string> names;
   names.reserve(ops_.size());
-  for (const auto& [name, def] : ops_) names.push_back(name);
+  for (const auto& [name, def] : ops_) names.emplace_back(name);
+  std::ranges::sort(names);
   return names;
 }
 

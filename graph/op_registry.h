@@ -1,11 +1,11 @@
 // The table of ops, by name.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <shared_mutex>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "graph/op_def.h"
@@ -33,7 +33,7 @@ class OpRegistry {
 
  private:
   mutable std::shared_mutex mutex_;
-  std::map<std::string, std::unique_ptr<const OpDef>, std::less<>> ops_;
+  std::unordered_map<std::string_view, std::unique_ptr<const OpDef>> ops_;
 };
 
 // The name of `names` closest to `wanted` by edit distance, or "" where none

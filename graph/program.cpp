@@ -47,7 +47,7 @@ Result<Program> extract(const Graph& graph, std::span<const Endpoint> feeds,
     const auto fed = twins.find(endpoint);
     return fed != twins.end()
                ? fed->second
-               : Endpoint{copy.find(endpoint.node->name()), endpoint.port};
+               : Endpoint{copy.node(endpoint.node->id()), endpoint.port};
   };
   for (const Endpoint& fetch : fetches) program.fetches.push_back(twin(fetch));
   for (Node* target : targets)
@@ -55,7 +55,7 @@ Result<Program> extract(const Graph& graph, std::span<const Endpoint> feeds,
   if (feeds.empty()) return program;
   for (const Node* node : graph.nodes()) {
     if (!needed.contains(*node)) continue;
-    Node* made = copy.find(node->name());
+    Node* made = copy.node(node->id());
     for (size_t i = 0; i < node->inputs().size(); ++i)
       if (twins.contains(node->inputs()[i]))
         TAGFLOW_RETURN_IF_ERROR(

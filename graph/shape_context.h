@@ -34,7 +34,8 @@ class ShapeContext {
   void set_output(int i, PartialShape shape) {
     outputs_[size_t(i)] = std::move(shape);
   }
-  const std::vector<PartialShape>& outputs() const { return outputs_; }
+  const PartialShapes& outputs() const& { return outputs_; }
+  PartialShapes outputs() && { return std::move(outputs_); }
 
   // input(i), refused with InvalidArgument where its rank is known and
   // another; of that rank where it was unknown. The message names the input.
@@ -45,7 +46,7 @@ class ShapeContext {
 
  private:
   const Node& node_;
-  std::vector<PartialShape> outputs_;
+  PartialShapes outputs_;
 };
 
 // Common shape functions.

@@ -11,8 +11,7 @@ namespace {
 constexpr size_t kShownCycle = 12;
 
 // Names a cycle among those not `placed`, each of which waits for another.
-Status cycle_error(const std::vector<std::vector<size_t>>& inputs,
-                   const std::vector<bool>& placed,
+Status cycle_error(const Precedence& before, const std::vector<bool>& placed,
                    const std::function<std::string_view(size_t)>& name) {
   auto at = size_t(std::ranges::find(placed, false) - placed.begin());
   // Walking back must meet one of them twice.
@@ -21,7 +20,7 @@ Status cycle_error(const std::vector<std::vector<size_t>>& inputs,
   while (!on_path[at]) {
     on_path[at] = true;
     path.push_back(at);
-    at = *std::ranges::find_if(inputs[at],
+    at = *std::ranges::find_if(before.of(at),
                                [&](size_t input) { return !placed[input]; });
   }
   path.erase(path.begin(), std::ranges::find(path, at));
@@ -40,16 +39,16 @@ Status cycle_error(const std::vector<std::vector<size_t>>& inputs,
 }
 
 // Most graphs are, and are spared the sorting.
-bool is_in_order(const std::vector<std::vector<size_t>>& inputs) {
-  for (size_t i = 0; i < inputs.size(); ++i)
-    for (size_t input : inputs[i])
+bool is_in_order(const Precedence& before) {
+  for (size_t i = 0; i < before.size(); ++i)
+    for (size_t input : before.of(i))
       if (input >= i) return false;
   return true;
 }
 
-bool is_in_order(const Graph& graph, const std::vector<size_t>& position) {
+bool is_in_order(const Graph& graph, const std::vector<uint32_t>& position) {
   for (const Node* node : graph.nodes()) {
-    const size_t own = position[node->id()];
+    const uint32_t own = position[node->id()];
     for (size_t k = 0; k < node->inputs().size(); ++k) {
       const Node* source = node->inputs()[k].node;
       if (source != nullptr && position[source->id()] >= own &&
@@ -69,59 +68,71 @@ bool is_back_edge(const Node& node, size_t index) {
   return node.is_merge() && source != nullptr && source->is_next_iteration();
 }
 
-Result<std::vector<size_t>> topological_order(
-    const std::vector<std::vector<size_t>>& inputs,
+Precedence Precedence::reversed() const {
+  Precedence after(size(), before_.size());
+  after.first_.assign(size() + 1, 0);
+  after.before_.resize(before_.size());
+  for (const uint32_t thing : before_) ++after.first_[thing + 1];
+  std::partial_sum(after.first_.begin(), after.first_.end(),
+                   after.first_.begin());
+  std::vector<size_t> next = after.first_;
+  for (size_t i = 0; i < size(); ++i)
+    for (const uint32_t thing : of(i))
+      after.before_[next[thing]++] = uint32_t(i);
+  return after;
+}
+
+Result<std::vector<uint32_t>> topological_order(
+    const Precedence& before,
     const std::function<std::string_view(size_t)>& name) {
-  const size_t count = inputs.size();
-  std::vector<size_t> order;
-  if (is_in_order(inputs)) {
+  const size_t count = before.size();
+  std::vector<uint32_t> order;
+  if (is_in_order(before)) {
     order.resize(count);
-    std::iota(order.begin(), order.end(), size_t(0));
+    std::iota(order.begin(), order.end(), uint32_t(0));
     return order;
   }
+  const Precedence after = before.reversed();
   std::vector<size_t> pending(count);
-  std::vector<std::vector<size_t>> consumers(count);
-  std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready;
+  std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready;
   for (size_t i = 0; i < count; ++i) {
-    pending[i] = inputs[i].size();
-    if (pending[i] == 0) ready.push(i);
-    for (size_t input : inputs[i]) consumers[input].push_back(i);
+    pending[i] = before.of(i).size();
+    if (pending[i] == 0) ready.push(uint32_t(i));
   }
   order.reserve(count);
   std::vector<bool> placed(count);
   while (!ready.empty()) {
-    const size_t i = ready.top();
+    const uint32_t i = ready.top();
     ready.pop();
     order.push_back(i);
     placed[i] = true;
-    for (size_t consumer : consumers[i])
-      if (--pending[consumer] == 0) ready.push(consumer);
+    for (const uint32_t thing : after.of(i))
+      if (--pending[thing] == 0) ready.push(thing);
   }
-  if (order.size() < count) return cycle_error(inputs, placed, name);
+  if (order.size() < count) return cycle_error(before, placed, name);
   return order;
 }
 
 Result<std::vector<Node*>> topological_order(const Graph& graph) {
   const auto nodes = graph.nodes();
-  NodeId last = 0;
-  for (const Node* node : nodes) last = std::max(last, node->id());
-  std::vector<size_t> position(size_t(last) + 1);
-  for (size_t i = 0; i < nodes.size(); ++i) position[nodes[i]->id()] = i;
+  std::vector<uint32_t> position(graph.end_id());
+  for (size_t i = 0; i < nodes.size(); ++i)
+    position[nodes[i]->id()] = uint32_t(i);
   if (is_in_order(graph, position))
     return std::vector<Node*>(nodes.begin(), nodes.end());
 
-  std::vector<std::vector<size_t>> inputs(nodes.size());
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    const Node& node = *nodes[i];
-    for (size_t k = 0; k < node.inputs().size(); ++k) {
-      const Node* source = node.inputs()[k].node;
-      if (source != nullptr && !is_back_edge(node, k))
-        inputs[i].push_back(position[source->id()]);
+  Precedence before(nodes.size(), 2 * nodes.size());
+  for (const Node* node : nodes) {
+    for (size_t k = 0; k < node->inputs().size(); ++k) {
+      const Node* source = node->inputs()[k].node;
+      if (source != nullptr && !is_back_edge(*node, k))
+        before.add(position[source->id()]);
     }
-    for (const Node* source : node.control_inputs())
-      inputs[i].push_back(position[source->id()]);
+    for (const Node* source : node->control_inputs())
+      before.add(position[source->id()]);
+    before.end_list();
   }
-  TAGFLOW_ASSIGN(const auto indices, topological_order(inputs, [&](size_t i) {
+  TAGFLOW_ASSIGN(const auto indices, topological_order(before, [&](size_t i) {
                    return std::string_view(nodes[i]->name());
                  }));
   std::vector<Node*> order;

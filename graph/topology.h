@@ -1,7 +1,9 @@
 // The order in which a graph's nodes can run.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -17,10 +19,36 @@ bool is_back_edge(const Node& node, size_t index);
 // InvalidArgument where other edges form a cycle, naming its nodes.
 Result<std::vector<Node*>> topological_order(const Graph& graph);
 
-// The same for things that are not nodes yet: `inputs[i]` lists what comes
-// before i; `name` is for the message.
-Result<std::vector<size_t>> topological_order(
-    const std::vector<std::vector<size_t>>& inputs,
+// For each of some things, numbered from 0 on, those that come before it.
+class Precedence {
+ public:
+  // With room for that many.
+  Precedence(size_t things, size_t pairs) {
+    first_.reserve(things + 1);
+    before_.reserve(pairs);
+    first_.push_back(0);
+  }
+  // What comes before thing 0; after end_list(), before thing 1; and so on.
+  void add(size_t thing) { before_.push_back(uint32_t(thing)); }
+  void end_list() { first_.push_back(before_.size()); }
+
+  size_t size() const { return first_.size() - 1; }
+  std::span<const uint32_t> of(size_t thing) const {
+    return std::span(before_).subspan(first_[thing],
+                                      first_[thing + 1] - first_[thing]);
+  }
+  // For each thing, those that it comes before.
+  Precedence reversed() const;
+
+ private:
+  std::vector<size_t> first_;  // in before_, and where the last list ends
+  std::vector<uint32_t> before_;
+};
+
+// The order of things of which no graph is made yet; `name` is for the
+// message. REQUIRES: fewer than 2^32.
+Result<std::vector<uint32_t>> topological_order(
+    const Precedence& before,
     const std::function<std::string_view(size_t)>& name);
 
 }  // namespace tagflow::graph

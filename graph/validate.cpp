@@ -1,5 +1,6 @@
 #include "graph/validate.h"
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "graph/frames.h"
@@ -66,8 +67,6 @@ class Validator {
 
   Status check_node(const Node& node) const {
     TAGFLOW_RETURN_IF_ERROR(check_name(node.name()));
-    if (graph_.find(node.name()) != &node)
-      return error(Code::kAlreadyExists, "two nodes have this name");
     TAGFLOW_RETURN_IF_ERROR(check_op(node));
     if (attr_depth(node.attrs(), limits_.max_attr_depth) >
         limits_.max_attr_depth)
@@ -80,8 +79,7 @@ class Validator {
   }
 
   Status check_op(const Node& node) const {
-    if (OpRegistry::global().find_or_null(node.op()) == &node.op_def())
-      return {};
+    if (node.op_def().is_registered) return {};
     const FunctionDef* function = graph_.library().find(node.op());
     if (function != nullptr && &function->signature == &node.op_def())
       return {};
@@ -97,28 +95,30 @@ class Validator {
             "input {} is a back edge that leads nowhere; "
             "a NextIteration must close it",
             i);
-      if (graph_.find(input.node->name()) != input.node)
+      if (!graph_.owns(input.node))
         return invalid_argument("input {} is of no node of the graph", i);
       if (input.port < 0 || input.port >= input.node->num_outputs())
         return invalid_argument("input {} (\"{}\") does not exist", i,
                                 input.to_string());
     }
     for (const Node* input : node.control_inputs())
-      if (input == nullptr || graph_.find(input->name()) != input)
+      if (input == nullptr || !graph_.owns(input))
         return invalid_argument("a control input is no node of the graph");
     return {};
   }
 
-  // Infers the types again, as if the node were added now.
+  // Infers the types again, as if the node were added now, where an attribute
+  // was changed since.
   static Status check_types(const Node& node) {
+    if (node.has_inferred_types()) return {};
     for (const AttrDef& attr : node.op_def().attrs)
       if (!node.attrs().contains(attr.name))
         return invalid_argument("attribute \"{}\" is missing", attr.name);
     AttrMap attrs = node.attrs();
     TAGFLOW_ASSIGN(const PortTypes types,
                    infer_types(node.op_def(), node.inputs(), attrs));
-    if (types.inputs != node.input_dtypes() ||
-        types.outputs != node.output_dtypes())
+    if (!std::ranges::equal(types.inputs, node.input_dtypes()) ||
+        !std::ranges::equal(types.outputs, node.output_dtypes()))
       return invalid_argument(
           "its attributes were changed and contradict the types of its ports");
     return {};

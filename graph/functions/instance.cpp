@@ -242,9 +242,10 @@ class FunctionInstance::Expander {
     if (!pivot_.empty() && std::ranges::all_of(node.inputs, is_there))
       node.inputs.push_back("^" + pivot_);
     // Frames and colocation go by name.
-    if (auto frame = node.attrs.find("frame_name"); frame != node.attrs.end())
+    if (const auto frame = node.attrs.find("frame_name");
+        frame != node.attrs.end())
       if (const auto* name = frame->second.get_if<std::string>())
-        frame->second = full(*name);
+        node.attrs.insert_or_assign("frame_name", full(*name));
     rename_classes(node.attrs);
     const bool in_loop = loop_depth_.contains(from.name);
     if (body.op->is_stateful)
@@ -301,7 +302,7 @@ class FunctionInstance::Expander {
                             ? std::string(kLocation) + full(target)
                             : name);
     }
-    it->second = std::move(renamed);
+    attrs.insert_or_assign("_class", std::move(renamed));
   }
 
   Status add_control(const std::string& name, NodeDef& node) const {

@@ -88,7 +88,7 @@ struct Lowering::Loop {
 
 Status Lowering::lower_while(Draft& draft) {
   const Node& node = *draft.node;
-  const std::vector<DataType>& types = node.input_dtypes();
+  const std::span<const DataType> types = node.input_dtypes();
   TAGFLOW_ASSIGN(const auto cond_name,
                  get_attr<FunctionRef>(node.attrs(), "cond"));
   TAGFLOW_ASSIGN(const auto body_name,
@@ -167,7 +167,7 @@ Status Lowering::lower_while(Draft& draft) {
 // A While over the number of the trip, from which comes the index.
 Status Lowering::lower_for(Draft& draft) {
   const Node& node = *draft.node;
-  const auto types = std::span(node.input_dtypes());
+  const std::span<const DataType> types = node.input_dtypes();
   TAGFLOW_ASSIGN(const auto body_name,
                  get_attr<FunctionRef>(node.attrs(), "body"));
   std::vector<DataType> body_args(types.begin() + 3, types.end());

@@ -108,7 +108,8 @@ Status Detour::apply() {
       if (it != outputs_.end())
         TAGFLOW_RETURN_IF_ERROR(graph.set_input(node, int(i), it->second));
     }
-    const std::vector<Node*>& controls = node->control_inputs();
+    const std::vector<Node*> controls(node->control_inputs().begin(),
+                                      node->control_inputs().end());
     if (std::ranges::none_of(controls,
                              [&](Node* c) { return controls_.contains(c); }))
       continue;
@@ -121,8 +122,7 @@ Status Detour::apply() {
         led.insert(led.end(), it->second.begin(), it->second.end());
       }
     }
-    for (Node* control : std::vector<Node*>(controls))
-      graph.remove_control_input(node, control);
+    for (Node* control : controls) graph.remove_control_input(node, control);
     for (Node* control : led) graph.add_control_input(node, control);
   }
   for (Endpoint& fetch : program_.fetches) fetch = end(fetch);

@@ -120,3 +120,39 @@ TEST_CASE("an attribute is got by name and type") {
   CHECK(get_attr<std::string>(attrs, "list").status().message() ==
         "attribute \"list\" is of type list(nothing)");
 }
+
+TEST_CASE("attributes are sorted by name, and the first of a name counts") {
+  AttrMap attrs{{"b", 1}, {"a", 2}, {"b", 3}};
+  CHECK_FALSE(attrs.emplace("a", 4));
+  CHECK(attrs.emplace("aa", 5));
+  std::string text;
+  for (const auto& [name, value] : attrs)
+    text += name + "=" + value.to_string() + " ";
+  CHECK(text == "a=2 aa=5 b=1 ");
+}
+
+TEST_CASE("attributes are found by name, few or many") {
+  AttrMap attrs;
+  for (int i = 30; i > 0; --i) {
+    const std::string name = "x" + std::to_string(i);
+    CHECK(attrs.find(name) == attrs.end());
+    attrs[name] = i;
+    CHECK(attrs.at(name) == AttrValue(i));
+  }
+  CHECK(attrs.size() == 30);
+  CHECK(attrs.at("x1") == AttrValue(1));
+  CHECK_FALSE(attrs.contains("x"));
+  CHECK_FALSE(attrs.contains("x31"));
+}
+
+TEST_CASE("a change of attributes does not reach their copies") {
+  AttrMap attrs{{"a", 1}};
+  const AttrMap copy = attrs;
+  CHECK(copy.begin() == attrs.begin());
+  attrs.insert_or_assign("a", 2);
+  attrs["b"] = 3;
+  CHECK(copy == AttrMap{{"a", 1}});
+  CHECK(attrs == AttrMap{{"a", 2}, {"b", 3}});
+  CHECK_FALSE(copy == attrs);
+  CHECK(AttrMap() == AttrMap(std::vector<AttrMap::value_type>()));
+}

@@ -58,7 +58,7 @@ TEST_CASE("nodes may be added to those that are there") {
   must(graph.extend(backwards_counter()));
   must(graph.extend(std::vector{def("more", "Identity", {"exit"})}));
   CHECK(graph.find("more")->inputs()[0].node == graph.find("exit"));
-  must(graph.extend({}));
+  must(graph.extend(std::vector<NodeDef>()));
   CHECK(graph.size() == 13);
 }
 
