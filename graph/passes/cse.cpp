@@ -6,7 +6,7 @@
 #include <bit>
 #include <boost/container/small_vector.hpp>
 #include <cstring>
-#include <unordered_map>
+#include <deque>
 
 #include "graph/passes/passes.h"
 #include "graph/passes/rewriting.h"
@@ -66,7 +66,7 @@ bool same_bits(const AttrValue& a, const AttrValue& b) {
 
 // What a node computes, told by its sources.
 struct Expression {
-  const Node* node = nullptr;
+  Node* node = nullptr;
   boost::container::small_vector<Endpoint, 4> inputs;
   NodeList controls;
   size_t hash = 0;
@@ -83,28 +83,21 @@ struct Expression {
   }
 };
 
-struct ExpressionHash {
-  size_t operator()(const Expression& expression) const {
-    return expression.hash;
-  }
-};
-
 class Sharing {
  public:
   explicit Sharing(Program& program) : program_(program), detour_(program) {}
 
   Result<bool> run() {
     TAGFLOW_ASSIGN(const auto order, topological_order(program_.graph));
-    known_.reserve(order.size());
+    table_.assign(std::bit_ceil(2 * order.size() + 1), kNone);
     std::vector<Node*> gone;
     for (Node* node : order) {
       if (!is_pure(*node)) continue;
-      const auto [it, is_new] = known_.try_emplace(expression(*node), node);
-      if (is_new) continue;
+      Node* same = find_or_keep(expression(node));
+      if (same == nullptr) continue;
       for (int i = 0; i < node->num_outputs(); ++i)
-        detour_.lead({node, i}, {it->second, i});
-      detour_.lead_control(node, {it->second});
-      led_[node] = it->second;
+        detour_.lead({node, i}, {same, i});
+      detour_.lead_control(node, {same});
       gone.push_back(node);
     }
     if (gone.empty()) return false;
@@ -121,9 +114,26 @@ class Sharing {
            node.op() != "Maximum" && node.op() != "Minimum";
   }
 
-  Expression expression(const Node& node) const {
+  // The node that was known to compute it; null where it is new.
+  Node* find_or_keep(Expression made) {
+    const size_t mask = table_.size() - 1;
+    // The low bits of the hash are not its best ones.
+    constexpr uint64_t kGolden = 0x9e3779b97f4a7c15;
+    for (size_t at = (made.hash * kGolden) >> 32;; ++at) {
+      uint32_t& number = table_[at & mask];
+      if (number == kNone) {
+        number = uint32_t(known_.size());
+        known_.push_back(std::move(made));
+        return nullptr;
+      }
+      if (known_[number] == made) return known_[number].node;
+    }
+  }
+
+  Expression expression(Node* of) const {
+    const Node& node = *of;
     Expression made;
-    made.node = &node;
+    made.node = of;
     for (const Endpoint& input : node.inputs())
       made.inputs.push_back(detour_.end(input));
     if (ignores_order(node))
@@ -131,8 +141,8 @@ class Sharing {
         return std::pair(input.node->id(), input.port);
       });
     for (Node* control : node.control_inputs()) {
-      const auto it = led_.find(control);
-      add_once(made.controls, it == led_.end() ? control : it->second);
+      const auto ends = detour_.control_ends(*control);
+      add_once(made.controls, ends.empty() ? control : ends.front());
     }
     std::ranges::sort(made.controls, {}, &Node::id);
     mix(made.hash, std::bit_cast<size_t>(&node.op_def()));
@@ -145,8 +155,9 @@ class Sharing {
 
   Program& program_;
   Detour detour_;
-  std::unordered_map<const Node*, Node*> led_;
-  std::unordered_map<Expression, Node*, ExpressionHash> known_;
+  static constexpr uint32_t kNone = ~uint32_t(0);
+  std::deque<Expression> known_;
+  std::vector<uint32_t> table_;  // of numbers in known_, by hash
 };
 
 }  // namespace

@@ -142,8 +142,9 @@ class Hoisting {
 }  // namespace
 
 Result<bool> hoist_invariants(Program& program, const Evaluator*) {
+  if (std::ranges::none_of(program.graph.nodes(), &Node::is_enter))
+    return false;
   TAGFLOW_ASSIGN(const FrameMap frames, FrameMap::build(program.graph));
-  if (frames.frames().size() == 1) return false;
   return Hoisting(program, frames).run();
 }
 

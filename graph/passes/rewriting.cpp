@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "graph/op_registry.h"
 #include "graph/prune.h"
 
 namespace tagflow::graph {
@@ -29,7 +28,7 @@ bool is_pure(const Node& node) {
   return !reads_reference(node) &&
          std::ranges::none_of(node.input_dtypes(), is_state) &&
          std::ranges::none_of(node.output_dtypes(), is_state) &&
-         OpRegistry::global().find_or_null(node.op()) == &node.op_def();
+         node.op_def().is_registered;
 }
 
 bool is_plain_identity(const Node& node) {
@@ -65,26 +64,62 @@ bool add_dependence(NodeList& list, const Endpoint& source) {
   return true;
 }
 
+const Detour::Lead* Detour::find(const Node& from) const {
+  if (from.id() >= lead_index_.size()) return nullptr;
+  const uint32_t index = lead_index_[from.id()];
+  return index == 0 ? nullptr : &leads_[index - 1];
+}
+
+Detour::Lead& Detour::lead_of(const Node& from) {
+  if (from.id() >= lead_index_.size())
+    lead_index_.resize(program_.graph.end_id());
+  uint32_t& index = lead_index_[from.id()];
+  if (index == 0) {
+    leads_.emplace_back();
+    index = uint32_t(leads_.size());
+  }
+  return leads_[index - 1];
+}
+
 Endpoint Detour::end(const Endpoint& from) const {
-  const auto it = outputs_.find(from);
-  return it == outputs_.end() ? from : it->second;
+  const Lead* lead = from.node == nullptr ? nullptr : find(*from.node);
+  if (lead == nullptr || size_t(from.port) >= lead->outputs.size() ||
+      lead->outputs[size_t(from.port)].node == nullptr)
+    return from;
+  return lead->outputs[size_t(from.port)];
+}
+
+std::span<Node* const> Detour::control_ends(const Node& from) const {
+  const Lead* lead = find(from);
+  if (lead == nullptr) return {};
+  return {lead->controls.data(), lead->controls.size()};
+}
+
+NodeList Detour::ends_of(std::span<Node* const> nodes) const {
+  NodeList ends;
+  for (Node* node : nodes) {
+    const auto led = control_ends(*node);
+    if (led.empty()) {
+      ends.push_back(node);
+    } else {
+      ends.insert(ends.end(), led.begin(), led.end());
+    }
+  }
+  return ends;
 }
 
 void Detour::lead(const Endpoint& from, const Endpoint& to) {
-  outputs_.insert_or_assign(from, end(to));
+  const Endpoint last = end(to);
+  Endpoints& outputs = lead_of(*from.node).outputs;
+  if (outputs.size() <= size_t(from.port))
+    outputs.resize(size_t(from.port) + 1);
+  outputs[size_t(from.port)] = last;
 }
 
 void Detour::lead_control(Node* from, const NodeList& to) {
   NodeList ends;
-  for (Node* node : to) {
-    const auto it = controls_.find(node);
-    if (it == controls_.end()) {
-      add_once(ends, node);
-    } else {
-      for (Node* end : it->second) add_once(ends, end);
-    }
-  }
-  controls_.insert_or_assign(from, std::move(ends));
+  for (Node* end : ends_of(to)) add_once(ends, end);
+  lead_of(*from).controls.assign(ends.begin(), ends.end());
 }
 
 Result<Node*> Detour::replace(Node* old, std::string_view op,
@@ -104,38 +139,22 @@ Status Detour::apply() {
   Graph& graph = program_.graph;
   for (Node* node : graph.nodes()) {
     for (size_t i = 0; i < node->inputs().size(); ++i) {
-      const auto it = outputs_.find(node->inputs()[i]);
-      if (it != outputs_.end())
-        TAGFLOW_RETURN_IF_ERROR(graph.set_input(node, int(i), it->second));
+      const Endpoint from = node->inputs()[i];
+      if (const Endpoint to = end(from); to != from)
+        TAGFLOW_RETURN_IF_ERROR(graph.set_input(node, int(i), to));
     }
-    const std::vector<Node*> controls(node->control_inputs().begin(),
-                                      node->control_inputs().end());
-    if (std::ranges::none_of(controls,
-                             [&](Node* c) { return controls_.contains(c); }))
+    if (std::ranges::all_of(node->control_inputs(), [&](const Node* control) {
+          return control_ends(*control).empty();
+        }))
       continue;
-    std::vector<Node*> led;
-    for (Node* control : controls) {
-      const auto it = controls_.find(control);
-      if (it == controls_.end()) {
-        led.push_back(control);
-      } else {
-        led.insert(led.end(), it->second.begin(), it->second.end());
-      }
-    }
-    for (Node* control : controls) graph.remove_control_input(node, control);
+    const NodeList led = ends_of(node->control_inputs());
+    const NodeList before(node->control_inputs().begin(),
+                          node->control_inputs().end());
+    for (Node* control : before) graph.remove_control_input(node, control);
     for (Node* control : led) graph.add_control_input(node, control);
   }
   for (Endpoint& fetch : program_.fetches) fetch = end(fetch);
-  std::vector<Node*> targets;
-  for (Node* target : program_.targets) {
-    const auto it = controls_.find(target);
-    if (it == controls_.end()) {
-      targets.push_back(target);
-    } else {
-      targets.insert(targets.end(), it->second.begin(), it->second.end());
-    }
-  }
-  program_.targets = std::move(targets);
+  program_.targets = ends_of(program_.targets);
   return {};
 }
 

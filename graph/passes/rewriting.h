@@ -3,7 +3,6 @@
 
 #include <span>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "graph/program.h"
@@ -45,22 +44,36 @@ class Detour {
   // Readers of `from` read `to` instead. REQUIRES: `to` is not led elsewhere
   // later on; so ask in the order in which tokens flow.
   void lead(const Endpoint& from, const Endpoint& to);
-  // What waits for `from` waits for all of `to`. REQUIRES: as for lead().
+  // What waits for `from` waits for all of `to`. REQUIRES: as for lead(), and
+  // `to` is not empty.
   void lead_control(Node* from, const NodeList& to);
   // A new node for an old one, whose outputs and deadness it has.
   Result<Node*> replace(Node* old, std::string_view op,
                         std::span<const Endpoint> inputs, AttrMap attrs,
                         std::span<Node* const> controls);
-  bool empty() const { return outputs_.empty() && controls_.empty(); }
+  bool empty() const { return leads_.empty(); }
   // Where readers of `from` read.
   Endpoint end(const Endpoint& from) const;
+  // What waits for `from` waits for all of these; for itself where none are.
+  std::span<Node* const> control_ends(const Node& from) const;
   // Changes inputs, control inputs, fetches and targets. Types must agree.
   Status apply();
 
  private:
+  // Where one node's edges lead.
+  struct Lead {
+    Endpoints outputs;  // by port; of null: as before
+    boost::container::small_vector<Node*, 1> controls;
+  };
+  // Null where there is none.
+  const Lead* find(const Node& from) const;
+  Lead& lead_of(const Node& from);
+  // These, led on.
+  NodeList ends_of(std::span<Node* const> nodes) const;
+
   Program& program_;
-  std::unordered_map<Endpoint, Endpoint, EndpointHash> outputs_;
-  std::unordered_map<const Node*, NodeList> controls_;
+  std::vector<Lead> leads_;
+  std::vector<uint32_t> lead_index_;  // by node id, + 1; 0: none
 };
 
 // Removes what neither a feed, fetch nor target needs.
