@@ -17,16 +17,30 @@ bool is_constant_enter(const Node& node) {
   return constant.ok() && *constant;
 }
 
-// Passes over nodes that hand their input on unchanged.
-Endpoint origin(Endpoint source) {
+// Passes over nodes that hand their input on unchanged; end(endpoint) is what
+// the reader of an endpoint reads.
+template <class End>
+Endpoint origin(Endpoint source, const End& end) {
+  source = end(source);
   for (int n = 0; n < kMaxForwards && source.node != nullptr; ++n) {
     const Node& node = *source.node;
     const bool hands_on =
         node.is_identity() || (node.is_enter() && is_constant_enter(node));
     if (!hands_on || node.inputs().empty()) break;
-    source = node.inputs()[0];
+    source = end(node.inputs()[0]);
   }
   return source;
+}
+
+Endpoint origin(Endpoint source) {
+  return origin(source, [](const Endpoint& from) { return from; });
+}
+
+const Tensor* constant_of(const Endpoint& source) {
+  if (source.node == nullptr || !source.node->is_const()) return nullptr;
+  const auto it = source.node->attrs().find("value");
+  return it == source.node->attrs().end() ? nullptr
+                                          : it->second.get_if<Tensor>();
 }
 
 // The integers of a tensor, or nothing where they are of another type or too
@@ -180,11 +194,12 @@ class ValueFinder {
 }  // namespace
 
 const Tensor* known_constant(Endpoint source) {
-  source = origin(source);
-  if (source.node == nullptr || !source.node->is_const()) return nullptr;
-  const auto it = source.node->attrs().find("value");
-  return it == source.node->attrs().end() ? nullptr
-                                          : it->second.get_if<Tensor>();
+  return constant_of(origin(source));
+}
+
+const Tensor* known_constant(
+    Endpoint source, const std::function<Endpoint(const Endpoint&)>& end) {
+  return constant_of(origin(source, end));
 }
 
 Result<PartialShape> known_shape(Endpoint source) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "graph/known_value.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/rewriting.h"
 #include "graph/topology.h"
@@ -20,9 +21,6 @@ constexpr size_t kAlwaysSmall = size_t(64) << 10;
 constexpr size_t kNeverSmall = size_t(16) << 20;
 // A Const with more control inputs costs more than it saves.
 constexpr size_t kMaxControls = 16;
-
-// How far back a constant is looked for.
-constexpr int kMaxForwards = 64;
 
 using Values = std::vector<Tensor>;
 
@@ -141,22 +139,9 @@ class Folding {
     return std::move(outputs).value();
   }
 
-  // Of a Const, also seen through Identity and constant Enters.
-  const Tensor* known_value(Endpoint source) const {
-    for (int n = 0; n < kMaxForwards; ++n) {
-      source = detour_.end(source);
-      const Node& node = *source.node;
-      if (node.is_const()) {
-        const auto value = node.attrs().find("value");
-        return value == node.attrs().end() ? nullptr
-                                           : value->second.get_if<Tensor>();
-      }
-      if (reads_reference(node) ||
-          !(node.is_identity() || is_loop_constant(node)))
-        return nullptr;
-      source = node.inputs()[0];
-    }
-    return nullptr;
+  const Tensor* known_value(const Endpoint& source) const {
+    return known_constant(
+        source, [this](const Endpoint& from) { return detour_.end(from); });
   }
 
   // As far as that is known before.
