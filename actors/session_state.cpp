@@ -63,9 +63,9 @@ Status SessionState::extend(std::span<const graph::NodeDef> nodes) {
 
 Status SessionState::extend(const graph::Graph& graph) {
   std::unique_lock lock(graph_mutex_);
+  frames_.reset();
   if (graph_.size() == 0 && graph_.library().empty()) {
     graph_ = graph.clone();
-    frames_.reset();
     return {};
   }
   std::vector<graph::NodeDef> defs;
@@ -74,9 +74,8 @@ Status SessionState::extend(const graph::Graph& graph) {
   // All or nothing: the functions may be refused, too.
   graph::FunctionLibrary before = graph_.library();
   TAGFLOW_RETURN_IF_ERROR(graph_.library().merge(graph.library()));
-  Status status = graph_.extend(defs);
+  Status status = graph_.extend(std::move(defs));
   if (!status.ok()) graph_.library() = std::move(before);
-  frames_.reset();
   return status;
 }
 
