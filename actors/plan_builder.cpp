@@ -21,18 +21,25 @@ PlanBuilder::PlanBuilder(const graph::Graph& graph,
       options_(options),
       kernels_(kernels),
       plan_(plan),
-      first_frame_(plan.frames.size()) {
+      first_frame_(plan.frames.size()),
+      frame_index_(frames.frames().size(), kNone),
+      roles_(graph.end_id()),
+      node_index_(graph.end_id(), kNone),
+      arrival_index_(graph.end_id(), kNone),
+      alias_memo_(graph.end_id()) {
   frame_index(FrameId::kRoot);
-  // A Merge whose index somebody reads has to say which input came first.
-  for (const Node* node : graph.nodes())
+  for (const Node* node : graph.nodes()) {
+    roles_[node->id()] = find_role(*node);
+    // A Merge whose index somebody reads has to say which input came first.
     for (const Endpoint& input : node->inputs())
-      if (input.node != nullptr && input.node->is_merge() && input.port == 1)
-        index_read_[input.node] = true;
+      if (input.port == 1 && input.node != nullptr && input.node->is_merge())
+        index_read_.insert(*input.node);
+  }
 }
 
 // --- What nodes are ---------------------------------------------------------
 
-PlanBuilder::Role PlanBuilder::role_of(const Node& node) {
+PlanBuilder::Role PlanBuilder::find_role(const Node& node) {
   if (node.is_switch()) return Role::kSwitch;
   if (node.is_merge()) return Role::kMerge;
   if (node.is_const()) return Role::kConst;
@@ -66,7 +73,7 @@ bool PlanBuilder::is_compiled_cross(const Node& node) const {
 // the other does not.
 bool PlanBuilder::is_compiled_merge(const Node& node) const {
   if (!options_.compile_edges || !node.is_merge() ||
-      !node.control_inputs().empty() || index_read_.contains(&node) ||
+      !node.control_inputs().empty() || index_read_.contains(node) ||
       node.num_inputs() != 2)
     return false;
   int enters = 0;
@@ -82,8 +89,8 @@ bool PlanBuilder::is_compiled_merge(const Node& node) const {
 }
 
 uint32_t PlanBuilder::frame_index(FrameId id) {
-  auto it = frame_index_.find(uint32_t(id));
-  if (it != frame_index_.end()) return it->second;
+  if (const uint32_t known = frame_index_[size_t(id)]; known != kNone)
+    return known;
   const graph::StaticFrame& frame = frames_.frame(id);
   int parent = -1;
   if (id != FrameId::kRoot) parent = int(frame_index(frame.parent));
@@ -102,7 +109,7 @@ uint32_t PlanBuilder::frame_index(FrameId id) {
     outer.children.push_back(int(index + first_frame_));
     if (!outer.calls.empty()) outer.calls.emplace_back();
   }
-  frame_index_[uint32_t(id)] = index;
+  frame_index_[size_t(id)] = index;
   return index;
 }
 
@@ -115,22 +122,23 @@ uint32_t PlanBuilder::output_frame_of(const Node& node) {
 }
 
 bool PlanBuilder::is_fed(const Endpoint& endpoint) const {
-  auto it = fed_.find(endpoint.node);
-  return it != fed_.end() &&
-         std::ranges::find(it->second, endpoint.port) != it->second.end();
+  return fed_.contains(*endpoint.node) && feeds_.contains(endpoint);
 }
 
 Endpoint PlanBuilder::through_aliases(Endpoint endpoint) const {
-  const Node* first = endpoint.node;
-  std::vector<const Node*> passed;
-  while (!is_fed(endpoint) && is_alias(*endpoint.node)) {
-    auto memo = alias_memo_.find(endpoint.node);
-    passed.push_back(endpoint.node);
-    endpoint =
-        memo != alias_memo_.end() ? memo->second : endpoint.node->inputs()[0];
+  const Endpoint first = endpoint;
+  while (is_alias(*endpoint.node) && !is_fed(endpoint)) {
+    const Endpoint& known = alias_memo_[endpoint.node->id()];
+    endpoint = known.node != nullptr ? known : endpoint.node->inputs()[0];
   }
-  if (endpoint.node != first)
-    for (const Node* node : passed) alias_memo_[node] = endpoint;
+  // The same way again, to tell all that were passed.
+  for (const Node* node = first.node; node != endpoint.node;) {
+    Endpoint& known = alias_memo_[node->id()];
+    const Node* next =
+        known.node != nullptr ? known.node : node->inputs()[0].node;
+    known = endpoint;
+    node = next;
+  }
   return endpoint;
 }
 
@@ -169,8 +177,8 @@ std::optional<PlanBuilder::Folded> PlanBuilder::fold(Endpoint endpoint) const {
 // --- Creating what is asked for ---------------------------------------------
 
 Result<uint32_t> PlanBuilder::draft(Node* node) {
-  auto it = node_index_.find(node);
-  if (it != node_index_.end()) return it->second;
+  if (const uint32_t known = node_index_[node->id()]; known != kNone)
+    return known;
   constexpr int kMost = std::numeric_limits<uint16_t>::max();
   if (node->num_inputs() > kMost || node->num_outputs() > kMost)
     return tagflow::error(
@@ -242,7 +250,7 @@ Result<uint32_t> PlanBuilder::draft(Node* node) {
   frame.plan.max_outputs =
       std::max(frame.plan.max_outputs, uint32_t(item.num_outputs));
   made.outputs.resize(size_t(item.num_outputs) + 1);
-  node_index_[node] = index;
+  node_index_[node->id()] = index;
   work_.push_back({node, index, true});
   return index;
 }
@@ -262,8 +270,8 @@ Status PlanBuilder::add_call(const Node& node, NodeItem& item,
 }
 
 uint32_t PlanBuilder::arrival(Node* node) {
-  auto it = arrival_index_.find(node);
-  if (it != arrival_index_.end()) return it->second;
+  if (const uint32_t known = arrival_index_[node->id()]; known != kNone)
+    return known;
   DraftFrame& frame = drafts_[output_frame_of(*node)];
   const auto index = uint32_t(frame.arrivals.size());
   DraftArrival& made = frame.arrivals.emplace_back();
@@ -273,7 +281,7 @@ uint32_t PlanBuilder::arrival(Node* node) {
     frame.plan.has_loop_constants |= made.item.is_constant;
     ++frame.plan.num_enters;
   }
-  arrival_index_[node] = index;
+  arrival_index_[node->id()] = index;
   if (is_compiled_cross(*node)) work_.push_back({node, 0, false});
   return index;
 }
@@ -281,10 +289,7 @@ uint32_t PlanBuilder::arrival(Node* node) {
 Result<PlanBuilder::Sources> PlanBuilder::sources(Endpoint endpoint) {
   endpoint = through_aliases(endpoint);
   Node* node = endpoint.node;
-  if (is_fed(endpoint)) {
-    const auto feed = std::ranges::find(feeds_, endpoint) - feeds_.begin();
-    return Sources{{0, true, uint32_t(feed), 0}};
-  }
+  if (is_fed(endpoint)) return Sources{{0, true, feeds_.at(endpoint), 0}};
   if (is_compiled_merge(*node)) {
     Sources both;
     for (const Endpoint& input : node->inputs())
@@ -315,7 +320,7 @@ Result<PlanBuilder::Sources> PlanBuilder::control_sources(Node* node) {
   return Sources{{frame_of(*node), false, index, kControlPort}};
 }
 
-std::vector<EdgeItem>& PlanBuilder::edges_of(const Source& source) {
+PlanBuilder::Edges& PlanBuilder::edges_of(const Source& source) {
   DraftFrame& frame = drafts_[source.frame];
   if (source.is_arrival) return frame.arrivals[source.index].edges;
   auto& outputs = frame.nodes[source.index].outputs;
@@ -330,13 +335,10 @@ bool PlanBuilder::is_loop_constant(const Sources& sources) {
 // --- Feeds, fetches, targets ------------------------------------------------
 
 Status PlanBuilder::add_feeds(const std::vector<Endpoint>& feeds) {
-  feeds_ = feeds;
+  DraftFrame& root = drafts_[0];
   for (const Endpoint& feed : feeds) {
-    if (is_fed(feed))
-      return invalid_argument("[session] \"{}\" is fed twice",
-                              feed.to_string());
-    fed_[feed.node].push_back(feed.port);
-    DraftFrame& root = drafts_[0];
+    fed_.insert(*feed.node);
+    feeds_[feed] = uint32_t(root.arrivals.size());
     root.arrivals.emplace_back().item.node = feed.node;
     ++root.plan.num_enters;
   }

@@ -10,6 +10,7 @@
 
 #include "actors/plan.h"
 #include "graph/frames.h"
+#include "graph/prune.h"
 
 namespace tagflow::actors {
 
@@ -23,6 +24,7 @@ class PlanBuilder {
               const PlanOptions& options, const KernelLookup& kernels,
               Plan& plan);
 
+  // REQUIRES: each once.
   Status add_feeds(const std::vector<graph::Endpoint>& feeds);
   Status add_fetches(const std::vector<graph::Endpoint>& fetches);
   // Of the body of function `name`: what its call gives.
@@ -51,17 +53,18 @@ class PlanBuilder {
     std::vector<graph::Node*> controls;
   };
 
+  using Edges = boost::container::small_vector<EdgeItem, 2>;
   struct DraftNode {
     NodeItem item;
     uint32_t waits = 0;         // inputs and control inputs awaited
     uint32_t waits_steady = 0;  // the same without loop constants
     uint32_t merge_first = 0;   // data inputs that can come in iteration 0
     uint32_t merge_later = 0;   // and in later ones
-    std::vector<std::vector<EdgeItem>> outputs;  // by port; control last
+    boost::container::small_vector<Edges, 2> outputs;  // control last
   };
   struct DraftArrival {
     ArrivalItem item;
-    std::vector<EdgeItem> edges;
+    Edges edges;
   };
   struct DraftFrame {
     FramePlan plan;
@@ -76,6 +79,9 @@ class PlanBuilder {
     bool is_draft = false;  // else a compiled Enter, Exit, NextIteration
   };
 
+  // What a draft node's data and control inputs come from, each once.
+  using Seen = boost::container::small_vector<Sources, 3>;
+
   // How a node is executed.
   enum class Role : uint8_t {
     kNode,
@@ -89,7 +95,8 @@ class PlanBuilder {
     kRecv,
     kCall
   };
-  static Role role_of(const graph::Node& node);
+  static Role find_role(const graph::Node& node);
+  Role role_of(const graph::Node& node) const { return roles_[node.id()]; }
   bool is_alias(const graph::Node& node) const;
   bool is_compiled_merge(const graph::Node& node) const;
   bool is_compiled_cross(const graph::Node& node) const;
@@ -106,17 +113,17 @@ class PlanBuilder {
   uint32_t arrival(graph::Node* node);
   Result<Sources> sources(graph::Endpoint endpoint);
   Result<Sources> control_sources(graph::Node* node);
-  std::vector<EdgeItem>& edges_of(const Source& source);
+  Edges& edges_of(const Source& source);
   bool is_loop_constant(const Sources& sources);
 
   Status connect(const Work& work);
   Status connect_draft(graph::Node* node, uint32_t index);
   Status connect_input(graph::Node* node, uint32_t frame, uint32_t index,
                        int input, std::vector<graph::Node*>& controls,
-                       std::vector<Sources>& seen);
+                       Seen& seen);
   Status connect_controls(graph::Node* node, uint32_t frame, uint32_t index,
                           const std::vector<graph::Node*>& controls,
-                          std::vector<Sources>& seen);
+                          Seen& seen);
   Status connect_cross(graph::Node* node, const Sources& from);
   Status add_call(const graph::Node& node, NodeItem& item, DraftFrame& frame);
   void lay_out(DraftFrame& draft);
@@ -128,14 +135,17 @@ class PlanBuilder {
   Plan& plan_;
   const size_t first_frame_;  // in the plan
   std::deque<DraftFrame> drafts_;
-  std::unordered_map<uint32_t, uint32_t> frame_index_;  // by FrameId
-  std::unordered_map<const graph::Node*, uint32_t> node_index_;
-  std::unordered_map<const graph::Node*, uint32_t> arrival_index_;
-  std::unordered_map<const graph::Node*, uint32_t> exit_index_;
-  std::unordered_map<const graph::Node*, std::vector<int>> fed_;
-  std::vector<graph::Endpoint> feeds_;
-  std::unordered_map<const graph::Node*, bool> index_read_;
-  mutable std::unordered_map<const graph::Node*, graph::Endpoint> alias_memo_;
+  static constexpr uint32_t kNone = ~0u;
+  std::vector<uint32_t> frame_index_;  // by FrameId; kNone: not there yet
+  // By node id.
+  std::vector<Role> roles_;
+  std::vector<uint32_t> node_index_;     // kNone: not there yet
+  std::vector<uint32_t> arrival_index_;  // kNone: not there yet
+  // What a chain of aliases begins with; of null where that is not known yet.
+  mutable std::vector<graph::Endpoint> alias_memo_;
+  graph::NodeSet fed_;
+  std::unordered_map<graph::Endpoint, uint32_t, graph::EndpointHash> feeds_;
+  graph::NodeSet index_read_;  // Merges whose index somebody reads
   std::deque<Work> work_;
 };
 

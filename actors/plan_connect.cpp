@@ -37,7 +37,7 @@ Status PlanBuilder::connect_draft(Node* node, uint32_t index) {
   const uint32_t frame = frame_of(*node);
   std::vector<Node*> controls(node->control_inputs().begin(),
                               node->control_inputs().end());
-  std::vector<Sources> seen;
+  Seen seen;
   if (node->is_const()) {
     TAGFLOW_ASSIGN(Tensor value, node->attr<Tensor>("value"));
     DraftNode& made = drafts_[frame].nodes[index];
@@ -62,7 +62,7 @@ Status PlanBuilder::connect_draft(Node* node, uint32_t index) {
 
 Status PlanBuilder::connect_input(Node* node, uint32_t frame, uint32_t index,
                                   int input, std::vector<Node*>& controls,
-                                  std::vector<Sources>& seen) {
+                                  Seen& seen) {
   const graph::Endpoint from = node->inputs()[size_t(input)];
   const uint32_t slot =
       drafts_[frame].nodes[index].item.first_slot + uint32_t(input);
@@ -112,7 +112,7 @@ Status PlanBuilder::connect_input(Node* node, uint32_t frame, uint32_t index,
 
 Status PlanBuilder::connect_controls(Node* node, uint32_t frame, uint32_t index,
                                      const std::vector<Node*>& controls,
-                                     std::vector<Sources>& seen) {
+                                     Seen& seen) {
   // A Merge and a ControlTrigger only wait for their control inputs; for any
   // other node, a control edge from where a data edge comes says nothing new.
   const bool only_waits = node->is_merge() || node->is_control_trigger();
@@ -150,21 +150,24 @@ void PlanBuilder::lay_out(DraftFrame& draft) {
     port.count = uint32_t(plan.edges.size()) - port.begin;
     if (port.count > 0) port.first = plan.edges[port.begin];
   };
-  const auto add_port = [&](std::vector<EdgeItem>& edges) {
+  const auto place_of = [](const EdgeItem& edge) {
+    return is_control(edge.kind) ? 0 : edge.kind == EdgeKind::kInput ? 1 : 2;
+  };
+  const auto add_port = [&](Edges& edges) {
     PortItem port;
     port.begin = uint32_t(plan.edges.size());
-    std::ranges::stable_sort(edges, {}, [](const EdgeItem& edge) {
-      return is_control(edge.kind) ? 0 : edge.kind == EdgeKind::kInput ? 1 : 2;
-    });
+    if (edges.size() > 1) std::ranges::stable_sort(edges, {}, place_of);
     plan.edges.insert(plan.edges.end(), edges.begin(), edges.end());
     end_port(port);
     return port;
   };
+  plan.nodes.reserve(draft.nodes.size());
+  plan.ports.reserve(draft.next_port);
   for (DraftNode& node : draft.nodes) {
     node.item.edges.begin = uint32_t(plan.edges.size());
     const PortItem control = add_port(node.outputs.back());
     node.outputs.pop_back();
-    for (auto& edges : node.outputs) plan.ports.push_back(add_port(edges));
+    for (Edges& edges : node.outputs) plan.ports.push_back(add_port(edges));
     plan.ports.push_back(control);
     end_port(node.item.edges);
     node.item.may_hold_when_dead = node.waits > 1;
