@@ -115,7 +115,9 @@ class LoneCall {
   Status check(const std::string& name, std::string_view op,
                const std::vector<Endpoint>& inputs, const AttrMap& attrs) {
     TAGFLOW_ASSIGN(Node * call, graph().add(name, op, inputs, attrs));
-    const std::vector<DataType> types = call->output_dtypes();
+    // A copy: lowering takes the node away.
+    const std::vector<DataType> types(call->output_dtypes().begin(),
+                                      call->output_dtypes().end());
     for (size_t i = 0; i < types.size(); ++i)
       program_.fetches.push_back({call, int(i)});
     program_.targets.push_back(call);
@@ -150,12 +152,8 @@ std::vector<std::string> named_functions(std::string_view op,
   if (OpRegistry::global().find_or_null(op) == nullptr &&
       library.find(op) != nullptr)
     names.emplace_back(op);
-  for (const auto& [name, value] : attrs) {
-    if (const auto* one = value.get_if<FunctionRef>())
-      names.push_back(one->name);
-    if (const auto* many = value.get_if<std::vector<FunctionRef>>())
-      for (const FunctionRef& one : *many) names.push_back(one.name);
-  }
+  for (const FunctionRef* function : functions_of(attrs))
+    names.push_back(function->name);
   return names;
 }
 

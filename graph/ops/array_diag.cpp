@@ -1,5 +1,6 @@
 // Diagonals: Diag, DiagPart and the MatrixDiag family.
 #include <algorithm>
+#include <limits>
 
 #include "graph/ops/array_ops.h"
 
@@ -84,7 +85,9 @@ Status matrix_diag_v2_shape(ShapeContext& c) {
   const auto num_cols = constant_index(c, 3);
   int64_t rows = num_rows.value_or(PartialShape::kUnknown);
   int64_t cols = num_cols.value_or(PartialShape::kUnknown);
-  if (length >= 0 && num_rows && num_cols) {
+  // Beyond that, with a diagonal's offset, 64 bits do not hold the size.
+  constexpr int64_t kLongest = std::numeric_limits<int64_t>::max() / 2;
+  if (length >= 0 && length <= kLongest && num_rows && num_cols) {
     const int64_t min_rows = length - std::min<int64_t>(band->upper, 0);
     const int64_t min_cols = length + std::max<int64_t>(band->lower, 0);
     if (rows == -1 && cols == -1) {

@@ -15,6 +15,7 @@ Status gather_shape(ShapeContext& c) {
 // params[:axis] + indices[batch_dims:] + params[axis + 1:].
 Status gather_v2_shape(ShapeContext& c) {
   TAGFLOW_ASSIGN(int64_t batch_dims, c.attr<int64_t>("batch_dims"));
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank_at_least(0, 1).status());
   const PartialShape& params = c.input(0);
   const PartialShape& indices = c.input(1);
   if (indices.has_rank()) {

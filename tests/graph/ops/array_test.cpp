@@ -109,6 +109,9 @@ TEST_CASE("gathered shapes are put together from three parts") {
               {{"batch_dims", 1}}) == "[5,3,?]");
   CHECK(infer("GatherV2", {{2, 3, 4}, indices, unknown_ints({})}) ==
         "[?,?,?,?]");
+  expect_refused(infer("GatherV2", {Tensor::scalar(1), Tensor::scalar(0),
+                                    unknown_ints({})}),
+                 "at least rank 1 is wanted");
   expect_refused(infer("GatherV2", {{2, 3}, indices, Tensor::scalar(0)},
                        {{"batch_dims", 1}}),
                  "over the axis");
