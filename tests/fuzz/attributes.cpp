@@ -238,8 +238,8 @@ class Fuzzer {
     // What several arguments share is decided once.
     const auto decide = [&](const std::string& name) -> const AttrValue& {
       const AttrDef* attr = op.find_attr(name);
-      return decided_.try_emplace(name, any_value(choices_, *attr))
-          .first->second;
+      decided_.try_emplace(name, any_value(choices_, *attr));
+      return decided_.at(name);
     };
     std::vector<DataType> types;
     if (!arg.type_list_attr.empty()) {
@@ -266,7 +266,7 @@ class Fuzzer {
   void add_any() {
     const std::string& name = names_[choices_.below(uint32_t(names_.size()))];
     const OpDef& op = *OpRegistry::global().find_or_null(name);
-    decided_.clear();
+    decided_ = {};
     AttrMap attrs;
     std::vector<Endpoint> inputs;
     for (const ArgDef& arg : op.inputs) add_inputs(op, arg, inputs);

@@ -36,13 +36,15 @@ TEST_CASE("a list of types is inferred from the inputs") {
   CHECK(both->num_inputs() == 2);
 }
 
-TEST_CASE("an attribute that no op declares is kept") {
+TEST_CASE("an attribute that no op declares is kept where it begins with _") {
   Graph graph;
   Node* x = add(graph, "x", "NoOp", {},
-                {{"_class", std::vector<std::string>{"loc:@y"}},
-                 {"new_in_some_version", 7}});
-  CHECK(x->attrs().size() == 2);
-  CHECK(*x->attr<int64_t>("new_in_some_version") == 7);
+                {{"_class", std::vector<std::string>{"loc:@y"}}});
+  CHECK(x->attrs().size() == 1);
+  CHECK(*x->attr<std::vector<std::string>>("_class") ==
+        std::vector<std::string>{"loc:@y"});
+  CHECK(graph.add("y", "NoOp", {}, {{"class", 7}}).status().message() ==
+        "[NoOp] node \"y\": the op has no attribute \"class\"");
 }
 
 TEST_CASE("an attribute that is not there is an error that names the node") {
