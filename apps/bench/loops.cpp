@@ -10,10 +10,12 @@
 //   loop_scaling  a loop of two independent products, 2 workers against 1;
 //                 two_apart is what the machine allows: twice the time of a
 //                 run of 1 worker over that of two such runs side by side
+//   trace         the first loop while it is recorded, over the same by itself
 #include <algorithm>
 #include <future>
 #include <sstream>
 
+#include "actors/trace.h"
 #include "apps/bench/stopwatch.h"
 #include "apps/bench/workload.h"
 #include "apps/io/file.h"
@@ -157,6 +159,31 @@ Result<Measurement> measure_loop_scaling(const BenchOptions& options) {
   config["two_apart"] = median(std::move(ratios_apart));
   return Measurement{"loop_scaling", median(std::move(ratios)), "ratio",
                      std::move(config)};
+}
+
+Result<Measurement> measure_trace(const BenchOptions& options) {
+  const int64_t trips = trips_or(options, 20'000);
+  BenchOptions one = options;
+  if (one.engine.workers == 0) one.engine.workers = 1;
+  TAGFLOW_ASSIGN(const BenchGraph graph, make_loop(1));
+  TAGFLOW_ASSIGN(actors::SessionOptions session,
+                 to_session_options(one.engine));
+  TAGFLOW_ASSIGN(PreparedRun run, PreparedRun::make(graph, session));
+  const Tensor limit = Tensor::scalar(int32_t(trips));
+  std::vector<double> ratios;
+  for (int i = -1; i < options.repeats; ++i) {
+    actors::Trace trace;
+    actors::RunOptions recorded;
+    recorded.trace = &trace;
+    TAGFLOW_ASSIGN(const double plain, run.time({&limit, 1}));
+    TAGFLOW_ASSIGN(const double traced, run.time({&limit, 1}, recorded));
+    if (trace.dropped() > 0)
+      return invalid_argument("[bench] a trace has no room for {} trips",
+                              trips);
+    if (i >= 0) ratios.push_back(traced / plain);
+  }
+  return Measurement{"trace", median(std::move(ratios)), "ratio",
+                     config_of(one, trips)};
 }
 
 }  // namespace tagflow::apps

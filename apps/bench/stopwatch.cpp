@@ -21,8 +21,18 @@ Result<PreparedRun> PreparedRun::make(const BenchGraph& graph,
   return run;
 }
 
-Status PreparedRun::run(std::span<const Tensor> feeds) {
-  return call_(feeds).status();
+Status PreparedRun::run(std::span<const Tensor> feeds,
+                        const actors::RunOptions& options) {
+  return call_(feeds, options).status();
+}
+
+Result<double> PreparedRun::time(std::span<const Tensor> feeds,
+                                 const actors::RunOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  TAGFLOW_RETURN_IF_ERROR(run(feeds, options));
+  const std::chrono::duration<double> time =
+      std::chrono::steady_clock::now() - start;
+  return time.count();
 }
 
 Result<double> PreparedRun::seconds(std::span<const Tensor> feeds, int repeats,

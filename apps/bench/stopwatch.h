@@ -26,7 +26,11 @@ class PreparedRun {
                          int inner = 1);
 
   // Runs once.
-  Status run(std::span<const Tensor> feeds);
+  Status run(std::span<const Tensor> feeds,
+             const actors::RunOptions& options = {});
+  // The seconds of one run.
+  Result<double> time(std::span<const Tensor> feeds,
+                      const actors::RunOptions& options = {});
 
  private:
   std::unique_ptr<actors::Session> session_;

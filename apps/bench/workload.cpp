@@ -20,6 +20,8 @@ constexpr Workload kWorkloads[] = {
     {"load", "reading, checking and planning --nodes nodes", measure_load},
     {"loop_scaling", "2 workers over 1, two kernels of ~100 us in a loop",
      measure_loop_scaling},
+    {"trace", "a loop of --trips that is recorded, over one that is not",
+     measure_trace},
     {"loop_memory", "peak memory of a loop of --trips", measure_loop_memory},
 };
 

@@ -57,6 +57,7 @@ Result<Measurement> measure_map_fn(const BenchOptions& options);
 Result<Measurement> measure_tensor_array(const BenchOptions& options);
 Result<Measurement> measure_loop_memory(const BenchOptions& options);
 Result<Measurement> measure_loop_scaling(const BenchOptions& options);
+Result<Measurement> measure_trace(const BenchOptions& options);
 // nodes.cpp: ns per op, every node fires
 Result<Measurement> measure_chain(const BenchOptions& options);
 Result<Measurement> measure_dead(const BenchOptions& options);
