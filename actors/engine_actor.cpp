@@ -95,10 +95,7 @@ caf::behavior EngineActor::make_behavior() {
 }
 
 void EngineActor::settle(Runner& runner) {
-  Step* step = std::exchange(runner.credit_, nullptr);
-  if (step == nullptr) return;
-  runner.leave_trace();
-  step->drop_activity();
+  runner.give_back(std::exchange(runner.credit_, nullptr));
 }
 
 // Inlined into hand_off(), which every hop goes through.
@@ -164,10 +161,7 @@ caf::resumable::resume_result EngineActor::resume(caf::execution_unit* unit,
                                                std::memory_order_acq_rel);
     // An exchange, to see what the deliverer did before it set kNotified.
     if (!idle) state_.exchange(kRunning, std::memory_order_acq_rel);
-    if (unsettled != nullptr) {
-      runner.leave_trace();
-      unsettled->drop_activity();
-    }
+    runner.give_back(unsettled);
     if (idle) break;
   }
   // From here on another thread may run this actor.
@@ -196,8 +190,7 @@ void EngineActor::hand_off(Batch* batch, Runner& runner) {
   let_go();
   if (unsettled == nullptr) return;
   runner.let_go_of_all();
-  runner.leave_trace();
-  unsettled->drop_activity();
+  runner.give_back(unsettled);
 }
 
 void EngineActor::let_go() {
@@ -297,6 +290,12 @@ void Runner::post_counted(EngineActor* target, Batch* batch) {
 void Runner::find_trace(Trace& trace) {
   trace_ = &trace;
   trace_buffer_ = &trace.buffer();
+}
+
+void Runner::give_back(Step* step) {
+  if (step == nullptr) return;
+  leave_trace();
+  step->drop_activity();
 }
 
 void Runner::leave_trace() {

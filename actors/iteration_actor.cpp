@@ -10,7 +10,9 @@
 #include "actors/token_path.h"
 
 // Here is the protocol. The way of a token is in token_path.h, the firing of
-// nodes in iteration_firing.cpp.
+// nodes in iteration_firing.cpp, kernels that run elsewhere are in
+// iteration_kernels.cpp, runs that are observed or traced in
+// iteration_watched.cpp.
 
 namespace tagflow::actors {
 

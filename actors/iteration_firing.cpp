@@ -5,6 +5,7 @@
 #include "actors/token_path.h"
 
 namespace tagflow::actors {
+
 // --- Edges ------------------------------------------------------------------
 
 // The edges that send_edge() leaves to it. The value is gone afterwards, as

@@ -43,7 +43,9 @@
 //      leave: before a flush or another delivery, and before the last unit in
 //      hand is given back. No step can end while one of its actors is held.
 //   2. The actor in hand is not among those that are held.
-//   3. With the other policies none is held: there the handler keeps a unit of
+//   3. A trace is written to only while a unit of its step lies in this
+//      runner's queue or in the hand of its handler.
+//   4. With the other policies none is held: there the handler keeps a unit of
 //      its own (take_unit), and gives it back in the end.
 #pragma once
 
@@ -92,9 +94,11 @@ class Runner {
     if (trace_ != &trace) find_trace(trace);
     return *trace_buffer_;
   }
-  // Notes that the thread leaves the iteration it turned to last. Called while
-  // its step still has a unit on this thread: afterwards the trace may be gone.
+  // Notes that the thread leaves the iteration it turned to last.
   void leave_trace();
+  // Gives a unit back, if there is a step; leaves the trace before, which may
+  // be gone afterwards.
+  void give_back(Step* step);
   // Moves what is posted to the scheduler now.
   void flush();
   // Hands batches on until none is left or the quantum is over.

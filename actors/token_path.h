@@ -2,6 +2,7 @@
 // its edges to the nodes that it makes ready, and their firing. Members of
 // IterationActor, inlined by force: the compiler, left alone, calls functions
 // for a few instructions each, which made every token half again as expensive.
+// For the sources of IterationActor alone.
 #pragma once
 
 #include "actors/iteration_actor.h"

@@ -116,6 +116,8 @@ class Decoder {
   }
 
   void look(int64_t now) {
+    // Another processor's clock may be behind.
+    now = std::max(now, last_look_);
     const int64_t steps = std::max<int64_t>(step_, 1);
     for (const Mark& mark : marks_)
       events_[mark.event].*mark.time =

@@ -64,7 +64,7 @@ class TraceBuffer {
   }
   // `kind` is kActivity or kLane.
   void turn_to(Word kind, uint32_t frame, int64_t iteration) {
-    if (at_ >= next_look_) clock();
+    if (next_look_ == nullptr || at_ >= next_look_) clock();
     if (!has_room(3)) return;
     *at_++ = kind | (frame & kIndex);
     add_long(iteration);

@@ -43,6 +43,20 @@ bool same_definition(const FunctionDef& a, const FunctionDef& b) {
          a.resource_arg_unique_ids == b.resource_arg_unique_ids;
 }
 
+const FunctionLibrary::Maps& FunctionLibrary::maps() const {
+  static const Ref<Maps> none = make_ref_counted<Maps>();
+  return maps_ ? *maps_ : *none;
+}
+
+FunctionLibrary::Maps& FunctionLibrary::own() {
+  if (!maps_) {
+    maps_ = make_ref_counted<Maps>();
+  } else if (!maps_->unique()) {
+    maps_ = make_ref_counted<Maps>(*maps_);
+  }
+  return *maps_;
+}
+
 Status FunctionLibrary::add(FunctionDef function) {
   if (function.name().empty())
     return invalid_argument("[function] a function has no name");
@@ -51,49 +65,57 @@ Status FunctionLibrary::add(FunctionDef function) {
     return conflict(function.name());
   }
   std::string name = function.name();
-  functions_.emplace(std::move(name),
-                     std::make_shared<const FunctionDef>(std::move(function)));
+  own().functions.emplace(std::move(name), std::make_shared<const FunctionDef>(
+                                               std::move(function)));
   return {};
 }
 
 const FunctionDef* FunctionLibrary::find(std::string_view name) const {
-  auto it = functions_.find(name);
-  return it == functions_.end() ? nullptr : it->second.get();
+  const auto it = maps().functions.find(name);
+  return it == maps().functions.end() ? nullptr : it->second.get();
 }
 
 Status FunctionLibrary::add_gradient(std::string function,
                                      std::string gradient) {
-  auto [it, added] = gradients_.try_emplace(function, gradient);
+  auto [it, added] = own().gradients.try_emplace(function, gradient);
   if (added || it->second == gradient) return {};
   return gradient_conflict(function, it->second, gradient);
 }
 
 std::string_view FunctionLibrary::gradient_of(std::string_view function) const {
-  auto it = gradients_.find(function);
-  return it == gradients_.end() ? std::string_view() : it->second;
+  const auto it = gradients().find(function);
+  return it == gradients().end() ? std::string_view() : it->second;
 }
 
 Status FunctionLibrary::merge(const FunctionLibrary& other) {
-  for (const auto& [name, function] : other.functions_) {
+  for (const auto& [name, function] : other.maps().functions) {
     const FunctionDef* there = find(name);
     if (there != nullptr && there != function.get() &&
         !same_definition(*there, *function))
       return conflict(name);
   }
-  for (const auto& [name, gradient] : other.gradients_) {
-    auto it = gradients_.find(name);
-    if (it != gradients_.end() && it->second != gradient)
+  for (const auto& [name, gradient] : other.gradients()) {
+    const auto it = gradients().find(name);
+    if (it != gradients().end() && it->second != gradient)
       return gradient_conflict(name, it->second, gradient);
   }
-  functions_.insert(other.functions_.begin(), other.functions_.end());
-  gradients_.insert(other.gradients_.begin(), other.gradients_.end());
+  if (empty()) {
+    maps_ = other.maps_;
+    return {};
+  }
+  if (other.empty()) return {};
+  Maps& mine = own();
+  mine.functions.insert(other.maps().functions.begin(),
+                        other.maps().functions.end());
+  mine.gradients.insert(other.gradients().begin(), other.gradients().end());
   return {};
 }
 
 std::vector<const FunctionDef*> FunctionLibrary::functions() const {
   std::vector<const FunctionDef*> all;
-  all.reserve(functions_.size());
-  for (const auto& [name, function] : functions_) all.push_back(function.get());
+  all.reserve(size());
+  for (const auto& [name, function] : maps().functions)
+    all.push_back(function.get());
   return all;
 }
 

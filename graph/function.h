@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "graph/ref.h"
 
 namespace tagflow::graph {
 
@@ -39,8 +40,8 @@ std::vector<const FunctionRef*> functions_of(const AttrMap& attrs);
 // The same but for the shape function.
 bool same_definition(const FunctionDef& a, const FunctionDef& b);
 
-// The functions of one graph, by name. Copies share the functions, which are
-// never changed or removed: pointers live as long as a copy does.
+// The functions of one graph, by name. Functions are never changed or removed:
+// pointers live as long as a copy does. Copies share all until one is changed.
 // Thread-compatible.
 class FunctionLibrary {
  public:
@@ -57,19 +58,30 @@ class FunctionLibrary {
   // Adds all of `other`. AlreadyExists, and nothing added, on a conflict.
   Status merge(const FunctionLibrary& other);
 
-  bool empty() const { return functions_.empty() && gradients_.empty(); }
-  size_t size() const { return functions_.size(); }
+  bool empty() const { return maps().functions.empty() && gradients().empty(); }
+  size_t size() const { return maps().functions.size(); }
   // Sorted by name.
   std::vector<const FunctionDef*> functions() const;
   // From functions to their gradients.
   const std::map<std::string, std::string, std::less<>>& gradients() const {
-    return gradients_;
+    return maps().gradients;
   }
 
  private:
-  std::map<std::string, std::shared_ptr<const FunctionDef>, std::less<>>
-      functions_;
-  std::map<std::string, std::string, std::less<>> gradients_;
+  struct Maps : RefCounted {
+    Maps() = default;
+    Maps(const Maps& other)
+        : functions(other.functions), gradients(other.gradients) {}
+
+    std::map<std::string, std::shared_ptr<const FunctionDef>, std::less<>>
+        functions;
+    std::map<std::string, std::string, std::less<>> gradients;
+  };
+  const Maps& maps() const;
+  // To be changed: not shared.
+  Maps& own();
+
+  Ref<Maps> maps_;  // null: both are empty
 };
 
 }  // namespace tagflow::graph

@@ -35,12 +35,12 @@ Result<Model> load_model(const std::string& path) {
   Status status = graph::check_ops(file.nodes, {}, file.library);
   Model model;
   if (status.ok()) {
-    Result<graph::Graph> built = graph::build_graph(file);
+    model.signatures = std::move(file.signatures);
+    Result<graph::Graph> built = graph::build_graph(std::move(file));
     status = built.status();
     if (built.ok()) model.graph = std::move(built).value();
   }
   if (!status.ok()) return std::move(status).with_prefix(path + ": ");
-  model.signatures = std::move(file.signatures);
   return model;
 }
 

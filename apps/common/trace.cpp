@@ -53,8 +53,10 @@ class HopFinder {
       std::ranges::sort(list, {}, &Activity::end);
     }
     for (const TraceFrame& frame : frames) {
-      callers_[instance_of(frame.instance)] = frame.caller;
-      callees_[scope_of(frame.caller)].push_back(instance_of(frame.instance));
+      // Each run of the same graph has the same instances.
+      if (callers_.try_emplace(instance_of(frame.instance), frame.caller)
+              .second)
+        callees_[scope_of(frame.caller)].push_back(instance_of(frame.instance));
     }
   }
 
@@ -302,9 +304,9 @@ std::string format_trace(const actors::Trace& trace) {
 
 Status write_trace(const actors::Trace& trace,
                    const std::filesystem::path& path) {
-  if (const uint64_t dropped = trace.dropped(); dropped > 0)
-    spdlog::warn("the trace has the first events only; {} more were dropped",
-                 dropped);
+  if (trace.dropped() > 0)
+    spdlog::warn(
+        "the trace has no room for all of the run: what came last is missing");
   return io::write_file(path, format_trace(trace));
 }
 

@@ -84,7 +84,7 @@ Status run_all(const fs::path& folder, const Case& the_case,
   TAGFLOW_ASSIGN(std::unique_ptr<Session> session, Session::create(options));
   // A graph that is refused fails those runs that must fail all the same.
   Status imported = [&]() -> Status {
-    TAGFLOW_ASSIGN(graph::Graph graph, graph::build_graph(needed));
+    TAGFLOW_ASSIGN(graph::Graph graph, graph::build_graph(std::move(needed)));
     return session->extend(graph);
   }();
   for (size_t i = 0; i < the_case.runs.size(); ++i) {

@@ -166,10 +166,20 @@ bool has_bare_word(std::string_view text,
   const auto same = [](unsigned char a, unsigned char b) {
     return std::tolower(a) == b;
   };
-  return std::ranges::any_of(words, [&](std::string_view word) {
-    return std::search(text.begin(), text.end(), word.begin(), word.end(),
-                       same) != text.end();
-  });
+  const auto is_letter = [](unsigned char c) { return std::isalpha(c) != 0; };
+  // Whether the text from `at` on begins with one of them, as a whole word.
+  const auto starts = [&](std::string_view at) {
+    return std::ranges::any_of(words, [&](std::string_view word) {
+      return at.size() >= word.size() &&
+             std::equal(word.begin(), word.end(), at.begin(),
+                        [&](char w, char a) { return same(a, w); }) &&
+             (at.size() == word.size() || !is_letter(at[word.size()]));
+    });
+  };
+  for (size_t i = 0; i < text.size(); ++i)
+    if ((i == 0 || !is_letter(text[i - 1])) && starts(text.substr(i)))
+      return true;
+  return false;
 }
 
 }  // namespace

@@ -320,7 +320,9 @@ function go(to) {
     const node = firstNode(step);
     if (node !== undefined) centre(node, true);
   }
-  try { history.replaceState(null, '', '#step=' + at); } catch (e) { /* none */ }
+  try {
+    history.replaceState(null, '', '#step=' + at);
+  } catch (e) { /* none */ }
 }
 
 // What a step is about.

@@ -97,7 +97,8 @@ function valueText(value) {
 }
 
 function valueElement(value) {
-  return el('span', breakable(valueText(value)), value === DEAD ? 'value dead' : 'value');
+  const kind = value === DEAD ? 'value dead' : 'value';
+  return el('span', breakable(valueText(value)), kind);
 }
 
 // A long name may break behind its slashes.

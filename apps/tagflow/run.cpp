@@ -41,8 +41,8 @@ struct Results {
   actors::RunStats stats;
 };
 
-Result<Results> run_repeatedly(const Prepared& prepared,
-                               const RunOptions& options) {
+// Ends the session.
+Result<Results> run_repeatedly(Prepared& prepared, const RunOptions& options) {
   std::vector<std::string> ports;
   std::vector<Tensor> values;
   for (const auto& [port, value] : prepared.feeds) {
@@ -64,6 +64,9 @@ Result<Results> run_repeatedly(const Prepared& prepared,
     if (fetched.ok()) results.values = std::move(fetched).value();
     seconds.push_back(results.stats.seconds);
   }
+  // A run that was cut short may go on for a moment; the session waits for it.
+  call = {};
+  prepared.session.reset();
   // The trace of a run that failed is wanted most.
   if (!options.trace.empty()) {
     TAGFLOW_RETURN_IF_ERROR(write_trace(trace, options.trace));
@@ -95,7 +98,7 @@ Failure run_graph(const RunOptions& options) {
     return usage_error(
         error(Code::kUnimplemented, "[--logdir] event files do not exist yet"));
   }
-  const Prepared prepared = prepare(options.signature);
+  Prepared prepared = prepare(options.signature);
   if (prepared.failure.exit_code != ExitCode::kOk) return prepared.failure;
   if (!options.out.empty()) {
     Status status = prepare_folder(options.out, prepared.names);

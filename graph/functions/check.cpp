@@ -198,8 +198,7 @@ Status check_ops(const std::vector<NodeDef>& nodes,
 
 Status check_call(const Graph& graph, const Node& node, size_t& budget) {
   const bool is_call =
-      is_functional_op(node.op()) ||
-      OpRegistry::global().find_or_null(node.op()) != &node.op_def();
+      is_functional_op(node.op()) || !node.op_def().is_registered;
   if (!is_call) return {};
   return LoneCall(graph.library(), budget).check(node);
 }
@@ -208,7 +207,14 @@ Status check_function(const FunctionDef& function,
                       const FunctionLibrary& library, size_t& budget) {
   const Result<FunctionInstance> instance =
       FunctionInstance::bind(library, {function.name(), {}});
-  if (!instance.ok()) return {};
+  if (!instance.ok()) {
+    const auto is_open = [](const AttrDef& attr) {
+      return !attr.default_value;
+    };
+    return std::ranges::any_of(function.signature.attrs, is_open)
+               ? Status()
+               : instance.status().with_prefix("[function] ");
+  }
   Status status = LoneCall(library, budget).check(*instance);
   if (status.ok()) return status;
   // There is no node but the one made here.

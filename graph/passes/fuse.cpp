@@ -50,10 +50,8 @@ class Fusion {
 
   Result<bool> run() {
     TAGFLOW_ASSIGN(const auto order, topological_order(graph_));
-    NodeId last = 0;
-    for (const Node* node : order) last = std::max(last, node->id());
-    place_.resize(size_t(last) + 1);
-    uses_.resize(size_t(last) + 1);
+    place_.resize(graph_.end_id());
+    uses_.resize(graph_.end_id());
     for (size_t i = 0; i < order.size(); ++i) {
       place_[order[i]->id()] = i;
       for (const Endpoint& input : order[i]->inputs())

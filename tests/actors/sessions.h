@@ -1,4 +1,4 @@
-// Sessions as tests make and run them, and every way in which they may run.
+// Sessions as tests make and run them.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -8,34 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "actors/session.h"
+#include "tests/actors/configurations.h"
 #include "tests/graph/hand_made.h"
 
 namespace tagflow::actors {
-
-inline constexpr HandOff kHandOffs[] = {HandOff::kDirect, HandOff::kMailbox,
-                                        HandOff::kRandom};
-
-// Every way to run the same graph.
-inline std::vector<SessionOptions> configurations() {
-  std::vector<SessionOptions> all;
-  for (const HandOff hand_off : kHandOffs)
-    for (const int workers : {1, 2})
-      for (const bool compile : {true, false}) {
-        SessionOptions options;
-        options.hand_off = hand_off;
-        options.workers = workers;
-        if (!compile) options.passes = graph::PassSet::none();
-        all.push_back(options);
-      }
-  return all;
-}
-
-inline std::string describe(const SessionOptions& options) {
-  return fmt::format("policy {}, workers {}, window {}, passes {}",
-                     int(options.hand_off), options.workers, options.window,
-                     options.passes.to_string());
-}
 
 inline std::unique_ptr<Session> make_session(const SessionOptions& options,
                                              const graph::Graph& graph) {

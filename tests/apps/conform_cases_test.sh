@@ -9,7 +9,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/harness.sh"
   complain "the cases do not unpack" cmake -E tar
 for options in "" "--passes none" "--mailbox-only" "--workers 1 --window 1" \
   "--workers 2 --window 32" "--passes fold" "--passes identity" \
-  "--passes cse" "--passes dead" "--passes hoist" "--passes edges"; do
+  "--passes cse" "--passes dead" "--passes hoist" "--passes fuse" \
+  "--passes inplace" "--passes edges"; do
   # shellcheck disable=SC2086  # several words
   expect 0 '^274 passed, 0 failed, 0 skipped$' '' \
     tagflow conform $options "$work"/*/

@@ -1,7 +1,9 @@
 // Structure-aware fuzzing of graphs: the bytes are decisions, not a file.
 //
 // The first byte chooses what is made of the rest:
-//   a program: valid by construction, so it must build, validate and run;
+//   a program: valid by construction, so it must build, validate and run, and
+//   the engine must give the reference interpreter's results, with settings
+//   that are drawn as well;
 //   the same with some of its edges and attributes changed;
 //   a soup of primitives with edges between any of them.
 // Of the latter two, anything may be refused, but must not crash or hang, and
@@ -14,6 +16,7 @@
 
 #include "graph/frames.h"
 #include "graph/validate.h"
+#include "tests/actors/engine_check.h"
 #include "tests/reference/interpreter.h"
 #include "tests/reference/random_graph.h"
 #include "tests/reference/static_frames.h"
@@ -72,12 +75,16 @@ void try_to_run(const Case& made) {
 }
 
 void run_program(Choices& choices) {
+  const auto settings =
+      actors::configuration(choices.below(actors::kConfigurations));
   const Result<Case> made = random_graph(choices);
   require_ok(made.status(), "a program does not build");
   require_ok(graph::validate(made->graph), "a program is not valid");
   const auto result = interpret(made->graph, made->feeds, made->fetches);
   require_ok(result.status(), "a program does not run");
   require(!result->is_ambiguous, "a program has several results");
+  require_ok(actors::check_engine(*made, *result, settings),
+             actors::describe(settings));
 }
 
 // Another output of the same or another node; also one that does not exist.

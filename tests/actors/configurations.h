@@ -1,0 +1,59 @@
+// Every way in which the same graph may run.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "actors/session.h"
+
+namespace tagflow::actors {
+
+inline constexpr HandOff kHandOffs[] = {HandOff::kDirect, HandOff::kMailbox,
+                                        HandOff::kRandom};
+
+// The policies by the workers, with and without passes.
+inline std::vector<SessionOptions> configurations() {
+  std::vector<SessionOptions> all;
+  for (const HandOff hand_off : kHandOffs)
+    for (const int workers : {1, 2})
+      for (const bool compile : {true, false}) {
+        SessionOptions options;
+        options.hand_off = hand_off;
+        options.workers = workers;
+        if (!compile) options.passes = graph::PassSet::none();
+        all.push_back(options);
+      }
+  return all;
+}
+
+inline std::string describe(const SessionOptions& options) {
+  return fmt::format("policy {}, workers {}, window {}, passes {}",
+                     int(options.hand_off), options.workers, options.window,
+                     options.passes.to_string());
+}
+
+// How many there are with each window, and the passes all, none, or each alone.
+inline constexpr uint64_t kPassSets = graph::kNumPasses + 2;
+inline constexpr uint64_t kConfigurations = 24 * kPassSets;
+
+inline SessionOptions configuration(uint64_t index) {
+  static constexpr int kWindows[] = {1, 2, 8, 32};
+  SessionOptions options;
+  options.hand_off = kHandOffs[index % 3];
+  options.workers = 1 + int(index / 3 % 2);
+  options.window = kWindows[index / 6 % 4];
+  const uint64_t passes = index / 24 % kPassSets;
+  if (passes < graph::kNumPasses) {
+    options.passes = graph::PassSet::only(graph::Pass(passes));
+  } else if (passes == graph::kNumPasses) {
+    options.passes = graph::PassSet::none();
+  }
+  options.seed = index;
+  options.timeout = std::chrono::seconds(60);
+  return options;
+}
+
+}  // namespace tagflow::actors
