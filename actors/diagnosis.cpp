@@ -1,5 +1,8 @@
 #include "actors/diagnosis.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <set>
 
 #include "actors/backwards.h"
@@ -85,10 +88,12 @@ class DeathWalk {
     if (origin.is_arrival) {
       const graph::Node& node = *plan_.arrivals[origin.index].node;
       if (!dead_enters(origin).empty()) return {};
+      const std::string stuck = stuck_in_last(node);
       return fmt::format(
-          "Exit \"{}\" was live in no iteration of its loop; the loop ended "
-          "because nothing live reached its NextIterations",
-          node.name());
+          "Exit \"{}\" was live in no iteration of its loop; {}", node.name(),
+          stuck.empty() ? "the loop ended because nothing live reached its "
+                          "NextIterations"
+                        : stuck);
     }
     const NodeItem& item = plan_.nodes[origin.index];
     const bool is_dead = (word(origin.index) & IterationState::kDead) != 0;
@@ -113,6 +118,38 @@ class DeathWalk {
       return fmt::format("Recv \"{}\" received a dead token",
                          item.node->name());
     return {};
+  }
+
+  // Who got some of its inputs, but not all, in the last iteration of the loop
+  // that the Exit leaves; empty where nobody did.
+  std::string stuck_in_last(const graph::Node& exit) const {
+    const auto place = find_exit(whole_, plan_, exit);
+    if (!place.has_value() || children_[place->child] == nullptr) return {};
+    const FrameActor& loop = *children_[place->child];
+    const FramePlan& plan = *loop.instance().plan;
+    const int64_t last = loop.last_iteration();
+    const StartState& start = last == 0 ? plan.steady_first : plan.steady_later;
+    std::vector<std::string> waiting;
+    for (const caf::actor& actor : loop.instance().ring) {
+      const auto& iteration = *actor_pointer<IterationActor>(actor);
+      if (iteration.iteration() != last) continue;
+      for (uint32_t i = 0; i < plan.nodes.size(); ++i) {
+        const uint32_t left = iteration.inputs_left(i);
+        const uint32_t awaited = start.words[i] & IterationState::kCount;
+        if (iteration.has_fired(i) || left == 0 || left >= awaited) continue;
+        const graph::Node& node = *plan.nodes[i].node;
+        waiting.push_back(fmt::format("{} \"{}\"", node.op(), node.name()));
+      }
+    }
+    if (waiting.empty()) return {};
+    constexpr size_t kShown = 3;
+    const size_t more = waiting.size() - std::min(waiting.size(), kShown);
+    waiting.resize(waiting.size() - more);
+    return fmt::format(
+        "in its last iteration, {}, an input never came to {}{}; what enters "
+        "a loop is there in iteration 0 only, unless its Enter is constant",
+        last, fmt::join(waiting, ", "),
+        more == 0 ? "" : fmt::format(" and {} more", more));
   }
 
   std::vector<Origin> next(const Origin& origin) const {

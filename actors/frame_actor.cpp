@@ -167,6 +167,7 @@ void FrameActor::take_exits(Batch* batch, Runner& runner) {
     exit_live_[token.arrival] = 1;
     token.arrival = exit.parent_arrival;
   }
+  if (batch->final) last_iteration_ = batch->iteration;
   batch->ordinal = instance_.ordinal;
   batch->iteration = instance_.parent_iteration;
   ++exits_received_;

@@ -35,6 +35,8 @@ class FrameActor : public EngineActor {
   uint32_t enters_left() const { return enters_left_; }
   // Whether exit `index` was live in the last instance.
   bool exit_was_live(size_t index) const { return exit_live_[index] != 0; }
+  // The iteration that no other followed. REQUIRES: the instance has ended.
+  int64_t last_iteration() const { return last_iteration_; }
   // For the time when the step is quiet.
   void collect(Counters& counters) const;
   void reset();
@@ -63,6 +65,7 @@ class FrameActor : public EngineActor {
   uint32_t sent_ = 0;  // batches to iteration 0
   uint32_t exits_received_ = 0;
   uint32_t exits_expected_ = 0;  // 0 while not known
+  int64_t last_iteration_ = 0;
   uint32_t sent_parent_ = 0;
   uint64_t epoch_ = 0;
   // Versions of the loop constants; the last one is current, and may be added

@@ -168,10 +168,11 @@ void IterationActor::fire_other(uint32_t node, bool is_dead) {
 // A predicate that is no scalar held in its token. None after an error.
 std::optional<bool> IterationActor::read_predicate(const NodeItem& item) {
   const Tensor& predicate = state_.slot(item.first_slot + 1);
-  if (predicate.dtype() != DataType::kBool || predicate.num_elements() != 1) {
-    fail(invalid_argument("[Switch] the predicate must be one bool, not {}",
-                          predicate.describe()),
-         *item.node);
+  if (predicate.dtype() != DataType::kBool || !predicate.is_scalar()) {
+    fail(
+        invalid_argument("[Switch] the predicate must be a scalar bool, not {}",
+                         predicate.describe()),
+        *item.node);
     return std::nullopt;
   }
   const bool taken = predicate.scalar_value<bool>();
@@ -183,8 +184,8 @@ std::optional<bool> IterationActor::read_predicate(const NodeItem& item) {
 // is noted in the word, whose count nobody needs any more.
 void IterationActor::fire_switch_n(const NodeItem& item, uint32_t& word) {
   const Tensor& index = state_.slot(item.first_slot + 1);
-  if (index.dtype() != DataType::kInt32 || index.num_elements() != 1) {
-    fail(invalid_argument("[_SwitchN] the index must be one int32, not {}",
+  if (index.dtype() != DataType::kInt32 || !index.is_scalar()) {
+    fail(invalid_argument("[_SwitchN] the index must be a scalar int32, not {}",
                           index.describe()),
          *item.node);
     return;

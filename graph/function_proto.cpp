@@ -94,7 +94,7 @@ Result<OpDef> signature_from_proto(const tensorflow::OpDef& proto,
                                    ReadBudget& budget) {
   OpDef op;
   op.name = proto.name();
-  TAGFLOW_RETURN_IF_ERROR(check_node_name(op.name));
+  TAGFLOW_RETURN_IF_ERROR(check_function_name(op.name));
   for (const auto& attr : proto.attr()) {
     TAGFLOW_ASSIGN(AttrDef def, attr_def_from_proto(attr, budget));
     op.attrs.push_back(std::move(def));

@@ -20,18 +20,34 @@ bool is_name_char(char c) {
   return is_name_start(c) || c == '-' || c == '/' || c == '\\' || c == '>';
 }
 
+Status check_length(std::string_view name) {
+  if (name.size() <= kMaxNameLength) return {};
+  return invalid_argument("the name \"{}...\" has {} bytes, the limit is {}",
+                          name.substr(0, kShown), name.size(), kMaxNameLength);
+}
+
 }  // namespace
 
 Status check_node_name(std::string_view name) {
-  if (name.size() > kMaxNameLength)
-    return invalid_argument("the name \"{}...\" has {} bytes, the limit is {}",
-                            name.substr(0, kShown), name.size(),
-                            kMaxNameLength);
+  TAGFLOW_RETURN_IF_ERROR(check_length(name));
   if (name.empty()) return invalid_argument("the name of a node is empty");
   if (!is_name_start(name[0]) || !std::ranges::all_of(name, is_name_char))
     return invalid_argument("{:?} is no legal name of a node",
                             name.substr(0, kShown));
   return {};
+}
+
+Status check_function_name(std::string_view name) {
+  if (name.empty()) return invalid_argument("the name of a function is empty");
+  return check_length(name);
+}
+
+std::string to_node_name(std::string_view name) {
+  std::string legal(name);
+  for (char& c : legal)
+    if (!is_name_char(c)) c = '_';
+  if (legal.empty() || !is_name_start(legal[0])) legal.insert(0, "_");
+  return legal;
 }
 
 Result<InputText> split_input(std::string_view text) {

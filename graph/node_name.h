@@ -1,6 +1,7 @@
 // The texts that name nodes and their outputs.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "graph/status.h"
@@ -24,5 +25,10 @@ Result<InputText> split_input(std::string_view text);
 // or any of "-/\>". InvalidArgument for any other, or one over
 // kMaxNameLength.
 Status check_node_name(std::string_view name);
+// A function may have any name ("__inference_<lambda>_7"). InvalidArgument for
+// an empty one, or one over kMaxNameLength.
+Status check_function_name(std::string_view name);
+// The name with '_' in the place of what a node's name must not have.
+std::string to_node_name(std::string_view name);
 
 }  // namespace tagflow::graph

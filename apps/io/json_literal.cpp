@@ -186,7 +186,7 @@ bool has_bare_word(std::string_view text,
 
 std::string_view hint_for_no_json(std::string_view text) {
   if (text.find('"') != text.npos) return "";
-  if (has_bare_word(text, {"nan", "inf"}))
+  if (has_bare_word(text, {"nan", "inf", "infinity"}))
     return "; JSON has no word for them: write \"nan\", \"inf\" and \"-inf\", "
            "in double quotes";
   if (has_bare_word(text, {"true", "false"}))

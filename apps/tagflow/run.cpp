@@ -41,7 +41,7 @@ struct Results {
   actors::RunStats stats;
 };
 
-// Ends the session.
+// Ends the session where it writes a trace.
 Result<Results> run_repeatedly(Prepared& prepared, const RunOptions& options) {
   std::vector<std::string> ports;
   std::vector<Tensor> values;
@@ -64,11 +64,11 @@ Result<Results> run_repeatedly(Prepared& prepared, const RunOptions& options) {
     if (fetched.ok()) results.values = std::move(fetched).value();
     seconds.push_back(results.stats.seconds);
   }
-  // A run that was cut short may go on for a moment; the session waits for it.
-  call = {};
-  prepared.session.reset();
   // The trace of a run that failed is wanted most.
   if (!options.trace.empty()) {
+    // One that was cut short may go on for a moment; the session waits for it.
+    call = {};
+    prepared.session.reset();
     TAGFLOW_RETURN_IF_ERROR(write_trace(trace, options.trace));
   }
   TAGFLOW_RETURN_IF_ERROR(std::move(status));
@@ -93,12 +93,14 @@ Failure print_results(const RunOptions& options,
   return {};
 }
 
-Failure run_graph(const RunOptions& options) {
+// `prepared` is kept for the caller: to let go of a session takes as long as a
+// kernel that was cut short goes on, and what is wrong should be said before.
+Failure run_graph(const RunOptions& options, Prepared& prepared) {
   if (!options.logdir.empty()) {
     return usage_error(
         error(Code::kUnimplemented, "[--logdir] event files do not exist yet"));
   }
-  Prepared prepared = prepare(options.signature);
+  prepared = prepare(options.signature);
   if (prepared.failure.exit_code != ExitCode::kOk) return prepared.failure;
   if (!options.out.empty()) {
     Status status = prepare_folder(options.out, prepared.names);
@@ -132,8 +134,10 @@ void add_run_command(CLI::App& app, ExitCode& exit_code) {
       ->type_name("DIR");
   run->add_flag("--json", options->json,
                 "print results as one JSON object; errors stay text on stderr");
-  run->callback(
-      [options, &exit_code] { exit_code = report(run_graph(*options)); });
+  run->callback([options, &exit_code] {
+    Prepared prepared;
+    exit_code = report(run_graph(*options, prepared));
+  });
 }
 
 }  // namespace tagflow::apps

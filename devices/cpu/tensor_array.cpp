@@ -108,7 +108,9 @@ Status TensorArray::grow_locked(const KernelContext& context, int64_t index) {
 
 Status TensorArray::write_locked(const KernelContext& context, int64_t index,
                                  const Tensor& value) {
-  if (index < 0 || (index >= size_ && !dynamic_size_))
+  if (index < 0)
+    return fail(context, "cannot write to index {}, which is negative", index);
+  if (index >= size_ && !dynamic_size_)
     return fail(context,
                 "cannot write to index {}, the size is {} and cannot grow",
                 index, size_);

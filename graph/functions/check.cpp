@@ -9,6 +9,7 @@
 #include "graph/frames.h"
 #include "graph/functions/instance.h"
 #include "graph/functions/lower.h"
+#include "graph/node_name.h"
 #include "graph/op_registry.h"
 
 namespace tagflow::graph {
@@ -75,13 +76,14 @@ class LoneCall {
   }
 
   Status check(const FunctionInstance& function) {
+    const std::string name = to_node_name(function.name());
     std::vector<Endpoint> inputs;
     for (const DataType type : function.arg_types()) {
       TAGFLOW_ASSIGN(const Endpoint made,
-                     placeholder(function.name(), type, PartialShape()));
+                     placeholder(name, type, PartialShape()));
       inputs.push_back(made);
     }
-    return check(function.name(), function.name(), inputs, {});
+    return check(name, function.name(), inputs, {});
   }
 
  private:
@@ -218,7 +220,8 @@ Status check_function(const FunctionDef& function,
   Status status = LoneCall(library, budget).check(*instance);
   if (status.ok()) return status;
   // There is no node but the one made here.
-  const std::string made = fmt::format("[{0}] node \"{0}\": ", function.name());
+  const std::string made = fmt::format("[{}] node \"{}\": ", function.name(),
+                                       to_node_name(function.name()));
   std::string_view message = status.message();
   if (message.starts_with(made)) message.remove_prefix(made.size());
   return error(status.code(), "[function] {}", message);

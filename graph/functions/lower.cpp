@@ -4,6 +4,7 @@
 
 #include "graph/functions/lowering.h"
 #include "graph/functions/ports.h"
+#include "graph/node_name.h"
 #include "graph/op_registry.h"
 
 namespace tagflow::graph {
@@ -56,7 +57,7 @@ Result<int64_t> Lowering::Bodies::find(const FunctionLibrary& library,
   body->graph.library() = library;
   Graph& graph = body->graph;
   Site site;
-  site.prefix = function.name();
+  site.prefix = to_node_name(function.name());
   for (const DataType type : function.arg_types()) {
     TAGFLOW_ASSIGN(Node * arg, graph.add(fmt::format("{}/arg_{}", site.prefix,
                                                      body->feeds.size()),

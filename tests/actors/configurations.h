@@ -14,18 +14,26 @@ namespace tagflow::actors {
 inline constexpr HandOff kHandOffs[] = {HandOff::kDirect, HandOff::kMailbox,
                                         HandOff::kRandom};
 
-// The policies by the workers, with and without passes.
-inline std::vector<SessionOptions> configurations() {
+// The policies by the workers.
+inline std::vector<SessionOptions> hand_offs_by_workers() {
   std::vector<SessionOptions> all;
   for (const HandOff hand_off : kHandOffs)
-    for (const int workers : {1, 2})
-      for (const bool compile : {true, false}) {
-        SessionOptions options;
-        options.hand_off = hand_off;
-        options.workers = workers;
-        if (!compile) options.passes = graph::PassSet::none();
-        all.push_back(options);
-      }
+    for (const int workers : {1, 2}) {
+      SessionOptions& options = all.emplace_back();
+      options.hand_off = hand_off;
+      options.workers = workers;
+    }
+  return all;
+}
+
+// These, with and without passes.
+inline std::vector<SessionOptions> configurations() {
+  std::vector<SessionOptions> all;
+  for (SessionOptions options : hand_offs_by_workers()) {
+    all.push_back(options);
+    options.passes = graph::PassSet::none();
+    all.push_back(options);
+  }
   return all;
 }
 

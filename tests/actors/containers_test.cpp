@@ -88,7 +88,7 @@ TEST_CASE("a loop writes a tensor array that is gathered after it") {
       {{"dtype", DataType::kInt32}, {"element_shape", PartialShape::scalar()}});
   INFO(s.status().to_string());
   REQUIRE(s.ok());
-  for (const SessionOptions& options : configurations()) {
+  for (const SessionOptions& options : hand_offs_by_workers()) {
     auto session = make_session(options, graph);
     for (int count : {0, 1, 100}) {
       const Tensor squares = must_run(
@@ -121,7 +121,7 @@ TEST_CASE("objects of a long loop do not pile up") {
   ops::identity(s.named("last"), loop[1]);
   INFO(s.status().to_string());
   REQUIRE(s.ok());
-  for (const SessionOptions& options : configurations()) {
+  for (const SessionOptions& options : hand_offs_by_workers()) {
     auto session = make_session(options, graph);
     most_alive = 0;
     const Tensor last =
@@ -145,7 +145,7 @@ TEST_CASE("a step that fails leaves nothing in its tensor arrays") {
   s.named("again").op("TensorArrayWriteV3", {array[0], 0, value, written});
   INFO(s.status().to_string());
   REQUIRE(s.ok());
-  for (const SessionOptions& options : configurations()) {
+  for (const SessionOptions& options : hand_offs_by_workers()) {
     auto session = make_session(options, graph);
     const Tensor fed = Tensor::make(DataType::kFloat, {100});
     const auto result = session->run({{"value:0", fed}}, {"again:0"});
@@ -199,7 +199,7 @@ TEST_CASE("a tensor array that holds its own handle is gone with its step") {
   s.named("escaped").op("Identity", {inner});
   INFO(s.status().to_string());
   REQUIRE(s.ok());
-  for (const SessionOptions& options : configurations()) {
+  for (const SessionOptions& options : hand_offs_by_workers()) {
     auto session = make_session(options, graph);
     const Tensor fed = Tensor::make(DataType::kFloat, {100});
     const auto fetched =
@@ -245,7 +245,7 @@ TEST_CASE("the old stacks go by names that loops carry as references") {
   const Status extended = graph.extend(nodes);
   INFO(extended.to_string());
   REQUIRE(extended.ok());
-  for (const SessionOptions& options : configurations()) {
+  for (const SessionOptions& options : hand_offs_by_workers()) {
     auto session = make_session(options, graph);
     const auto popped = must_run(*session, {}, {"pop_2:0", "pop_1:0"});
     CHECK(popped[0].scalar_value<int32_t>() == 2);
@@ -290,7 +290,7 @@ TEST_CASE("a persistent stack is a loop variable: what goes up comes down") {
   s.named("size").op("PersistentStackSize", {down[1]});
   INFO(s.status().to_string());
   REQUIRE(s.ok());
-  for (const SessionOptions& options : configurations()) {
+  for (const SessionOptions& options : hand_offs_by_workers()) {
     auto session = make_session(options, graph);
     const int64_t count = 1000;
     const auto fetched =
@@ -320,7 +320,7 @@ TEST_CASE("a list that a loop pushes onto is never copied") {
                     {{"element_dtype", DataType::kInt32}});
   INFO(s.status().to_string());
   REQUIRE(s.ok());
-  for (const SessionOptions& options : configurations()) {
+  for (const SessionOptions& options : hand_offs_by_workers()) {
     auto session = make_session(options, graph);
     // Copies would move 32 * 20'000^2 / 2 bytes.
     const Tensor all =

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/actors/program.h"
+#include "tests/graph/hand_made.h"
 #include "tests/graph/hand_made_functions.h"
 
 using namespace tagflow;
@@ -66,4 +67,47 @@ TEST_CASE("a dead result of a call names the call") {
   CHECK(error.find("no value in this run: the call \"y/choose/") !=
         std::string::npos);
   CHECK(error.ends_with("gave back a dead value"));
+}
+
+TEST_CASE("a loop that waits for what entered once says who waits") {
+  using graph::testing::const_def;
+  using graph::testing::def;
+  const AttrMap enter = {{"frame_name", std::string("loop")}};
+  Program p;
+  graph::testing::must(p.graph.extend(std::vector<NodeDef>{
+      const_def("zero", Tensor::scalar(0)), const_def("n", Tensor::scalar(3)),
+      def("i", "Enter", {"zero"}, enter), def("limit", "Enter", {"n"}, enter),
+      def("merge", "Merge", {"i", "next"}, {{"T", DataType::kInt32}}),
+      def("more", "Less", {"merge", "limit"}),
+      def("cond", "LoopCond", {"more"}),
+      def("switch", "Switch", {"merge", "cond"}),
+      const_def("one", Tensor::scalar(1)),
+      def("step", "Enter", {"one"},
+          {{"frame_name", std::string("loop")}, {"is_constant", true}}),
+      def("add", "Add", {"switch:1", "step"}),
+      def("next", "NextIteration", {"add"}), def("exit", "Exit", {"switch"})}));
+  for (const PassSet passes : {PassSet(), PassSet::none()}) {
+    SessionOptions options;
+    options.passes = passes;
+    const auto out = p.try_run({}, {Output(p.graph.find("exit"))}, options);
+    REQUIRE(!out.ok());
+    CHECK(out.status().message().find(
+              "Exit \"exit\" was live in no iteration of its loop; in its "
+              "last iteration, 1, an input never came to ") !=
+          std::string::npos);
+    CHECK(out.status().message().find("Less \"more\"") != std::string::npos);
+  }
+}
+
+TEST_CASE("a predicate and an index are scalars") {
+  const Program p;
+  const Output b = p.input("b", DataType::kBool, PartialShape());
+  const Output k = p.input("k", DataType::kInt32, PartialShape());
+  const OpResult sw = p.s.named("sw").op("Switch", {3.f, b});
+  const OpResult many =
+      p.s.named("many").op("_SwitchN", {3.f, k}, {{"num_outs", 2}});
+  CHECK(p.error({{"b", Tensor::vector<bool>({true})}}, {sw[1]})
+            .starts_with("[Switch] the predicate must be a scalar bool, not "));
+  CHECK(p.error({{"k", Tensor::vector<int32_t>({1})}}, {many[1]})
+            .starts_with("[_SwitchN] the index must be a scalar int32, not "));
 }

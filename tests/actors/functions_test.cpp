@@ -376,3 +376,28 @@ TEST_CASE("a loop without variables is as dead as its input") {
           std::string::npos);
   }
 }
+
+TEST_CASE("a function may have any name, and call itself by it") {
+  const std::string name = "__inference_<lambda> gr\xc3\xb6\xc3\x9f:e_7";
+  FunctionGraph g;
+  g.define(function("same", {"n: int32"}, {"f: int32"}, {}, {{"f", "n"}}));
+  FunctionDef half =
+      function("half", {"n: int32"}, {"f: int32"},
+               {body_const("two", Tensor::scalar(2)),
+                body_int("small", "Less", "n", "two:output:0"),
+                if_node("choose", {"small:z:0", "n"}, "same", "again")},
+               {{"f", "choose:output:0"}});
+  half.signature.name = name;
+  g.define(std::move(half));
+  g.define(function("again", {"n: int32"}, {"f: int32"},
+                    {body_const("two", Tensor::scalar(2)),
+                     body_int("less", "FloorDiv", "n", "two:output:0"),
+                     body_node("rest", name, {"less:z:0"})},
+                    {{"f", "rest:f:0"}}));
+  g.add({int_placeholder("x"), body_node("y", name, {"x"})});
+  for (const SessionOptions& options : configurations()) {
+    const auto session = g.session(options);
+    expect_int(*session, 1000, 1);
+    expect_int(*session, 1, 1);
+  }
+}

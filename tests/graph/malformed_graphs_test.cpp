@@ -197,7 +197,7 @@ TEST_CASE("malformed functions are refused") {
   };
   check({
       {function(""), kInvalid,
-       "[graphdef] function \"\": the name of a node is empty"},
+       "[graphdef] function \"\": the name of a function is empty"},
       {function("f", "input_arg { name: 'x' }"), kInvalid,
        "[graphdef] function \"f\": argument \"x\" must have one of type, "
        "type_attr, type_list_attr; it has 0"},

@@ -58,3 +58,13 @@ TEST_CASE("an endpoint's text is a name with an optional port") {
   CHECK(parse_endpoint("x:?").status().message() ==
         "[graph] \"x:?\" has no valid port number");
 }
+
+TEST_CASE("functions may have names that nodes may not") {
+  CHECK(check_function_name("__inference_<lambda>_7").ok());
+  CHECK(check_function_name("").message() == "the name of a function is empty");
+  CHECK_FALSE(check_function_name(std::string(kMaxNameLength + 1, 'f')).ok());
+  CHECK(to_node_name("__inference_<lambda>_7") == "__inference__lambda>_7");
+  CHECK(to_node_name("-f") == "_-f");
+  CHECK(to_node_name("") == "_");
+  CHECK(to_node_name("f/g") == "f/g");
+}

@@ -224,7 +224,7 @@ TEST_CASE("an index outside of a tensor array is refused") {
                "[TensorArrayWriteV3] tensor array \"a\": cannot write to index "
                "2, the size is 2 and cannot grow");
   expect_error(array.write(-1, one), Code::kInvalidArgument,
-               "cannot write to index -1, the size is 2 and cannot grow");
+               "cannot write to index -1, which is negative");
   expect_error(array.read(2), Code::kInvalidArgument,
                "[TensorArrayReadV3] tensor array \"a\": cannot read index 2, "
                "the size is 2");
