@@ -100,6 +100,9 @@ class IterationActor : public EngineActor {
   void unpark(Runner& runner);
 
   void run_ready(Runner& runner);
+  // Calls fire_one(node) until none is ready or the step is cancelled.
+  template <class F>
+  void fire_ready(const F& fire_one);
   void fire(uint32_t node);
   void run_ready_traced(Runner& runner);
   void run_ready_observed(Runner& runner);

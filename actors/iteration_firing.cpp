@@ -257,16 +257,7 @@ void IterationActor::run_ready(Runner& runner) {
     return observer_ != nullptr ? run_ready_observed(runner)
                                 : run_ready_traced(runner);
   for (;;) {
-    uint32_t fired = 0;
-    while (state_.has_ready()) {
-      fire(state_.pop_ready());
-      if (++fired % kFiringsPerCheck == 0) {
-        step_->check_deadline();
-        if (step_->cancelled()) break;
-      }
-    }
-    fired_ += fired;
-    counters_.fired += fired;
+    fire_ready([this](uint32_t node) { fire(node); });
     if (heavy_.empty() || step_->cancelled()) return;
     run_heavy(runner);
   }

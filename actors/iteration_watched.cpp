@@ -30,18 +30,10 @@ void IterationActor::fire_observed(uint32_t node) {
 void IterationActor::run_ready_traced(Runner& runner) {
   bool clock_is_due = false;
   for (;;) {
-    uint32_t fired = 0;
-    while (state_.has_ready()) {
-      const uint32_t node = state_.pop_ready();
+    fire_ready([&](uint32_t node) {
       clock_is_due = trace_firing(node, clock_is_due);
       fire(node);
-      if (++fired % kFiringsPerCheck == 0) {
-        step_->check_deadline();
-        if (step_->cancelled()) break;
-      }
-    }
-    fired_ += fired;
-    counters_.fired += fired;
+    });
     if (std::exchange(clock_is_due, false)) trace_->clock();
     if (heavy_.empty() || step_->cancelled()) return;
     run_heavy(runner);

@@ -176,4 +176,19 @@ inline Tensor IterationActor::take_input(const NodeItem& item, uint32_t i) {
   fire_other(node, (facts & IterationState::kDead) != 0);
 }
 
+template <class F>
+[[gnu::always_inline]] inline void IterationActor::fire_ready(
+    const F& fire_one) {
+  uint32_t fired = 0;
+  while (state_.has_ready()) {
+    fire_one(state_.pop_ready());
+    if (++fired % kFiringsPerCheck == 0) {
+      step_->check_deadline();
+      if (step_->cancelled()) break;
+    }
+  }
+  fired_ += fired;
+  counters_.fired += fired;
+}
+
 }  // namespace tagflow::actors

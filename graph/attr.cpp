@@ -217,10 +217,6 @@ bool AttrMap::emplace(std::string_view name, AttrValue value) {
   return true;
 }
 
-bool AttrMap::try_emplace(std::string_view name, AttrValue value) {
-  return emplace(name, std::move(value));
-}
-
 void AttrMap::insert_or_assign(std::string_view name, AttrValue value) {
   (*this)[name] = std::move(value);
 }

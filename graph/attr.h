@@ -48,7 +48,6 @@ class AttrMap {
   // Each of these may move the entries.
   // No effect where it is there already. Says whether it was not.
   bool emplace(std::string_view name, AttrValue value);
-  bool try_emplace(std::string_view name, AttrValue value);
   void insert_or_assign(std::string_view name, AttrValue value);
   // Of no value where it was not there.
   AttrValue& operator[](std::string_view name);

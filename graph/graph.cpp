@@ -53,6 +53,12 @@ Node::Kind Node::kind_of(std::string_view op) {
   return it == kinds.end() ? Kind::kOther : it->second;
 }
 
+bool Node::is_constant_enter() const {
+  if (!is_enter()) return false;
+  const Result<bool> is_constant = attr<bool>("is_constant");
+  return is_constant.ok() && *is_constant;
+}
+
 Graph::Graph() : library_(std::make_unique<FunctionLibrary>()) {}
 Graph::Graph(Graph&&) noexcept = default;
 Graph& Graph::operator=(Graph&&) noexcept = default;

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "graph/attr.h"
-#include "graph/name_index.h"
+#include "graph/hash_index.h"
 #include "graph/op_def.h"
 
 namespace tagflow::graph {
@@ -89,6 +89,8 @@ class Node {
   bool is_switch() const { return kind_ == Kind::kSwitch; }
   bool is_merge() const { return kind_ == Kind::kMerge; }
   bool is_enter() const { return kind_ == Kind::kEnter; }
+  // Brings the same value into every iteration.
+  bool is_constant_enter() const;
   bool is_exit() const { return kind_ == Kind::kExit; }
   bool is_next_iteration() const { return kind_ == Kind::kNextIteration; }
   bool is_loop_cond() const { return kind_ == Kind::kLoopCond; }

@@ -12,11 +12,6 @@ constexpr int kMaxVisits = 256;
 // each node asks anew.
 constexpr int kMaxForwards = 64;
 
-bool is_constant_enter(const Node& node) {
-  const Result<bool> constant = get_attr<bool>(node.attrs(), "is_constant");
-  return constant.ok() && *constant;
-}
-
 // Passes over nodes that hand their input on unchanged; end(endpoint) is what
 // the reader of an endpoint reads.
 template <class End>
@@ -24,9 +19,8 @@ Endpoint origin(Endpoint source, const End& end) {
   source = end(source);
   for (int n = 0; n < kMaxForwards && source.node != nullptr; ++n) {
     const Node& node = *source.node;
-    const bool hands_on =
-        node.is_identity() || (node.is_enter() && is_constant_enter(node));
-    if (!hands_on || node.inputs().empty()) break;
+    if (!node.is_identity() && !node.is_constant_enter()) break;
+    if (node.inputs().empty()) break;
     source = end(node.inputs()[0]);
   }
   return source;

@@ -122,7 +122,7 @@ class InputMatcher {
       const ArgDef& arg = def_.inputs[a];
       const auto length = size_t(lengths_[a]);
       if (!arg.number_attr.empty())
-        attrs_.try_emplace(arg.number_attr, int64_t(length));
+        attrs_.emplace(arg.number_attr, int64_t(length));
       if (!arg.type_attr.empty() && !attrs_.contains(arg.type_attr)) {
         for (size_t i = at; i < at + length; ++i) {
           if (given(i) == DataType::kInvalid) continue;

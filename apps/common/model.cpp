@@ -19,7 +19,8 @@ std::vector<std::string> keys_of(
   return keys;
 }
 
-// Those that --signature can be wanted to choose.
+}  // namespace
+
 std::vector<std::string> names_of_signatures(const Model& model) {
   std::vector<std::string> names;
   for (const NamedSignature& signature : model.signatures) {
@@ -27,8 +28,6 @@ std::vector<std::string> names_of_signatures(const Model& model) {
   }
   return names;
 }
-
-}  // namespace
 
 Result<Model> load_model(const std::string& path) {
   TAGFLOW_ASSIGN(graph::GraphFile file, graph::load_file(path));

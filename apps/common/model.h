@@ -17,10 +17,13 @@ struct Model {
 // As graph::load_graph(), but an error names all ops that are unknown at once.
 Result<Model> load_model(const std::string& path);
 
+// Of the signatures that one would choose: names that begin with "__" are
+// TensorFlow's own.
+std::vector<std::string> names_of_signatures(const Model& model);
+
 // The signature whose names can be used: the one that is `wanted`; where that
-// is empty, "serving_default", else the only one there is, not counting those
-// that begin with "__", which are TensorFlow's own; null where these rules
-// choose none. NotFound where there is none of the name.
+// is empty, "serving_default", else the only one of names_of_signatures(); null
+// where these rules choose none. NotFound where there is none of the name.
 using NamedSignature = std::pair<const std::string, graph::Signature>;
 Result<const NamedSignature*> choose_signature(const Model& model,
                                                const std::string& wanted);

@@ -90,18 +90,18 @@ void add_call(const std::string& name, const std::string& op,
 
 void add_functions(const graph::FunctionLibrary& library,
                    std::span<graph::Node* const> nodes, GraphSummary& summary) {
-  std::vector<graph::NodeDef> defs;
   for (const graph::Node* node : nodes) {
     add_call(node->name(), node->op(), node->attrs(), library, summary.calls,
              summary);
-    defs.push_back({node->name(), node->op(), {}, {}, node->attrs()});
   }
-  const auto reached = graph::reached_functions(defs, library);
+  const auto all = graph::reached_functions(nodes, library);
+  const std::unordered_set<const graph::FunctionDef*> reached(all.begin(),
+                                                              all.end());
   for (const graph::FunctionDef* function : library.functions()) {
     FunctionNote note;
     note.name = function->name();
     note.nodes = function->nodes.size();
-    note.is_reached = std::ranges::find(reached, function) != reached.end();
+    note.is_reached = reached.contains(function);
     note.inputs = describe_args(function->signature.inputs);
     note.outputs = describe_args(function->signature.outputs);
     for (const graph::NodeDef& node : function->nodes) {

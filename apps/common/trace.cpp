@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <map>
@@ -132,15 +133,17 @@ class TraceWriter {
   std::string write(uint64_t dropped) {
     text_ = "{\"displayTimeUnit\": \"ns\",\n\"otherData\": {\"dropped\": " +
             std::to_string(dropped) + "},\n\"traceEvents\": [\n";
-    text_ += R"({"name": "process_name", "ph": "M", "pid": 1, "tid": 0, )"
-             R"("args": {"name": "tagflow"}})";
+    text_ += fmt::format(
+        "{{\"name\": \"process_name\", \"ph\": \"M\", \"pid\": {}, "
+        "\"args\": {{\"name\": \"tagflow\"}}}}",
+        process_);
     for (size_t t = 0; t < tracks_.size(); ++t) {
       text_ += fmt::format(
-          ",\n{{\"name\": \"thread_name\", \"ph\": \"M\", \"pid\": 1, "
-          "\"tid\": {0}, \"args\": {{\"name\": \"worker {0}\"}}}},\n"
-          "{{\"name\": \"thread_sort_index\", \"ph\": \"M\", \"pid\": 1, "
-          "\"tid\": {0}, \"args\": {{\"sort_index\": {0}}}}}",
-          t);
+          ",\n{{\"name\": \"thread_name\", \"ph\": \"M\", \"pid\": {0}, "
+          "\"tid\": {1}, \"args\": {{\"name\": \"worker {1}\"}}}},\n"
+          "{{\"name\": \"thread_sort_index\", \"ph\": \"M\", \"pid\": {0}, "
+          "\"tid\": {1}, \"args\": {{\"sort_index\": {1}}}}}",
+          process_, thread_of(int(t)));
     }
     for (size_t t = 0; t < tracks_.size(); ++t) write_track(int(t));
     return std::move(text_) + "\n]}\n";
@@ -235,11 +238,17 @@ class TraceWriter {
     text_ += quoted_name;
     text_ += R"(, "ph": ")";
     text_ += phase;
-    text_ += R"(", "pid": 1, "tid": )";
-    add_number(track);
+    text_ += R"(", "pid": )";
+    add_number(process_);
+    text_ += R"(, "tid": )";
+    add_number(thread_of(track));
     text_ += R"(, "ts": )";
     add_microseconds(time);
   }
+
+  // Perfetto shows no thread 0, and takes that of the process's number for its
+  // main one.
+  int thread_of(int track) const { return track + 1 + (track + 1 >= process_); }
 
   void add_number(int64_t number) {
     const fmt::format_int digits(number);
@@ -288,6 +297,7 @@ class TraceWriter {
 
   const std::vector<TraceTrack>& tracks_;
   HopFinder hops_;
+  const int process_ = getpid();
   std::string text_;
   int64_t last_hop_ = 0;
   std::unordered_map<const TraceNode*, std::string> names_;

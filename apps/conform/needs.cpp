@@ -20,54 +20,6 @@ std::string_view node_of(std::string_view input) {
   return input.substr(0, input.rfind(':'));
 }
 
-// Collects over the nodes and, once each, the functions that they lead to.
-class MissingOps {
- public:
-  explicit MissingOps(const graph::FunctionLibrary& library)
-      : library_(library) {}
-
-  std::set<std::string> collect(const std::vector<NodeDef>& nodes) {
-    add(nodes);
-    while (!to_do_.empty()) {
-      const graph::FunctionDef* function = to_do_.back();
-      to_do_.pop_back();
-      add(function->nodes);
-    }
-    return std::move(missing_);
-  }
-
- private:
-  void add(const std::vector<NodeDef>& nodes) {
-    for (const NodeDef& node : nodes) {
-      add_op(node.op);
-      for (const std::string& name :
-           graph::named_functions(node.op, node.attrs, library_)) {
-        add_function(library_.find(name));
-      }
-    }
-  }
-
-  void add_op(const std::string& op) {
-    if (is_performed_by_engine(op)) return;
-    const auto* definition = graph::OpRegistry::global().find_or_null(op);
-    if (definition != nullptr && has_cpu_kernel(op)) return;
-    if (definition != nullptr || library_.find(op) == nullptr) {
-      missing_.insert(op);
-    }
-  }
-
-  void add_function(const graph::FunctionDef* function) {
-    if (function != nullptr && seen_.insert(function).second) {
-      to_do_.push_back(function);
-    }
-  }
-
-  const graph::FunctionLibrary& library_;
-  std::unordered_set<const graph::FunctionDef*> seen_;
-  std::vector<const graph::FunctionDef*> to_do_;
-  std::set<std::string> missing_;
-};
-
 }  // namespace
 
 bool is_performed_by_engine(std::string_view op) {
@@ -118,7 +70,23 @@ std::vector<NodeDef> needed_nodes(const graph::GraphFile& file,
 
 std::set<std::string> missing_ops(const std::vector<NodeDef>& nodes,
                                   const graph::FunctionLibrary& library) {
-  return MissingOps(library).collect(nodes);
+  std::set<std::string> missing;
+  const auto add = [&](const std::vector<NodeDef>& defs) {
+    for (const NodeDef& node : defs) {
+      if (is_performed_by_engine(node.op)) continue;
+      const bool is_op =
+          graph::OpRegistry::global().find_or_null(node.op) != nullptr;
+      if (is_op ? !has_cpu_kernel(node.op) : library.find(node.op) == nullptr) {
+        missing.insert(node.op);
+      }
+    }
+  };
+  add(nodes);
+  for (const graph::FunctionDef* function :
+       graph::reached_functions(nodes, library)) {
+    add(function->nodes);
+  }
+  return missing;
 }
 
 }  // namespace tagflow::apps

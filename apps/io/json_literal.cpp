@@ -1,6 +1,7 @@
 // Literals: from JSON to a tensor of the type that is wanted.
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -182,6 +183,21 @@ bool has_bare_word(std::string_view text,
   return false;
 }
 
+// Whether one of the numbers, that may stand in lists, is beyond all doubles.
+bool has_huge_number(std::string_view text) {
+  constexpr std::string_view kBetween = "[], \t\r\n";
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find_first_of(kBetween, at), text.size());
+    double number = 0;
+    const auto [rest, error] =
+        std::from_chars(text.data() + at, text.data() + end, number);
+    if (error == std::errc::result_out_of_range && rest == text.data() + end)
+      return true;
+    at = end + 1;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::string_view hint_for_no_json(std::string_view text) {
@@ -191,6 +207,8 @@ std::string_view hint_for_no_json(std::string_view text) {
            "in double quotes";
   if (has_bare_word(text, {"true", "false"}))
     return "; truth values are written true and false";
+  if (has_huge_number(text))
+    return "; numbers end at 1.8e308, beyond it is \"inf\", in double quotes";
   const bool is_word = std::ranges::any_of(
       text, [](unsigned char c) { return std::isalpha(c) != 0; });
   return is_word ? "; a string is written in double quotes, within single ones "

@@ -26,10 +26,7 @@ Result<Shape> parse_shape(const Json& list) {
   return Shape::make(dims);
 }
 
-}  // namespace
-
-Result<Tensor> parse_string_tensor(std::string_view text) {
-  const Json root = Json::parse(text, nullptr, false);
+Result<Tensor> tensor_of(const Json& root) {
   if (!root.is_object()) {
     return invalid_argument("[string tensor] the text is no JSON object");
   }
@@ -61,11 +58,20 @@ Result<Tensor> parse_string_tensor(std::string_view text) {
   return tensor;
 }
 
+}  // namespace
+
+Result<Tensor> parse_string_tensor(std::string_view text) {
+  return tensor_of(Json::parse(text, nullptr, false));
+}
+
 Result<Tensor> parse_json_file(std::string_view text, DataType dtype) {
-  const Json root = Json::parse(text, nullptr, false);
-  return root.is_object() && root.contains("dtype")
-             ? parse_string_tensor(text)
-             : parse_json_literal(text, dtype);
+  // Of what begins otherwise, long lists for the most part, no time is lost.
+  const size_t start = text.find_first_not_of(" \t\r\n");
+  if (start != text.npos && text[start] == '{') {
+    const Json root = Json::parse(text, nullptr, false);
+    if (root.is_object() && root.contains("dtype")) return tensor_of(root);
+  }
+  return parse_json_literal(text, dtype);
 }
 
 std::string format_string_tensor(const Tensor& tensor) {

@@ -174,6 +174,18 @@ class TextWriter {
   std::map<std::pair<int, int>, int> tokens_;  // by scope and place
 };
 
+// Names of the nodes, each once, in the order of their first firings.
+std::vector<std::string> fired(const Recording& recording) {
+  std::vector<std::string> names;
+  std::vector<bool> seen(recording.drawing.nodes.size());
+  for (const Step& step : recording.steps) {
+    if (step.kind != StepKind::kFire || seen[size_t(step.node)]) continue;
+    seen[size_t(step.node)] = true;
+    names.push_back(recording.drawing.nodes[size_t(step.node)].name);
+  }
+  return names;
+}
+
 }  // namespace
 
 std::string scope_name(const Recording& recording, int scope) {
@@ -191,9 +203,10 @@ std::string to_text(const Recording& recording, const Frontispiece& front,
   for (const std::string& note : front.notes) text += "note: " + note + "\n";
   const std::string steps = TextWriter(recording, filter).write();
   if (steps.empty() && !recording.steps.empty()) {
-    text +=
-        fmt::format("note: none of the {} steps is one of those asked for\n",
-                    recording.steps.size());
+    text += fmt::format(
+        "note: none of the {} steps is one of those asked for; these fire: "
+        "{}\n",
+        recording.steps.size(), join_some(fired(recording)));
   }
   text += steps;
   text += front.result;

@@ -72,14 +72,10 @@ Status check_needed_ops(const Model& model, const SignatureOptions& options,
     if (graph.find(target) != nullptr) targets.push_back(graph.find(target));
   }
   const graph::NodeSet needed = graph::prune(graph, fetches, targets, feeds);
-  std::vector<graph::NodeDef> callers;
-  for (const graph::Node* node : graph.nodes()) {
-    if (needed.contains(*node) &&
-        !graph::named_functions(node->op(), node->attrs(), graph.library())
-             .empty()) {
-      callers.push_back({node->name(), node->op(), {}, {}, node->attrs()});
-    }
-  }
+  std::vector<graph::Node*> callers;
+  std::ranges::copy_if(
+      graph.nodes(), std::back_inserter(callers),
+      [&](const graph::Node* node) { return needed.contains(*node); });
   return graph::check_ops(
       {}, graph::reached_functions(callers, graph.library()), graph.library());
 }
@@ -123,15 +119,12 @@ Status resolve(const Model& model, const SignatureOptions& options,
 }
 
 Status nothing_to_run(const Model& model) {
-  std::vector<std::string> names;
-  for (const NamedSignature& signature : model.signatures) {
-    names.push_back(fmt::format("\"{}\"", signature.first));
-  }
-  return invalid_argument("[run] nothing to run: give --fetch or --target{}",
-                          names.empty()
-                              ? ""
-                              : fmt::format(", or --signature: the file has {}",
-                                            fmt::join(names, ", ")));
+  const std::vector<std::string> names = names_of_signatures(model);
+  return invalid_argument(
+      "[run] nothing to run: give --fetch or --target{}",
+      names.empty() ? ""
+                    : fmt::format(", or --signature: the file has \"{}\"",
+                                  fmt::join(names, "\", \"")));
 }
 
 // Fills `prepared`, but for its failure, which is returned.

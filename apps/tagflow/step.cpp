@@ -80,6 +80,11 @@ Status write_page(const std::string& path, const stepper::Recording& recording,
 }
 
 Failure step_graph(const StepOptions& options) {
+  if (options.filter.first > options.filter.last) {
+    return usage_error(invalid_argument("[step] --from {} is after --to {}",
+                                        options.filter.first,
+                                        options.filter.last));
+  }
   Prepared prepared = prepare(options.signature);
   if (prepared.failure.exit_code != ExitCode::kOk) return prepared.failure;
   for (const std::string& path : {options.html, options.trace}) {

@@ -11,12 +11,6 @@ bool is_within(const Context* inner, const Context* outer) {
   return inner == outer;
 }
 
-bool is_loop_constant(const Node* node) {
-  if (!node->is_enter()) return false;
-  const Result<bool> constant = node->attr<bool>("is_constant");
-  return constant.ok() && *constant;
-}
-
 bool is_ref_output(Endpoint endpoint) {
   return is_ref(endpoint.node->output_dtypes()[size_t(endpoint.port)]);
 }
@@ -199,7 +193,7 @@ bool BuilderState::is_gated(const Node* node, const Context* context) const {
   const Context* owner = context_of(node);
   if (!is_within(owner, context) || node->id() < context->gated_from)
     return false;
-  return !(owner == context && is_loop_constant(node));
+  return !(owner == context && node->is_constant_enter());
 }
 
 Result<Node*> BuilderState::add(NodeSpec spec, Context* context) {

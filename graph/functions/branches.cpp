@@ -50,13 +50,11 @@ Status Lowering::lower_if(Draft& draft) {
   const Endpoint& predicate = node.inputs()[0];
   std::string selector = draft.inputs[0];
   const PartialShape& shape = predicate.node->output_shape(predicate.port);
-  const bool* is_lowered = nullptr;  // by TensorFlow, too
-  if (const auto it = node.attrs().find("_lower_using_switch_merge");
-      it != node.attrs().end())
-    is_lowered = it->second.get_if<bool>();
+  const Result<bool> is_lowered =  // by TensorFlow, too
+      get_attr<bool>(node.attrs(), "_lower_using_switch_merge");
   // What is no bool is true where it is not zero, or not empty; a Switch takes
   // a scalar only.
-  const bool is_strict = is_lowered != nullptr && *is_lowered;
+  const bool is_strict = is_lowered.ok() && *is_lowered;
   if (node.input_dtypes()[0] != DataType::kBool ||
       (!is_strict && !(shape.has_rank() && shape.rank() == 0)))
     selector = put(draft, "to_bool", "ToBool", {selector});

@@ -145,6 +145,33 @@ class LoneCall {
   Program program_;
 };
 
+// Finds the functions that nodes lead to.
+class Reach {
+ public:
+  explicit Reach(const FunctionLibrary& library) : library_(library) {}
+
+  void visit(std::string_view op, const AttrMap& attrs) {
+    for (const std::string& name : named_functions(op, attrs, library_)) {
+      const FunctionDef* function = library_.find(name);
+      if (function != nullptr && seen_.insert(function).second)
+        reached_.push_back(function);
+    }
+  }
+
+  // Sorted by name, with those that they lead to in turn.
+  std::vector<const FunctionDef*> all() {
+    for (size_t i = 0; i < reached_.size(); ++i)
+      for (const NodeDef& node : reached_[i]->nodes) visit(node.op, node.attrs);
+    std::ranges::sort(reached_, {}, &FunctionDef::name);
+    return std::move(reached_);
+  }
+
+ private:
+  const FunctionLibrary& library_;
+  std::unordered_set<const FunctionDef*> seen_;
+  std::vector<const FunctionDef*> reached_;
+};
+
 }  // namespace
 
 std::vector<std::string> named_functions(std::string_view op,
@@ -161,21 +188,16 @@ std::vector<std::string> named_functions(std::string_view op,
 
 std::vector<const FunctionDef*> reached_functions(
     const std::vector<NodeDef>& nodes, const FunctionLibrary& library) {
-  std::unordered_set<const FunctionDef*> seen;
-  std::vector<const FunctionDef*> reached;
-  const auto visit = [&](const std::vector<NodeDef>& callers) {
-    for (const NodeDef& node : callers)
-      for (const std::string& name :
-           named_functions(node.op, node.attrs, library)) {
-        const FunctionDef* function = library.find(name);
-        if (function != nullptr && seen.insert(function).second)
-          reached.push_back(function);
-      }
-  };
-  visit(nodes);
-  for (size_t i = 0; i < reached.size(); ++i) visit(reached[i]->nodes);
-  std::ranges::sort(reached, {}, &FunctionDef::name);
-  return reached;
+  Reach reach(library);
+  for (const NodeDef& node : nodes) reach.visit(node.op, node.attrs);
+  return reach.all();
+}
+
+std::vector<const FunctionDef*> reached_functions(
+    std::span<Node* const> nodes, const FunctionLibrary& library) {
+  Reach reach(library);
+  for (const Node* node : nodes) reach.visit(node->op(), node->attrs());
+  return reach.all();
 }
 
 Status check_ops(const std::vector<NodeDef>& nodes,

@@ -1,6 +1,7 @@
 // What a run would refuse about ops and functions, found without a run.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,8 @@ namespace tagflow::graph {
 // those of the functions; sorted by name. What the library lacks is left out.
 std::vector<const FunctionDef*> reached_functions(
     const std::vector<NodeDef>& nodes, const FunctionLibrary& library);
+std::vector<const FunctionDef*> reached_functions(
+    std::span<Node* const> nodes, const FunctionLibrary& library);
 // The functions that one node names, there or not.
 std::vector<std::string> named_functions(std::string_view op,
                                          const AttrMap& attrs,

@@ -165,7 +165,7 @@ class FunctionInstance::Expander {
         return about(node, OpRegistry::global().find(node.op).status());
       for (const AttrDef& attr : body.op->attrs)
         if (attr.default_value)
-          body.attrs.try_emplace(attr.name, *attr.default_value);
+          body.attrs.emplace(attr.name, *attr.default_value);
     }
     find_loops();
     for (const NodeDef& node : function_.nodes) {

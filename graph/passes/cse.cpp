@@ -89,7 +89,7 @@ class Sharing {
 
   Result<bool> run() {
     TAGFLOW_ASSIGN(const auto order, topological_order(program_.graph));
-    table_.assign(std::bit_ceil(2 * order.size() + 1), kNone);
+    index_ = HashIndex(order.size());
     std::vector<Node*> gone;
     for (Node* node : order) {
       if (!is_pure(*node)) continue;
@@ -116,18 +116,15 @@ class Sharing {
 
   // The node that was known to compute it; null where it is new.
   Node* find_or_keep(Expression made) {
-    const size_t mask = table_.size() - 1;
     // The low bits of the hash are not its best ones.
     constexpr uint64_t kGolden = 0x9e3779b97f4a7c15;
-    for (size_t at = (made.hash * kGolden) >> 32;; ++at) {
-      uint32_t& number = table_[at & mask];
-      if (number == kNone) {
-        number = uint32_t(known_.size());
-        known_.push_back(std::move(made));
-        return nullptr;
-      }
-      if (known_[number] == made) return known_[number].node;
-    }
+    const auto hash = uint32_t((made.hash * kGolden) >> 32);
+    const uint32_t number = index_.find(
+        hash, [&](uint32_t known) { return known_[known] == made; });
+    if (number != HashIndex::kNone) return known_[number].node;
+    index_.insert(hash, uint32_t(known_.size()));
+    known_.push_back(std::move(made));
+    return nullptr;
   }
 
   Expression expression(Node* of) const {
@@ -155,9 +152,8 @@ class Sharing {
 
   Program& program_;
   Detour detour_;
-  static constexpr uint32_t kNone = ~uint32_t(0);
   std::deque<Expression> known_;
-  std::vector<uint32_t> table_;  // of numbers in known_, by hash
+  HashIndex index_;  // of `known_`
 };
 
 }  // namespace

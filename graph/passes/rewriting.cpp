@@ -41,9 +41,7 @@ bool is_plain_identity(const Node& node) {
 }
 
 bool is_loop_constant(const Node& node) {
-  if (!node.is_enter() || !node.control_inputs().empty()) return false;
-  const auto constant = node.attrs().find("is_constant");
-  return constant != node.attrs().end() && constant->second == AttrValue(true);
+  return node.is_constant_enter() && node.control_inputs().empty();
 }
 
 bool control_tells_deadness(const Endpoint& source) {

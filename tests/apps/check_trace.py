@@ -15,6 +15,8 @@ tracks, arrows = collections.defaultdict(list), collections.defaultdict(dict)
 for event in events:
     kind = event["ph"]
     assert kind in "MXisf", event
+    # Perfetto shows no thread 0, and one of the process's number as main.
+    assert event.get("tid") not in (0, event["pid"]), event
     if kind == "X":
         assert event["dur"] >= 0, event
         tracks[event["pid"], event["tid"]].append(event)

@@ -54,9 +54,11 @@ only '5 6 7 ' --to 7 --frame while --brief
 grep -qE '^      (ready|tokens)' "$work/stdout" &&
   complain "--brief shows the state" tagflow step --brief
 only '' --nodes no_such_node
-grep -qE '^note: none of the [0-9]+ steps is one of those asked for$' \
+grep -qE '^note: none of the [0-9]+ steps is one of those asked for; these fire: .*Exit' \
   "$work/stdout" || complain "it is not said that none is left" tagflow step
 expect 2 - '--from' tagflow step "$loop" --fetch Exit --from 0
+expect 2 - '--from 5 is after --to 3' \
+  tagflow step "$loop" --feed n=3 --fetch Exit --from 5 --to 3
 expect 0 '' - tagflow step "$loop" --feed n=3 --fetch Exit --trace steps.json
 python3 "$here/check_trace.py" "$work/steps.json" Add ||
   complain "the trace is wrong" tagflow step --trace

@@ -238,7 +238,7 @@ class Fuzzer {
     // What several arguments share is decided once.
     const auto decide = [&](const std::string& name) -> const AttrValue& {
       const AttrDef* attr = op.find_attr(name);
-      decided_.try_emplace(name, any_value(choices_, *attr));
+      decided_.emplace(name, any_value(choices_, *attr));
       return decided_.at(name);
     };
     std::vector<DataType> types;

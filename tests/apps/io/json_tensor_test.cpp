@@ -147,6 +147,12 @@ TEST_CASE("a text that is no JSON gets the hint that it needs") {
       {"hello",
        "[literal] \"hello\" is not JSON; a string is written in double "
        "quotes, within single ones for the shell: '\"text\"'"},
+      {"[1, -1e400]",
+       "[literal] \"[1, -1e400]\" is not JSON; numbers end at 1.8e308, beyond "
+       "it is \"inf\", in double quotes"},
+      {"[1e5,",
+       "[literal] \"[1e5,\" is not JSON; a string is written in "
+       "double quotes, within single ones for the shell: '\"text\"'"},
       {"[1,", "[literal] \"[1,\" is not JSON"},
       {"[\"infinite\"", "[literal] \"[\"infinite\"\" is not JSON"},
   };

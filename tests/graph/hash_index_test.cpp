@@ -1,4 +1,4 @@
-#include "graph/name_index.h"
+#include "graph/hash_index.h"
 
 #include <doctest/doctest.h>
 
