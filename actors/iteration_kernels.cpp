@@ -149,10 +149,17 @@ void IterationActor::fire_recv(uint32_t node, const NodeItem& item) {
   KernelRequest* request = take_request(node);
   const devices::TransferKey key{frame_.run->plan->transfers[item.ordinal],
                                  tag_};
+  const DataType dtype = remove_ref(item.node->output_dtypes()[0]);
   ++outstanding_;
   step_->info.rendezvous->receive(
-      key, [request](Result<devices::Transfer> transfer) {
-        if (transfer.ok()) {
+      key, [request, dtype](Result<devices::Transfer> transfer) {
+        const Tensor* value =
+            transfer.ok() && !transfer->is_dead ? &transfer->value : nullptr;
+        if (value != nullptr && value->dtype() != dtype) {
+          request->status =
+              invalid_argument("[_Recv] the token is of type {}, wanted is {}",
+                               dtype_name(value->dtype()), dtype_name(dtype));
+        } else if (transfer.ok()) {
           request->is_dead = transfer->is_dead;
           request->outputs[0] = std::move(transfer->value);
         } else {

@@ -212,10 +212,13 @@ const TracePlan* Trace::copy_of(const FramePlan& plan) {
   TracePlan& copy = found->second;
   if (!fresh) return &copy;
   copy.frame = plan.name;
+  copy.is_body = plan.is_body;
   for (const NodeItem& item : plan.nodes)
     copy.nodes.push_back(trace_node(item.node));
   for (const ArrivalItem& arrival : plan.arrivals)
     copy.arrivals.push_back(trace_node(arrival.node));
+  for (const ExitItem& exit : plan.exits)
+    copy.exits.push_back(exit.node == nullptr ? "" : exit.node->name());
   return &copy;
 }
 

@@ -126,9 +126,11 @@ struct TraceNode {
 
 // What a frame's plan calls things.
 struct TracePlan {
-  std::string frame;  // "" for the root
+  std::string frame;     // "" for the root
+  bool is_body = false;  // of a function
   std::vector<TraceNode> nodes;
   std::vector<TraceNode> arrivals;
+  std::vector<std::string> exits;
 };
 
 // A frame instance, and the iteration that it was started from: of the root,

@@ -112,58 +112,48 @@ class Missing {
 class Report {
  public:
   // Kernels and Recvs that have not answered, from the root frame inwards.
-  void add_unanswered(const FrameActor& frame) {
-    for (const IterationActor* iteration : busy_iterations(frame)) {
-      const FramePlan& plan = *iteration->frame().plan;
-      for (uint32_t n = 0; n < plan.nodes.size(); ++n) {
-        if (!iteration->awaits(n)) continue;
-        const graph::Node& node = *plan.nodes[n].node;
-        line("{} \"{}\" in {} {}", node.op(), node.name(), place(*iteration),
-             plan.nodes[n].kind == NodeKind::kRecv
-                 ? "waits for a token that nobody has sent"
-                 : "has not answered");
-      }
-      each_child(*iteration, [this](uint32_t, const FrameActor& child) {
-        add_unanswered(child);
-      });
+  void add_unanswered(const FrameActor& root) {
+    inwards(root, [this](const FrameActor& frame) {
+      for (const IterationActor* iteration : busy_iterations(frame))
+        add_unanswered(*iteration);
+    });
+  }
+  void add_unanswered(const IterationActor& iteration) {
+    const FramePlan& plan = *iteration.frame().plan;
+    for (uint32_t n = 0; n < plan.nodes.size(); ++n) {
+      if (!iteration.awaits(n)) continue;
+      const graph::Node& node = *plan.nodes[n].node;
+      line("{} \"{}\" in {} {}", node.op(), node.name(), place(iteration),
+           plan.nodes[n].kind == NodeKind::kRecv
+               ? "waits for a token that nobody has sent"
+               : "has not answered");
     }
   }
 
-  // Nodes that wait for others, from the root frame inwards. `enters` are
-  // those whose tokens have not come.
-  void add_waiting(const FrameActor& frame,
-                   const std::vector<std::string>& enters = {}) {
-    const FramePlan& plan = *frame.instance().plan;
-    const std::vector<const IterationActor*> busy = busy_iterations(frame);
-    for (const IterationActor* iteration : busy) {
-      // The cause is in the first one; the rest follows from it.
-      if (iteration->iteration() > 0 && iteration->waits_for_predecessor()) {
-        line("frame \"{}\": iterations {} to {} wait for iteration {}",
-             plan.name, iteration->iteration(), busy.back()->iteration(),
-             iteration->iteration() - 1);
-        break;
-      }
-      add_nodes(*iteration, enters);
+  // Nodes that wait for others, from the root frame inwards.
+  void add_waiting(const FrameActor& root) {
+    std::vector<Waiting> open = {{&root, {}}};
+    while (!open.empty()) {
+      const Waiting next = std::move(open.back());
+      open.pop_back();
+      add_frame(next, open);
     }
   }
 
   // The frames that run, with the iterations that they are in.
-  void add_progress(const FrameActor& frame) {
-    if (!frame.live()) return;
-    const std::vector<const IterationActor*> busy = busy_iterations(frame);
-    if (busy.empty()) return;
-    const FramePlan& plan = *frame.instance().plan;
-    const int64_t oldest = busy.front()->iteration();
-    const int64_t newest = busy.back()->iteration();
-    if (!plan.is_root())
+  void add_progress(const FrameActor& root) {
+    if (!root.live()) return;
+    inwards(root, [this](const FrameActor& frame) {
+      const std::vector<const IterationActor*> busy = busy_iterations(frame);
+      const FramePlan& plan = *frame.instance().plan;
+      if (busy.empty() || plan.is_root()) return;
+      const int64_t oldest = busy.front()->iteration();
+      const int64_t newest = busy.back()->iteration();
       line("frame \"{}\" had come to iteration {}{}", plan.name, newest,
            oldest == newest
                ? std::string()
                : fmt::format(", with those from {} on unfinished", oldest));
-    for (const IterationActor* iteration : busy)
-      each_child(*iteration, [this](uint32_t, const FrameActor& child) {
-        add_progress(child);
-      });
+    });
   }
 
   template <class... Args>
@@ -182,6 +172,11 @@ class Report {
   }
 
  private:
+  struct Waiting {
+    const FrameActor* frame = nullptr;
+    std::vector<std::string> enters;  // whose tokens have not come
+  };
+
   // Calls f(ordinal, frame) for the child frames that run.
   template <class F>
   static void each_child(const IterationActor& iteration, F f) {
@@ -189,8 +184,42 @@ class Report {
       if (iteration.child_live(c)) f(c, *iteration.children()[c]);
   }
 
+  // Calls f(frame) for the root frame and those inside. Calls may nest deeper
+  // than a thread's stack.
+  template <class F>
+  static void inwards(const FrameActor& root, F f) {
+    std::vector<const FrameActor*> open = {&root};
+    while (!open.empty()) {
+      const FrameActor& frame = *open.back();
+      open.pop_back();
+      f(frame);
+      for (const IterationActor* iteration : busy_iterations(frame))
+        each_child(*iteration, [&](uint32_t, const FrameActor& child) {
+          open.push_back(&child);
+        });
+    }
+  }
+
+  // What waits inside goes to `open`.
+  void add_frame(const Waiting& waiting, std::vector<Waiting>& open) {
+    const FramePlan& plan = *waiting.frame->instance().plan;
+    const std::vector<const IterationActor*> busy =
+        busy_iterations(*waiting.frame);
+    for (const IterationActor* iteration : busy) {
+      // The cause is in the first one; the rest follows from it.
+      if (iteration->iteration() > 0 && iteration->waits_for_predecessor()) {
+        line("frame \"{}\": iterations {} to {} wait for iteration {}",
+             plan.name, iteration->iteration(), busy.back()->iteration(),
+             iteration->iteration() - 1);
+        break;
+      }
+      add_nodes(*iteration, waiting.enters, open);
+    }
+  }
+
   void add_nodes(const IterationActor& iteration,
-                 const std::vector<std::string>& enters) {
+                 const std::vector<std::string>& enters,
+                 std::vector<Waiting>& open) {
     const FramePlan& plan = *iteration.frame().plan;
     Missing missing(iteration, enters);
     for (uint32_t n = 0; n < plan.nodes.size(); ++n) {
@@ -204,12 +233,12 @@ class Report {
                : fmt::format(", of \"{}\"", fmt::join(sources, "\", \"")));
     }
     each_child(iteration, [&](uint32_t ordinal, const FrameActor& child) {
-      const std::vector<std::string> late = missing.enters_of(ordinal);
+      std::vector<std::string> late = missing.enters_of(ordinal);
       if (!late.empty())
         line("frame \"{}\" waits for {} of its Enters: \"{}\"",
              child.instance().plan->name, late.size(),
              fmt::join(late, "\", \""));
-      add_waiting(child, late);
+      open.push_back({&child, std::move(late)});
     });
   }
 

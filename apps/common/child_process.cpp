@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 extern char** environ;
@@ -42,7 +43,13 @@ Result<Spawned> spawn(const std::vector<std::string>& command) {
   // A child that dies early must be an error of a write, not our end.
   std::signal(SIGPIPE, SIG_IGN);
   TAGFLOW_ASSIGN(const Pipe in, make_pipe());
-  TAGFLOW_ASSIGN(const Pipe out, make_pipe());
+  const Result<Pipe> made = make_pipe();
+  if (!made.ok()) {
+    close(in.read);
+    close(in.write);
+    return made.status();
+  }
+  const Pipe& out = *made;
   std::vector<char*> arguments;
   for (const std::string& word : command) {
     arguments.push_back(const_cast<char*>(word.c_str()));
@@ -76,6 +83,22 @@ int wait_for(pid_t pid) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+// Waits for the end of a child that may not come; false where it has not by the
+// deadline.
+bool has_ended_by(pid_t pid, std::chrono::steady_clock::time_point deadline) {
+  for (auto pause = std::chrono::milliseconds(1);; pause *= 2) {
+    siginfo_t info{};
+    // It stays to be waited for.
+    const int code =
+        waitid(P_PID, id_t(pid), &info, WEXITED | WNOHANG | WNOWAIT);
+    if (code != 0 || info.si_pid != 0) return true;
+    const auto left = deadline - std::chrono::steady_clock::now();
+    if (left.count() <= 0) return false;
+    std::this_thread::sleep_for(std::min<decltype(left)>(
+        left, std::min(pause, std::chrono::milliseconds(50))));
+  }
+}
+
 // Feeds a child and drains it at the same time: neither waits for the other
 // with a full pipe.
 class Filter {
@@ -96,9 +119,7 @@ class Filter {
     while (!is_done_) {
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(
           deadline - std::chrono::steady_clock::now());
-      if (left.count() <= 0) {
-        return error(Code::kDeadlineExceeded, "took too long");
-      }
+      if (left.count() <= 0) return late();
       if (output_.size() > kMaxOutput) {
         return error(Code::kResourceExhausted, "wrote more than {} bytes",
                      kMaxOutput);
@@ -110,12 +131,17 @@ class Filter {
       if (ends[0].revents != 0) read_some();
       if (ends[1].revents != 0) write_some();
     }
-    return {};
+    close_input();
+    return has_ended_by(child_.pid, deadline) ? Status() : late();
   }
 
   std::string take_output() { return std::move(output_); }
 
  private:
+  static Status late() {
+    return error(Code::kDeadlineExceeded, "took too long");
+  }
+
   static constexpr size_t kMaxOutput = size_t{1} << 28;
   static constexpr int64_t kMaxWait = 1000;  // ms
 

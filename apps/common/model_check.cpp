@@ -1,12 +1,10 @@
 #include "apps/common/model_check.h"
 
 #include <algorithm>
-#include <optional>
 #include <unordered_set>
 
 #include "graph/function.h"
 #include "graph/functions/check.h"
-#include "graph/limits.h"
 #include "graph/prune.h"
 
 namespace tagflow::apps {
@@ -19,31 +17,9 @@ constexpr size_t kMostNodesMade = size_t{1} << 17;
 std::string too_many_nodes(const std::string& name) {
   return fmt::format(
       "functions are checked up to \"{}\": with it they stand for more than {} "
-      "nodes",
+      "nodes, or nest too deep",
       name, kMostNodesMade);
 }
-
-// Asks what a run would refuse, until the answers have made too many nodes.
-class CallChecks {
- public:
-  // What check(budget) says of the call by that name. The last one is asked
-  // again with as many nodes as a run may make: it may be refused for them, or
-  // for something else.
-  template <class Check>
-  Status ask(const std::string& name, const Check& check) {
-    Status status = check(budget_);
-    if (status.code() != Code::kResourceExhausted) return status;
-    last_ = name;
-    size_t all = graph::Limits().max_nodes;
-    return check(all);
-  }
-  // The last call that can be asked about, if it has been.
-  const std::optional<std::string>& last() const { return last_; }
-
- private:
-  size_t budget_ = kMostNodesMade;
-  std::optional<std::string> last_;
-};
 
 // What any signature needs, where there are some: else all nodes. The rest,
 // such as what saves a model's variables, no run may ever need.
@@ -117,33 +93,35 @@ void check_functions(const Model& model, const Nodes& nodes, bool is_whole,
   const Status ops = graph::check_ops(
       {}, graph::reached_functions(vital, graph.library()), graph.library());
   if (!ops.ok()) summary.errors.push_back(ops.to_string());
-  CallChecks checks;
+  size_t budget = kMostNodesMade;
   for (const graph::Node* node : nodes) {
-    const Status status = checks.ask(node->name(), [&](size_t& budget) {
-      return graph::check_call(graph, *node, budget);
-    });
+    const Status status = graph::check_call(graph, *node, budget);
     const bool is_vital = vital_ones.contains(node);
     // Of an unknown op enough was said.
-    const bool is_known =
-        is_vital && !ops.ok() && status.code() == Code::kUnimplemented;
-    if (!status.ok() && !is_known) {
-      (is_vital ? summary.errors : summary.warnings)
-          .push_back(status.to_string());
+    if (status.ok() ||
+        (is_vital && !ops.ok() && status.code() == Code::kUnimplemented)) {
+      continue;
     }
-    if (checks.last()) break;
+    if (status.code() == Code::kResourceExhausted) {
+      summary.warnings.push_back(too_many_nodes(node->name()));
+      return;
+    }
+    (is_vital ? summary.errors : summary.warnings)
+        .push_back(status.to_string());
   }
+  if (!is_whole) return;
   for (const FunctionNote& function : summary.functions) {
-    if (!is_whole || checks.last()) break;
     if (function.is_reached) continue;
-    const Status status = checks.ask(function.name, [&](size_t& budget) {
-      return graph::check_function(*graph.library().find(function.name),
-                                   graph.library(), budget);
-    });
+    const Status status = graph::check_function(
+        *graph.library().find(function.name), graph.library(), budget);
+    if (status.code() == Code::kResourceExhausted) {
+      summary.warnings.push_back(too_many_nodes(function.name));
+      return;
+    }
     if (!status.ok()) {
       summary.warnings.push_back("not called: " + status.to_string());
     }
   }
-  if (checks.last()) summary.warnings.push_back(too_many_nodes(*checks.last()));
 }
 
 }  // namespace tagflow::apps

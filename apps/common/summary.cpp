@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "apps/common/arg_text.h"
 #include "graph/function.h"
 #include "graph/functions/check.h"
 
@@ -58,17 +59,6 @@ FrameNote note_of_frame(const graph::StaticFrame& frame) {
   return note;
 }
 
-std::vector<std::string> describe_args(const std::vector<graph::ArgDef>& args) {
-  std::vector<std::string> texts;
-  for (const graph::ArgDef& arg : args) {
-    texts.push_back(arg.name + ": " +
-                    (!arg.type_attr.empty()        ? arg.type_attr
-                     : !arg.type_list_attr.empty() ? arg.type_list_attr
-                                                   : dtype_name(arg.dtype)));
-  }
-  return texts;
-}
-
 bool is_functional_loop(std::string_view op) {
   return op == "While" || op == "StatelessWhile" || op == "For";
 }
@@ -102,8 +92,8 @@ void add_functions(const graph::FunctionLibrary& library,
     note.name = function->name();
     note.nodes = function->nodes.size();
     note.is_reached = reached.contains(function);
-    note.inputs = describe_args(function->signature.inputs);
-    note.outputs = describe_args(function->signature.outputs);
+    note.inputs = arg_texts(function->signature.inputs);
+    note.outputs = arg_texts(function->signature.outputs);
     for (const graph::NodeDef& node : function->nodes) {
       add_call(node.name, node.op, node.attrs, library, note.calls, summary);
     }

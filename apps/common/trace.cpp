@@ -1,4 +1,4 @@
-// A trace's events as Chrome trace JSON, with the hops that follow from them.
+// A trace's events as Chrome trace JSON.
 #include "apps/common/trace.h"
 
 #include <fmt/format.h>
@@ -7,9 +7,9 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
 #include <unordered_map>
 
+#include "apps/common/trace_hops.h"
 #include "apps/io/file.h"
 #include "apps/io/json_tensor.h"
 
@@ -19,106 +19,6 @@ namespace {
 using actors::TraceEvent;
 using actors::TraceFrame;
 using actors::TraceNode;
-using TraceTrack = std::vector<TraceEvent>;
-using TraceInstance = std::pair<uint64_t, uint64_t>;
-using TraceScope = std::tuple<uint64_t, uint64_t, int64_t>;
-
-TraceInstance instance_of(const devices::Tag& tag) {
-  return {tag.frame_hi, tag.frame_lo};
-}
-TraceScope scope_of(const devices::Tag& tag) {
-  return {tag.frame_hi, tag.frame_lo, tag.iteration};
-}
-
-// An activity: when, and on which track.
-struct Activity {
-  int64_t begin = 0, end = 0;
-  int track = 0;
-};
-
-// Finds out where tokens came from. An activity sends when it ends, and what
-// it sent arrives at the beginning of another one.
-class HopFinder {
- public:
-  HopFinder(const std::vector<TraceTrack>& tracks,
-            const std::vector<TraceFrame>& frames) {
-    for (size_t t = 0; t < tracks.size(); ++t) {
-      for (const TraceEvent& event : tracks[t]) {
-        if (event.kind != TraceEvent::kActivity) continue;
-        activities_[scope_of(event.tag)].push_back(
-            {event.begin, event.end, int(t)});
-        last_scopes_[instance_of(event.tag)].push_back(event.tag);
-      }
-    }
-    for (auto& [scope, list] : activities_) {
-      std::ranges::sort(list, {}, &Activity::end);
-    }
-    for (const TraceFrame& frame : frames) {
-      // Each run of the same graph has the same instances.
-      if (callers_.try_emplace(instance_of(frame.instance), frame.caller)
-              .second)
-        callees_[scope_of(frame.caller)].push_back(instance_of(frame.instance));
-    }
-  }
-
-  // The activity that sent what `arrival` says; null where that is not known.
-  const Activity* source_of(const TraceEvent& arrival) const {
-    const TraceNode& node = *arrival.node;
-    if (node.is_next_iteration) {
-      devices::Tag before = arrival.tag;
-      --before.iteration;
-      return last_before(before, arrival.begin);
-    }
-    // What leaves a frame arrives in the iteration that started it: by an Exit,
-    // or as the result of a call.
-    if (node.is_exit || node.op == "_Call") return last_of_callees(arrival);
-    // What enters one, by an Enter or as an argument; or what is fed.
-    const auto caller = callers_.find(instance_of(arrival.tag));
-    if (caller == callers_.end() ||
-        instance_of(caller->second) == instance_of(arrival.tag)) {
-      return nullptr;
-    }
-    return last_before(caller->second, arrival.begin);
-  }
-
- private:
-  const Activity* last_before(const devices::Tag& tag, int64_t time) const {
-    const auto it = activities_.find(scope_of(tag));
-    if (it == activities_.end()) return nullptr;
-    const auto after =
-        std::ranges::upper_bound(it->second, time, {}, &Activity::end);
-    return after == it->second.begin() ? nullptr : &*std::prev(after);
-  }
-
-  // Of the frames that this iteration started, the activity that ended last.
-  const Activity* last_of_callees(const TraceEvent& arrival) const {
-    const auto callees = callees_.find(scope_of(arrival.tag));
-    if (callees == callees_.end()) return nullptr;
-    const Activity* last = nullptr;
-    for (const TraceInstance& instance : callees->second) {
-      const auto tags = last_scopes_.find(instance);
-      if (tags == last_scopes_.end() || instance == instance_of(arrival.tag)) {
-        continue;
-      }
-      // The newest ones: an Exit leaves by the last iteration.
-      const auto& list = tags->second;
-      for (size_t i = list.size(); i > 0 && i + 8 > list.size(); --i) {
-        const Activity* activity = last_before(list[i - 1], arrival.begin);
-        if (activity != nullptr &&
-            (last == nullptr || activity->end > last->end)) {
-          last = activity;
-        }
-      }
-    }
-    return last;
-  }
-
-  std::map<TraceScope, std::vector<Activity>> activities_;
-  std::map<TraceInstance, std::vector<devices::Tag>> last_scopes_;
-  std::map<TraceInstance, devices::Tag> callers_;
-  std::map<TraceScope, std::vector<TraceInstance>> callees_;
-};
-
 // Numbers and texts of one event after the other.
 class TraceWriter {
  public:
@@ -199,9 +99,9 @@ class TraceWriter {
   // One arrow for all tokens that came the same way.
   void write_hops(const std::vector<const TraceEvent*>& arrivals,
                   const TraceEvent& to, int track) {
-    std::map<const Activity*, std::pair<const TraceEvent*, int>> by_source;
+    std::map<const TraceActivity*, std::pair<const TraceEvent*, int>> by_source;
     for (const TraceEvent* arrival : arrivals) {
-      const Activity* source = hops_.source_of(*arrival);
+      const TraceActivity* source = hops_.source_of(*arrival);
       if (source == nullptr) continue;
       auto& [first, count] = by_source[source];
       if (first == nullptr) first = arrival;

@@ -16,11 +16,19 @@ namespace {
 
 using Json = nlohmann::json;
 
-// For messages: the value, shortened.
+// For messages: the value, shortened. Lists and objects may be deep.
 std::string quote(const Json& value) {
-  // Text of any encoding must not throw here.
-  std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
-  if (text.size() > 40) text = text.substr(0, 37) + "...";
+  constexpr size_t kShown = 40;
+  const bool is_flat = value.size() <= kShown &&
+                       std::ranges::all_of(value, [](const Json& item) {
+                         return item.is_primitive();
+                       });
+  if (!is_flat && value.is_array())
+    return fmt::format("a list of {}", value.size());
+  if (!is_flat) return "an object";
+  // Text of any encoding must not throw here, nor be cut within a letter.
+  std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
+  if (text.size() > kShown) text = text.substr(0, kShown - 3) + "...";
   return text;
 }
 

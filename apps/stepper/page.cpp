@@ -56,6 +56,7 @@ Json to_object(const Step& step) {
   if (!tokens.empty()) object["tokens"] = std::move(tokens);
   if (!pending.empty()) object["pending"] = std::move(pending);
   if (!step.ready.empty()) object["ready"] = step.ready;
+  if (step.more_ready > 0) object["more_ready"] = step.more_ready;
   return object;
 }
 

@@ -140,10 +140,12 @@ function drawFrames() {
 
 function listState() {
   const ready = [];
+  let moreReady = 0;
   for (const [scope, nodes] of [...state.ready].reverse()) {
     for (const node of nodes) ready.push(() => nodeItem(scope, node));
+    moreReady += state.moreReady.get(scope);
   }
-  fill('ready', ready);
+  fill('ready', ready, moreReady);
 
   const met = new Map();
   for (const t of state.tokens.values()) {

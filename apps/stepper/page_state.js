@@ -18,7 +18,7 @@ let timer = null;
 
 function follow(count) {
   const s = {tokens: new Map(), pending: new Map(), ready: new Map(),
-             fired: new Map(), live: new Set(), produced: new Map()};
+             moreReady: new Map(), fired: new Map(), live: new Set(), produced: new Map()};
   for (let i = 0; i < count; i++) {
     const step = R.steps[i];
     if (step.starts) {
@@ -43,6 +43,7 @@ function follow(count) {
       s.produced.get(step.node).push([step.scope, step.outputs]);
     }
     s.ready.set(step.scope, step.ready || []);
+    s.moreReady.set(step.scope, step.more_ready || 0);
     if (step.kind === 'end') {
       s.live.delete(step.scope);
       s.ready.delete(step.scope);
@@ -112,11 +113,11 @@ function nodeItem(scope, node, more) {
   return li;
 }
 
-function fill(list, items) {
+// There are `more` than these items.
+function fill(list, items, more = 0) {
   const shown = items.slice(0, MAX_LISTED).map(make => make());
-  if (items.length > MAX_LISTED) {
-    shown.push(el('li', `… ${items.length - MAX_LISTED} more`, 'none'));
-  }
+  more += items.length - shown.length;
+  if (more > 0) shown.push(el('li', `… ${more} more`, 'none'));
   if (!items.length) shown.push(el('li', 'none', 'none'));
   $(list).replaceChildren(...shown);
 }

@@ -70,7 +70,11 @@ struct Step {
   std::vector<Arrival> arrivals;
   std::vector<TokenChange> tokens;
   std::vector<PendingChange> pending;  // of this scope
-  std::vector<int> ready;              // of this scope, afterwards; next first
+  // Of this scope, afterwards; next first. Only so many are kept: a graph may
+  // have very many that are ready for very many steps.
+  static constexpr size_t kMaxReady = 100;
+  std::vector<int> ready;
+  size_t more_ready = 0;  // that are not kept
 };
 
 struct NodeNote {

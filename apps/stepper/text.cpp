@@ -13,12 +13,14 @@ namespace {
 constexpr size_t kMaxListed = 10;
 const std::string kRootName = "root";
 
-std::string join_some(const std::vector<std::string>& words) {
-  if (words.size() <= kMaxListed)
-    return fmt::format("{}", fmt::join(words, ", "));
-  return fmt::format("{}, ... {} more",
-                     fmt::join(words.begin(), words.begin() + kMaxListed, ", "),
-                     words.size() - kMaxListed);
+// There are `more` than these words.
+std::string join_some(const std::vector<std::string>& words, size_t more = 0) {
+  const size_t shown = std::min(words.size(), kMaxListed);
+  more += words.size() - shown;
+  std::string text = fmt::format(
+      "{}", fmt::join(words.begin(), words.begin() + ptrdiff_t(shown), ", "));
+  if (more > 0) text += fmt::format(", ... {} more", more);
+  return text;
 }
 
 // Follows the steps: what is where, and who waits for how much.
@@ -148,14 +150,15 @@ class TextWriter {
         waiting.push_back(fmt::format("{} for {}", name(node), it->second));
       }
     }
-    add_line("ready", ready);
+    add_line("ready", ready, step.more_ready);
     add_line("waits", waiting);
     add_line("tokens", tokens);
   }
 
-  void add_line(std::string_view label, const std::vector<std::string>& words) {
+  void add_line(std::string_view label, const std::vector<std::string>& words,
+                size_t more = 0) {
     if (words.empty()) return;
-    text_ += fmt::format("      {:<7} {}\n", label, join_some(words));
+    text_ += fmt::format("      {:<7} {}\n", label, join_some(words, more));
   }
 
   void add_step(size_t i) {

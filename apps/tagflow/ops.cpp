@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "apps/common/arg_text.h"
 #include "apps/common/terminal.h"
 #include "apps/conform/needs.h"
 #include "apps/tagflow/commands.h"
@@ -34,22 +35,6 @@ bool contains_ignoring_case(std::string_view text, std::string_view part) {
   };
   return std::search(text.begin(), text.end(), part.begin(), part.end(),
                      same) != text.end();
-}
-
-std::string type_text(const graph::ArgDef& arg) {
-  std::string type = !arg.type_attr.empty()        ? arg.type_attr
-                     : !arg.type_list_attr.empty() ? arg.type_list_attr
-                                                   : dtype_name(arg.dtype);
-  if (arg.is_ref) type = "Ref(" + type + ")";
-  return arg.number_attr.empty() ? type : arg.number_attr + " * " + type;
-}
-
-std::vector<std::string> arg_texts(const std::vector<graph::ArgDef>& args) {
-  std::vector<std::string> texts;
-  for (const graph::ArgDef& arg : args) {
-    texts.push_back(arg.name + ": " + type_text(arg));
-  }
-  return texts;
 }
 
 std::vector<std::string> attr_texts(const graph::OpDef& op) {

@@ -201,3 +201,22 @@ TEST_CASE("smoke: a Recv that nobody serves is a deadlock, and is named") {
     CHECK(text.find("nobody has sent A;1;B;cond") != std::string::npos);
   });
 }
+
+TEST_CASE("a token of another type than the Recv's is refused") {
+  Graph graph;
+  REQUIRE(graph
+              .extend({constant("x", Tensor::scalar(1.f)),
+                       send("t", "x", "A", "A"),
+                       recv("t", DataType::kString, "A", "A", {}),
+                       {"y", "Identity", {"recv_t"}, "", {}}})
+              .ok());
+  for_each_configuration([&](const SessionOptions& options) {
+    auto session = make_session(options, graph);
+    const auto out = session->run({}, {"y:0"}, {"send_t"});
+    CHECK(out.status().code() == Code::kInvalidArgument);
+    const std::string text(out.status().message());
+    CAPTURE(text);
+    CHECK(text.find("[_Recv] the token is of type float, wanted is string "
+                    "(node \"recv_t\"") == 0);
+  });
+}

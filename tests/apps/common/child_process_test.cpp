@@ -2,8 +2,13 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
+#include <string>
+
 namespace tagflow::apps {
 namespace {
+
+constexpr std::chrono::seconds kLong(60);
 
 TEST_CASE("lines go to the child and come back") {
   Result<ChildProcess> cat = ChildProcess::start({"cat"});
@@ -37,6 +42,45 @@ TEST_CASE("a child that has ended is Unavailable, and no end of ours") {
   for (int i = 0; i < 20'000 && status.ok(); ++i)
     status = child->write_line("x");
   CHECK(status.code() == Code::kUnavailable);
+}
+
+TEST_CASE("a filter gives back what the program writes") {
+  const auto output = run_filter({"tr", "a-z", "A-Z"}, "abc\n", kLong);
+  REQUIRE(output.ok());
+  CHECK(*output == "ABC\n");
+}
+
+TEST_CASE("a filter's input and output may be larger than a pipe") {
+  const std::string input(5'000'000, 'x');
+  const auto output = run_filter({"cat"}, input, kLong);
+  REQUIRE(output.ok());
+  CHECK(*output == input);
+}
+
+TEST_CASE("a filter that does not read its input may still answer") {
+  const std::string input(5'000'000, 'x');
+  const auto output = run_filter({"echo", "no"}, input, kLong);
+  REQUIRE(output.ok());
+  CHECK(*output == "no\n");
+}
+
+TEST_CASE("a filter that is not there, fails or hangs is an error") {
+  const Status missing = run_filter({"/no/such/program"}, "", kLong).status();
+  CHECK(missing.code() == Code::kNotFound);
+  CHECK(missing.message().find("[process] cannot start \"/no/such/program\"") ==
+        0);
+  const Status failed = run_filter({"false"}, "", kLong).status();
+  CHECK(failed.code() == Code::kUnknown);
+  CHECK(failed.message() == "[process] \"false\" ended with status 1");
+  const Status late =
+      run_filter({"sleep", "600"}, "", std::chrono::milliseconds(20)).status();
+  CHECK(late.code() == Code::kDeadlineExceeded);
+  CHECK(late.message() == "[process] \"sleep\" took too long");
+  // One that writes no more, but lives on.
+  const Status silent = run_filter({"sh", "-c", "exec >&-; exec sleep 600"}, "",
+                                   std::chrono::milliseconds(20))
+                            .status();
+  CHECK(silent.message() == "[process] \"sh\" took too long");
 }
 
 }  // namespace

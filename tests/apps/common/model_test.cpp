@@ -4,6 +4,7 @@
 
 #include "apps/io/file.h"
 #include "graph/builder/builder.h"
+#include "tests/apps/temp_path.h"
 #include "tests/graph/hand_made_functions.h"
 
 namespace tagflow::apps {
@@ -111,8 +112,7 @@ TEST_CASE("a node inside of a function is known for what it is") {
 }
 
 TEST_CASE("a file's unknown ops are all named") {
-  const auto path =
-      std::filesystem::temp_directory_path() / "tagflow_model_test.pbtxt";
+  const auto path = apps::temp_path("model.pbtxt");
   REQUIRE(io::write_file(path,
                          "node { name: 'a' op: 'NoSuchOpAtAll' }\n"
                          "node { name: 'b' op: 'NorThisOneHere' }\n"

@@ -1,7 +1,6 @@
 #include "apps/common/trace.h"
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -11,6 +10,7 @@
 #include "actors/session.h"
 #include "apps/io/file.h"
 #include "graph/builder/builder.h"
+#include "tests/apps/temp_path.h"
 
 using namespace tagflow;
 using nlohmann::json;
@@ -44,9 +44,7 @@ json trace_loop(int trips, int workers, bool compile_edges,
   ta::RunOptions run;
   run.trace = &recorded;
   REQUIRE(session->run({}, {last[0].name()}, {}, run).ok());
-  const auto path =
-      std::filesystem::temp_directory_path() /
-      ("tagflow_trace_test_" + std::to_string(::getpid()) + ".json");
+  const auto path = apps::temp_path("trace.json");
   REQUIRE(apps::write_trace(recorded, path).ok());
   const auto text = io::read_file(path);
   std::filesystem::remove(path);

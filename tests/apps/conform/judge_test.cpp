@@ -9,6 +9,7 @@
 #include "apps/io/npy.h"
 #include "graph/builder/builder.h"
 #include "graph/graphdef.h"
+#include "tests/apps/temp_path.h"
 
 namespace tagflow::apps {
 namespace {
@@ -49,7 +50,7 @@ class Recorded {
     REQUIRE(io::write_npy(folder_ / name, tensor).ok());
   }
 
-  fs::path folder_ = fs::temp_directory_path() / "tagflow_judge_test";
+  fs::path folder_ = apps::temp_path("judge");
 };
 
 constexpr const char* kGood =

@@ -131,6 +131,28 @@ TEST_CASE("a ready queue holds what then fires, next first") {
   }
 }
 
+TEST_CASE("of a long ready queue the head is kept, and how long it is") {
+  constexpr size_t kCount = Step::kMaxReady + 50;
+  tg::Graph graph;
+  const tg::Scope s(graph);
+  const tg::Output one = tg::ops::placeholder(s.named("one"), DataType::kInt32);
+  tg::Outputs all;
+  for (size_t i = 0; i < kCount; ++i) all.push_back(tg::ops::neg(s, one));
+  const std::string fetch = tg::ops::add_n(s, all).name();
+  REQUIRE(s.ok());
+  const Recording recording =
+      record(graph, {{"one", Tensor::scalar(1)}}, {fetch}).recording;
+  size_t longest = 0;
+  for (const Step& step : recording.steps) {
+    CHECK(step.ready.size() <= Step::kMaxReady);
+    if (step.more_ready > 0) CHECK(step.ready.size() == Step::kMaxReady);
+    longest = std::max(longest, step.ready.size() + step.more_ready);
+  }
+  CHECK(longest == kCount);
+  const std::string text = to_text(recording, {});
+  CHECK(text.find(", ... 140 more\n") != std::string::npos);
+}
+
 TEST_CASE("a node fires when it waits for nothing any more") {
   tg::Graph graph;
   const tg::Scope s(graph);

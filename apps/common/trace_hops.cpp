@@ -1,0 +1,84 @@
+#include "apps/common/trace_hops.h"
+
+#include <algorithm>
+
+namespace tagflow::apps {
+namespace {
+
+using actors::TraceEvent;
+using actors::TraceFrame;
+
+// The last that ended before `time`.
+template <class Map, class Key>
+const TraceActivity* last_before(const Map& lists, const Key& key,
+                                 int64_t time) {
+  const auto it = lists.find(key);
+  if (it == lists.end()) return nullptr;
+  const auto after =
+      std::ranges::upper_bound(it->second, time, {}, &TraceActivity::end);
+  return after == it->second.begin() ? nullptr : &*std::prev(after);
+}
+
+}  // namespace
+
+HopFinder::HopFinder(const std::vector<TraceTrack>& tracks,
+                     const std::vector<TraceFrame>& frames) {
+  for (size_t t = 0; t < tracks.size(); ++t) {
+    for (const TraceEvent& event : tracks[t]) {
+      if (event.kind != TraceEvent::kActivity) continue;
+      const TraceActivity activity = {event.begin, event.end, int(t)};
+      of_iterations_[scope_of(event.tag)].push_back(activity);
+      of_instances_[instance_of(event.tag)].push_back(activity);
+    }
+  }
+  for (const TraceFrame& frame : frames) {
+    const TraceInstance instance = instance_of(frame.instance);
+    // Each run of the same graph has the same instances.
+    const bool is_new = callers_.try_emplace(instance, frame.caller).second;
+    const bool is_root = instance == instance_of(frame.caller);
+    if (!is_new || is_root) continue;
+    const TraceScope caller = scope_of(frame.caller);
+    if (frame.plan->is_body) {
+      Activities& calls = of_calls_[caller];
+      const auto called = of_instances_.find(instance);
+      if (called != of_instances_.end())
+        calls.insert(calls.end(), called->second.begin(), called->second.end());
+      continue;
+    }
+    for (const std::string& exit : frame.plan->exits)
+      exits_[{caller, exit}] = instance;
+  }
+  const auto sort = [](auto& lists) {
+    for (auto& [key, list] : lists)
+      std::ranges::sort(list, {}, &TraceActivity::end);
+  };
+  sort(of_iterations_);
+  sort(of_instances_);
+  sort(of_calls_);
+}
+
+const TraceActivity* HopFinder::source_of(const TraceEvent& arrival) const {
+  const actors::TraceNode& node = *arrival.node;
+  if (node.is_next_iteration) {
+    devices::Tag before = arrival.tag;
+    --before.iteration;
+    return last_before(of_iterations_, scope_of(before), arrival.begin);
+  }
+  // What leaves a frame arrives in the iteration that started it.
+  if (node.is_exit) {
+    const auto from = exits_.find({scope_of(arrival.tag), node.name});
+    return from == exits_.end()
+               ? nullptr
+               : last_before(of_instances_, from->second, arrival.begin);
+  }
+  if (node.op == "_Call")
+    return last_before(of_calls_, scope_of(arrival.tag), arrival.begin);
+  // What enters one, by an Enter or as an argument; or what is fed.
+  const auto caller = callers_.find(instance_of(arrival.tag));
+  if (caller == callers_.end() ||
+      instance_of(caller->second) == instance_of(arrival.tag))
+    return nullptr;
+  return last_before(of_iterations_, scope_of(caller->second), arrival.begin);
+}
+
+}  // namespace tagflow::apps

@@ -1,0 +1,56 @@
+// Where the tokens of a trace came from.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "actors/trace.h"
+
+namespace tagflow::apps {
+
+using TraceTrack = std::vector<actors::TraceEvent>;
+using TraceInstance = std::pair<uint64_t, uint64_t>;
+using TraceScope = std::pair<TraceInstance, int64_t>;
+
+inline TraceInstance instance_of(const devices::Tag& tag) {
+  return {tag.frame_hi, tag.frame_lo};
+}
+inline TraceScope scope_of(const devices::Tag& tag) {
+  return {instance_of(tag), tag.iteration};
+}
+
+// A thread is busy with an iteration: when, and on which track.
+struct TraceActivity {
+  int64_t begin = 0, end = 0;
+  int track = 0;
+};
+
+// Arrivals are recorded, but not who sent them: that follows from the tags, as
+// an activity sends when it ends. What the arguments hold must outlive it.
+class HopFinder {
+ public:
+  HopFinder(const std::vector<TraceTrack>& tracks,
+            const std::vector<actors::TraceFrame>& frames);
+
+  // The activity that sent what `arrival` says; null where that is not known,
+  // as of what is fed. Lives as long as this.
+  const TraceActivity* source_of(const actors::TraceEvent& arrival) const;
+
+ private:
+  // In the order of their ends.
+  using Activities = std::vector<TraceActivity>;
+
+  std::map<TraceScope, Activities> of_iterations_;
+  std::map<TraceInstance, Activities> of_instances_;
+  // Of all bodies that nodes of an iteration call.
+  std::map<TraceScope, Activities> of_calls_;
+  std::map<TraceInstance, devices::Tag> callers_;
+  // The instance that an Exit leaves for an iteration.
+  std::map<std::pair<TraceScope, std::string_view>, TraceInstance> exits_;
+};
+
+}  // namespace tagflow::apps
