@@ -9,6 +9,7 @@ namespace tagflow::actors {
 
 FrameActor* CallFrames::take(int plan, caf::actor_system& system) {
   const FramePlan& frame = run_.plan->frames[size_t(plan)];
+  open_.fetch_add(1, std::memory_order_relaxed);
   std::lock_guard lock(mutex_);
   std::vector<FrameActor*>& idle = idle_[&frame];
   if (!idle.empty()) {
@@ -22,6 +23,7 @@ FrameActor* CallFrames::take(int plan, caf::actor_system& system) {
 }
 
 void CallFrames::give(FrameActor* frame) {
+  open_.fetch_sub(1, std::memory_order_relaxed);
   std::lock_guard lock(mutex_);
   idle_[frame->instance().plan].push_back(frame);
 }
@@ -33,6 +35,7 @@ void CallFrames::collect(Counters& counters) const {
 
 void CallFrames::reset() {
   idle_.clear();
+  open_ = 0;
   for (const caf::actor& actor : all_) {
     auto* frame = actor_pointer<FrameActor>(actor);
     frame->reset();

@@ -3,6 +3,7 @@
 #include <caf/actor_system.hpp>
 #include <caf/send.hpp>
 
+#include "actors/call_frames.h"
 #include "actors/trace.h"
 
 namespace tagflow::actors {
@@ -68,8 +69,14 @@ bool FrameActor::begin(const Batch& batch) {
                                : plan.name_hash);
     instance_.call_depth = outer.call_depth + (plan.is_body ? 1 : 0);
     ++counters_.frames;
-    if (instance_.call_depth > instance_.run->max_call_depth) {
-      refuse_depth(outer);
+    const int max_depth = instance_.run->max_call_depth;
+    if (instance_.call_depth > max_depth) {
+      refuse_call(outer, fmt::format("calls nest deeper than {}", max_depth));
+      return false;
+    }
+    if (plan.is_body && instance_.run->calls->is_full()) {
+      refuse_call(outer, fmt::format("more than {} calls are open at once",
+                                     instance_.run->calls->max_open()));
       return false;
     }
   }
@@ -99,14 +106,15 @@ void FrameActor::report_start() {
         instance_.trace->add_frame(*instance_.plan, instance_.tag, caller.tag);
 }
 
-void FrameActor::refuse_depth(const FrameInstance& outer) {
+void FrameActor::refuse_call(const FrameInstance& outer,
+                             const std::string& why) {
   const CallItem& call = *outer.plan->calls[instance_.ordinal];
-  instance_.step->fail(error(
-      Code::kResourceExhausted,
-      "[call] calls nest deeper than {}: node \"{}\" calls function \"{}\" "
-      "from function \"{}\"; does the recursion end?",
-      instance_.run->max_call_depth, outer.plan->nodes[call.node].node->name(),
-      instance_.plan->name, outer.plan->name));
+  instance_.step->fail(
+      error(Code::kResourceExhausted,
+            "[call] {}: node \"{}\" calls function \"{}\" from function "
+            "\"{}\"; does the recursion end?",
+            why, outer.plan->nodes[call.node].node->name(),
+            instance_.plan->name, outer.plan->name));
 }
 
 ConstSet& FrameActor::open_constants() {

@@ -49,7 +49,7 @@ class FrameActor : public EngineActor {
   // False where the instance must not be: the step has failed.
   bool begin(const Batch& batch);
   void report_start();
-  void refuse_depth(const FrameInstance& outer);
+  void refuse_call(const FrameInstance& outer, const std::string& why);
   void take_enters(Batch* batch, Runner& runner);
   void take_exits(Batch* batch, Runner& runner);
   void end();

@@ -43,7 +43,8 @@ struct SessionOptions {
   graph::PassSet passes;
   // Overrides parallel_iterations of every loop where > 0.
   int window = 0;
-  // Calls of recursive functions inside one another; deeper ones fail.
+  // Calls of recursive functions inside one another; deeper ones fail. So do
+  // more than 2^17 of them, or twice this number, that are open at once.
   int max_call_depth = 10000;
   // Of random ops.
   uint64_t seed = 0;

@@ -112,7 +112,7 @@ struct StepInfo {
   // Whether kernels may write their output over an input that nobody else
   // needs.
   bool forward_buffers = true;
-  class StepResources* resources = nullptr;  // of the step
+  class StepResources* resources = nullptr;  // null: outside of a step
 };
 
 // Everything one execution of a kernel sees and produces. Small, made for each

@@ -137,7 +137,9 @@ class AttrValue {
   Value value_;
 };
 
-// Same type and value; tensors by content.
+// Same type and value, so that one may stand for the other: of floats and of
+// tensors the bits count, -0 is not 0 and a NaN equals itself. An EmptyList
+// equals any list that is empty.
 bool operator==(const AttrValue& a, const AttrValue& b);
 
 // --- AttrMap ----------------------------------------------------------------

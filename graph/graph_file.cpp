@@ -1,7 +1,9 @@
 // The functions of graph/graphdef.h that touch the file system.
+#include <fmt/ranges.h>
 #include <google/protobuf/arena.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "graph/graph_proto.h"
@@ -54,6 +56,24 @@ Result<GraphFile> parse_meta_graph(std::string_view bytes,
   return meta_graph_from_proto(*proto, limits);
 }
 
+// Of several graphs of a model the one for inference, by its tag.
+Result<const tensorflow::MetaGraphDef*> graph_to_serve(
+    const tensorflow::SavedModel& model) {
+  if (model.meta_graphs_size() == 1) return &model.meta_graphs(0);
+  std::string texts;
+  for (const tensorflow::MetaGraphDef& graph : model.meta_graphs()) {
+    const auto& tags = graph.meta_info_def().tags();
+    if (std::ranges::find(tags, "serve") != tags.end()) return &graph;
+    texts +=
+        fmt::format("{}[{}]", texts.empty() ? "" : ", ", fmt::join(tags, ", "));
+  }
+  return invalid_argument(
+      "none of the SavedModel's {} graphs has the tag \"serve\"; their tags "
+      "are "
+      "{}",
+      model.meta_graphs_size(), texts);
+}
+
 Result<GraphFile> parse_saved_model(std::string_view bytes,
                                     const Limits& limits) {
   TAGFLOW_RETURN_IF_ERROR(
@@ -63,7 +83,8 @@ Result<GraphFile> parse_saved_model(std::string_view bytes,
   TAGFLOW_RETURN_IF_ERROR(parse_message(bytes, "SavedModel", proto));
   if (proto->meta_graphs_size() == 0)
     return invalid_argument("the SavedModel has no graph");
-  return meta_graph_from_proto(proto->meta_graphs(0), limits);
+  TAGFLOW_ASSIGN(const auto* chosen, graph_to_serve(*proto));
+  return meta_graph_from_proto(*chosen, limits);
 }
 
 Result<GraphFile> parse_file(const fs::path& path, std::string_view bytes,

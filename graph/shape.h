@@ -78,7 +78,8 @@ class PartialShape {
     return {dims_->data(), dims_->size()};
   }
   bool fully_known() const;
-  // The shape where fully_known(), else nothing.
+  // The shape where fully_known(), else nothing. Dimensions that come from a
+  // graph may break what Shape promises: Shape::make(dims()) checks them.
   std::optional<Shape> to_shape() const;
   // The product of the dimensions, or kUnknown (also where it overflows).
   int64_t num_elements() const;

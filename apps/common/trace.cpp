@@ -110,11 +110,13 @@ class TraceWriter {
     for (const auto& [source, hop] : by_source) {
       const auto& [arrival, count] = hop;
       const int64_t sent = std::max(source->begin, source->end - 1);
-      const int64_t received = std::max(arrival->begin, to.begin);
+      // At the border, where no kernel's slice is: it is the iteration that
+      // receives.
+      const int64_t received = std::max(to.begin, sent);
       ++last_hop_;
       begin(op_of(*arrival->node), 's', source->track, sent);
       end_hop(*arrival, count);
-      begin(op_of(*arrival->node), 'f', track, std::max(received, sent));
+      begin(op_of(*arrival->node), 'f', track, received);
       text_ += R"(, "bp": "e")";
       end_hop(*arrival, count);
     }

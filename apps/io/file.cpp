@@ -54,6 +54,17 @@ Result<std::string> read_file(const fs::path& path, std::size_t limit) {
   return bytes;
 }
 
+namespace {
+
+// By errno.
+Status cannot_open(const fs::path& path) {
+  return error(errno == ENOENT ? Code::kNotFound : Code::kPermissionDenied,
+               "[file] cannot write \"{}\": {}", path.string(),
+               std::strerror(errno));
+}
+
+}  // namespace
+
 Status check_writable(const fs::path& path) {
   std::error_code code;
   const bool exists = fs::exists(path, code);
@@ -64,16 +75,14 @@ Status check_writable(const fs::path& path) {
   } else if (access((exists ? path : folder).c_str(), W_OK) == 0) {
     return {};
   }
-  return error(Code::kPermissionDenied, "[file] cannot write \"{}\": {}",
-               path.string(), std::strerror(errno));
+  return cannot_open(path);
 }
 
 Status write_file(const fs::path& path, std::string_view bytes) {
   errno = 0;
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   if (!file) {
-    return error(Code::kPermissionDenied, "[file] cannot write \"{}\": {}",
-                 path.string(), std::strerror(errno));
+    return cannot_open(path);
   }
   file.write(bytes.data(), std::streamsize(bytes.size()));
   file.close();

@@ -23,8 +23,8 @@ Result<std::string> read_file(const std::filesystem::path& path,
 // takes. Errors as there. Thread-safe.
 Status check_writable(const std::filesystem::path& path);
 
-// Creates or replaces the file. Its folder must exist. PermissionDenied where
-// it cannot be opened, DataLoss where not every byte was written.
+// Creates or replaces the file. NotFound where its folder is not there,
+// PermissionDenied where it cannot be opened, DataLoss where not every byte was written.
 // Thread-safe for different paths.
 Status write_file(const std::filesystem::path& path, std::string_view bytes);
 

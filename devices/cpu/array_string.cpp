@@ -50,7 +50,7 @@ class StringJoinKernel : public BytesKernel {
   std::string separator_;
 };
 
-// Joins along the axes of input 1, the first of them outermost.
+// Joins along the axes of input 1, the last of them outermost.
 class ReduceJoinKernel : public BytesKernel {
  public:
   explicit ReduceJoinKernel(const KernelInfo& info)
@@ -71,6 +71,7 @@ class ReduceJoinKernel : public BytesKernel {
       joined[size_t(at)] = true;
       within.add(input.dim(at), strides[size_t(at)], 0);
     }
+    std::ranges::reverse(within.loops);
     if (within.loops.empty()) {
       context.set_output(0, input);
       return {};
@@ -248,7 +249,8 @@ class SubstrKernel : public BytesKernel {
     return result;
   }
 
-  // False where pos is outside. A length that is too long is cut.
+  // False where pos is outside. A length that is too long is cut; a negative
+  // one is that of the rest in bytes, but none in characters.
   bool cut(const std::string& text, int64_t pos, int64_t len,
            std::string& result) const {
     std::vector<size_t> starts;  // of characters, and the end
@@ -260,6 +262,7 @@ class SubstrKernel : public BytesKernel {
     const auto size = int64_t(characters_ ? starts.size() - 1 : text.size());
     if (pos < -size || pos > size) return false;
     if (pos < 0) pos += size;
+    if (len < 0 && !characters_) len = size;
     const int64_t end = pos + std::clamp<int64_t>(len, 0, size - pos);
     const auto begin_at = characters_ ? starts[size_t(pos)] : size_t(pos);
     const auto end_at = characters_ ? starts[size_t(end)] : size_t(end);
@@ -319,15 +322,19 @@ class StringSplitKernel : public BytesKernel {
   Parts split_at_text(std::string_view text,
                       const std::string& separator) const {
     Parts parts;
+    if (max_split_ == 0) return {std::string(text)};
     if (separator.empty()) {
       size_t at = text.find_first_not_of(kSpaces);
-      while (at != text.npos && !full(parts)) {
+      while (at != text.npos) {
         const size_t end =
             std::min(text.find_first_of(kSpaces, at), text.size());
         parts.emplace_back(text.substr(at, end - at));
         at = text.find_first_not_of(kSpaces, end);
+        if (!full(parts)) continue;
+        // The rest is one, though it may be empty.
+        parts.emplace_back(text.substr(std::min(at, text.size())));
+        break;
       }
-      if (at != text.npos) parts.emplace_back(text.substr(at));
       return parts;
     }
     size_t at = 0;
@@ -354,6 +361,7 @@ class StringSplitKernel : public BytesKernel {
       for (char c : text) parts.emplace_back(1, c);
       return parts;
     }
+    if (text.empty()) return parts;
     size_t at = 0;
     for (size_t end; (end = text.find_first_of(characters, at)) != text.npos;
          at = end + 1)

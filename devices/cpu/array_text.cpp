@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "devices/cpu/array_kernels.h"
+#include "devices/cpu/summarize.h"
 
 namespace tagflow::devices {
 
@@ -108,32 +109,13 @@ class AsStringKernel : public BytesKernel {
   std::string format_;
 };
 
-std::string element_text(const Tensor& tensor, int64_t i) {
-  std::string text = "?";
-  visit_dtype(tensor.dtype(), [&]<class T>(TypeTag<T>) {
-    const T& value = tensor.data<T>()[i];
-    if constexpr (std::is_same_v<T, std::string>) {
-      text = "\"" + value + "\"";
-    } else if constexpr (std::is_same_v<T, bool>) {
-      text = value ? "1" : "0";
-    } else if constexpr (requires { value.real(); }) {
-      text = fmt::format("({:g},{:g})", double(value.real()),
-                         double(value.imag()));
-    } else if constexpr (std::is_integral_v<T>) {
-      text = fmt::format("{}", value);
-    } else {
-      text = fmt::format("{:g}", double(value));
-    }
-  });
-  return text;
-}
-
 // Rows in brackets, one a line; of long ones only `edge` elements at each end,
 // all where it is negative.
 void append_summary(const Tensor& tensor, int dim, int64_t first, int64_t edge,
                     std::string& text) {
   if (dim == tensor.rank()) {
-    text += element_text(tensor, first);
+    const char* quote = tensor.dtype() == DataType::kString ? "\"" : "";
+    text += quote + element_text(tensor, first) + quote;
     return;
   }
   int64_t stride = 1;
@@ -233,6 +215,9 @@ class StringToNumberKernel : public BytesKernel {
       if (text.starts_with('-')) return false;
     }
     const char* end = text.data() + text.size();
+    if constexpr (std::is_floating_point_v<T>) {
+      if (is_hexadecimal(text)) return parse_hexadecimal(text, value);
+    }
     const auto result = std::from_chars(text.data(), end, value);
     if (result.ptr != end) return false;
     if constexpr (std::is_floating_point_v<T>) {
@@ -244,6 +229,23 @@ class StringToNumberKernel : public BytesKernel {
     } else {
       return result.ec == std::errc();
     }
+  }
+
+  // "0x1.8p3", "-0X2": no mantissa without a digit.
+  static bool is_hexadecimal(std::string_view text) {
+    if (text.starts_with('-')) text.remove_prefix(1);
+    return text.starts_with("0x") || text.starts_with("0X");
+  }
+  template <class T>
+  static bool parse_hexadecimal(std::string_view text, T& value) {
+    const std::string copy(text);
+    char* end = nullptr;
+    if constexpr (std::is_same_v<T, float>) {
+      value = std::strtof(copy.c_str(), &end);
+    } else {
+      value = std::strtod(copy.c_str(), &end);
+    }
+    return end == copy.c_str() + copy.size();
   }
 
   // The zero or infinity that a number out of range rounds to.

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
 #include "graph/dtype_visit.h"
 #include "graph/handle.h"
 
@@ -9,35 +13,53 @@ namespace tagflow::devices {
 
 namespace {
 
+// With as few digits as are read back as the same number, of two choices.
 template <class T>
-std::string element_text(const T& value) {
+std::string number_text(T value) {
+  if (std::isnan(value)) return "nan";
+  constexpr int kDigits = std::numeric_limits<T>::digits10;
+  std::string text = fmt::format("{:.{}g}", value, kDigits);
+  const double again = std::strtod(text.c_str(), nullptr);
+  return T(again) == value
+             ? text
+             : fmt::format("{:.{}g}", value,
+                           kDigits + 3 - std::is_same_v<T, double>);
+}
+
+// As C writes it, but for what is not ASCII.
+std::string escaped(std::string_view text) {
+  constexpr std::string_view kPlain = "\n\r\t\"'\\", kNames = "nrt\"'\\";
+  std::string result;
+  for (const char c : text) {
+    const size_t at = kPlain.find(c);
+    const auto byte = static_cast<unsigned char>(c);
+    if (at != kPlain.npos)
+      (result += '\\') += kNames[at];
+    else if (byte < 0x20 || byte == 0x7f)
+      result += fmt::format("\\{:03o}", byte);
+    else
+      result += c;
+  }
+  return result;
+}
+
+template <class T>
+std::string value_text(const T& value) {
   if constexpr (std::is_same_v<T, std::string>) {
-    return value;
+    return escaped(value);
   } else if constexpr (std::is_same_v<T, bool>) {
     return value ? "1" : "0";
   } else if constexpr (std::is_same_v<T, Complex64> ||
                        std::is_same_v<T, Complex128>) {
-    return fmt::format("({},{})", value.real(), value.imag());
+    return fmt::format("({},{})", number_text(value.real()),
+                       number_text(value.imag()));
   } else if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
-    return fmt::format("{}", float(value));
+    return number_text(float(value));
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return number_text(value);
   } else {
     return fmt::format("{}", value);
   }
-}
-
-std::string element_text(const Tensor& tensor, int64_t i) {
-  std::string text = "?";
-  visit_dtype(tensor.dtype(), [&]<class T>(TypeTag<T>) {
-    text = element_text(tensor.data<T>()[i]);
-  });
-  if (tensor.dtype() == DataType::kResource) {
-    const Resource* resource = tensor.data<ResourceHandle>()[i].get();
-    text = resource ? resource->describe() : "<empty>";
-  } else if (tensor.dtype() == DataType::kVariant) {
-    const VariantValue* value = tensor.data<Variant>()[i].get();
-    text = value ? value->describe() : "<empty>";
-  }
-  return text;
 }
 
 // The rows of dimension `dim` that start before element `limit`; `next` is the
@@ -62,6 +84,21 @@ void append_rows(const Tensor& tensor, int dim, int64_t limit, int64_t& next,
 }
 
 }  // namespace
+
+std::string element_text(const Tensor& tensor, int64_t i) {
+  std::string text = "?";
+  visit_dtype(tensor.dtype(), [&]<class T>(TypeTag<T>) {
+    text = value_text(tensor.data<T>()[i]);
+  });
+  if (tensor.dtype() == DataType::kResource) {
+    const Resource* resource = tensor.data<ResourceHandle>()[i].get();
+    text = resource ? resource->describe() : "<empty>";
+  } else if (tensor.dtype() == DataType::kVariant) {
+    const VariantValue* value = tensor.data<Variant>()[i].get();
+    text = value ? value->describe() : "<empty>";
+  }
+  return text;
+}
 
 std::string summarize(const Tensor& tensor, int64_t limit) {
   if (!tensor.valid()) return "[<no tensor>]";

@@ -174,6 +174,27 @@ TEST_CASE("a recursion that does not end is refused, and can run again") {
   }
 }
 
+TEST_CASE("a recursion that branches without end is refused") {
+  FunctionGraph g;
+  g.define(function(
+      "twice", {"n: int32"}, {"r: int32"},
+      {body_node("first", "twice", {"n"}), body_node("second", "twice", {"n"}),
+       body_int("sum", "AddV2", "first:r:0", "second:r:0")},
+      {{"r", "sum:z:0"}}));
+  g.add({int_placeholder("x"), body_node("y", "twice", {"x"})});
+  for (HandOff hand_off : {HandOff::kDirect, HandOff::kMailbox}) {
+    SessionOptions options;
+    options.hand_off = hand_off;
+    options.workers = 2;
+    const auto session = g.session(options);
+    const auto value = run_int(*session, 1);
+    CHECK(value.status().code() == Code::kResourceExhausted);
+    const std::string text(value.status().message());
+    CAPTURE(text);
+    CHECK(text.find("does the recursion end?") != std::string::npos);
+  }
+}
+
 TEST_CASE("a call on a branch that is not taken does not run") {
   FunctionGraph g = counting_graph();
   g.define(function("endless", {"n: int32"}, {"r: int32"},

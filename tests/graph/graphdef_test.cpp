@@ -197,6 +197,32 @@ TEST_CASE("a saved model is read with its entry points") {
   }
 }
 
+TEST_CASE("of a saved model's graphs the one to serve is read") {
+  tensorflow::SavedModel model;
+  const auto add = [&](const char* node_name, const char* tag) {
+    auto* meta = model.add_meta_graphs();
+    meta->mutable_meta_info_def()->add_tags(tag);
+    auto* node = meta->mutable_graph_def()->add_node();
+    node->set_name(node_name);
+    node->set_op("NoOp");
+    return meta;
+  };
+  add("a", "train");
+  const Folder folder;
+  const auto load = [&] {
+    return load_file(folder.write("saved_model.pb", model.SerializeAsString()));
+  };
+  CHECK(must(load()).nodes.at(0).name == "a");
+  auto* other = add("b", "eval");
+  const std::string text = message_of(load().status(), Code::kInvalidArgument);
+  CAPTURE(text);
+  CHECK(
+      text.ends_with("none of the SavedModel's 2 graphs has the tag "
+                     "\"serve\"; their tags are [train], [eval]"));
+  other->mutable_meta_info_def()->add_tags("serve");
+  CHECK(must(load()).nodes.at(0).name == "b");
+}
+
 TEST_CASE("a file that cannot be read says why") {
   const Folder folder;
   CHECK(message_of(load_file(folder.path / "none.pb").status(),

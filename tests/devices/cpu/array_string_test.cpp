@@ -31,12 +31,32 @@ TEST_CASE("axes are joined in the order given") {
   };
   expect_close(join({0}), strings({"ac", "bd"}));
   expect_close(join({-1}, {{"separator", "."}}), strings({"a.b", "c.d"}));
-  expect_close(join({0, 1}), Tensor::scalar("abcd"));
-  expect_close(join({1, 0}), Tensor::scalar("acbd"));
+  expect_close(join({0, 1}), Tensor::scalar("acbd"));
+  expect_close(join({1, 0}), Tensor::scalar("abcd"));
   expect_close(join({0}, {{"keep_dims", true}}),
                Tensor::of<std::string>({1, 2}, {"ac", "bd"}));
   expect_error(join({2}), Code::kInvalidArgument, "outside");
   expect_error(join({0, -2}), Code::kInvalidArgument, "twice");
+}
+
+// Results of TensorFlow 2.21.
+TEST_CASE("the first of the axes that are joined is the innermost") {
+  std::vector<std::string> letters;
+  for (char c = 'a'; c <= 'l'; ++c) letters.emplace_back(1, c);
+  const Tensor cube = Tensor::of<std::string>({2, 3, 2}, letters);
+  const std::vector<std::pair<std::vector<int32_t>, Tensor>> cases = {
+      {{0, 1}, strings({"agciek", "bhdjfl"})},
+      {{1, 0}, strings({"acegik", "bdfhjl"})},
+      {{0, 2}, strings({"agbh", "cidj", "ekfl"})},
+      {{2, 0}, strings({"abgh", "cdij", "efkl"})},
+      {{-2, -1}, strings({"acebdf", "gikhjl"})},
+      {{0, 1, 2}, Tensor::scalar("agciekbhdjfl")},
+      {{1, 2, 0}, Tensor::scalar("acebdfgikhjl")},
+      {{2, 1, 0}, Tensor::scalar("abcdefghijkl")},
+  };
+  for (const auto& [axes, joined] : cases)
+    expect_close(run_op("ReduceJoin", {cube, Tensor::vector<int32_t>(axes)}),
+                 joined);
 }
 
 TEST_CASE("lengths count bytes or characters") {
@@ -55,6 +75,8 @@ TEST_CASE("substrings are cut at the end, and refused outside") {
   expect_close(substr(1, 3), strings({"ell", "orl"}));
   expect_close(substr(-2, 9), strings({"lo", "ld"}));
   expect_close(substr(5, 1), strings({"", ""}));
+  expect_close(substr(1, -1), strings({"ello", "orld"}));
+  expect_close(substr(-2, -7), strings({"lo", "ld"}));
   expect_error(substr(6, 1), Code::kInvalidArgument, "outside");
   expect_error(substr(-6, 1), Code::kInvalidArgument, "outside");
   expect_close(
@@ -62,6 +84,10 @@ TEST_CASE("substrings are cut at the end, and refused outside") {
              {strings({"\xc3\xa4x"}), Tensor::scalar(1), Tensor::scalar(1)},
              {{"unit", "UTF8_CHAR"}}),
       strings({"x"}));
+  expect_close(
+      run_op("Substr", {strings({"ax"}), Tensor::scalar(1), Tensor::scalar(-1)},
+             {{"unit", "UTF8_CHAR"}}),
+      strings({""}));
   // One string, several positions.
   expect_close(
       run_op("Substr", {Tensor::scalar("abc"), Tensor::vector<int64_t>({0, 1}),
@@ -96,6 +122,33 @@ TEST_CASE("strings split into a sparse matrix") {
       run_op("StringSplit", {strings({"a-b+", "c"}), Tensor::scalar("+-")});
   REQUIRE(any.ok());
   expect_close((*any)[1], strings({"a", "b", "c"}));
+}
+
+// Results of TensorFlow 2.21.
+TEST_CASE("how often a string is split, and what is left of it") {
+  const auto parts = [](const char* text, const char* separator, int64_t most) {
+    return run_op("StringSplitV2", {strings({text}), Tensor::scalar(separator)},
+                  {{"maxsplit", most}})
+        .value()[1];
+  };
+  expect_close(parts(" a b  c ", "", 0), strings({" a b  c "}));
+  expect_close(parts(" a b  c ", "", 1), strings({"a", "b  c "}));
+  expect_close(parts(" a b  c ", "", 2), strings({"a", "b", "c "}));
+  expect_close(parts(" a b  c ", "", 3), strings({"a", "b", "c", ""}));
+  expect_close(parts(" a b  c ", "", 4), strings({"a", "b", "c"}));
+  expect_close(parts("a", "", 1), strings({"a", ""}));
+  expect_close(parts("", "", 0), strings({""}));
+  expect_close(parts("", "", 1), strings({}));
+  expect_close(parts(" a b", " ", 0), strings({" a b"}));
+  expect_close(parts(" a b", " ", 1), strings({"", "a b"}));
+  const auto at_any = [](const char* text, const char* characters) {
+    return run_op("StringSplit", {strings({text}), Tensor::scalar(characters)},
+                  {{"skip_empty", false}})
+        .value()[1];
+  };
+  expect_close(at_any("", " "), strings({}));
+  expect_close(at_any(" ", " "), strings({"", ""}));
+  expect_close(at_any("x y", " y"), strings({"x", "", ""}));
 }
 
 }  // namespace tagflow::devices

@@ -55,6 +55,22 @@ TEST_CASE("templates are filled with summaries") {
           "StringFormat", {Tensor::vector<float>({0, 1, 2, 3, 4, 5.5f, 6, 7})},
           {{"T", std::vector<DataType>{DataType::kFloat}}, {"summarize", 2}}),
       Tensor::scalar("[0 1 ... 6 7]"));
+  // Floats and strings as TensorFlow 2.21 writes them.
+  const auto shown = [](const Tensor& tensor) {
+    return run_op("StringFormat", {tensor},
+                  {{"T", std::vector<DataType>{tensor.dtype()}},
+                   {"template", "%s"},
+                   {"summarize", int64_t(-1)}});
+  };
+  const float infinity = std::numeric_limits<float>::infinity();
+  expect_close(shown(Tensor::vector<float>({1 / 3.f, 123456.789f, 16777216,
+                                            1e20f, .1f, -infinity, NAN, -0.f})),
+               Tensor::scalar("[0.333333343 123456.789 16777216 1e+20 0.1 "
+                              "-inf nan -0]"));
+  expect_close(shown(Tensor::vector<double>({1 / 3., 123456.789, 1e300})),
+               Tensor::scalar("[0.33333333333333331 123456.789 1e+300]"));
+  expect_close(shown(Tensor::scalar("t\t\"q\"\n\\'\x01\xc3\xa9")),
+               Tensor::scalar("\"t\\t\\\"q\\\"\\n\\\\\\'\\001\xc3\xa9\""));
   expect_error(run_op("StringFormat", {matrix},
                       {{"T", std::vector<DataType>{DataType::kInt32}},
                        {"template", "no hole"}}),
@@ -75,7 +91,10 @@ TEST_CASE("text becomes numbers, or an error that quotes it") {
                Tensor::scalar(std::numeric_limits<double>::infinity()));
   expect_error(parse("2147483648", DataType::kInt32), Code::kInvalidArgument,
                "\"2147483648\" is no int32");
-  for (const char* text : {"", " ", "1x", "+-1", "0x", "--1"})
+  expect_close(parse("0x10", DataType::kFloat), Tensor::scalar(16.f));
+  expect_close(parse(" -0X1.8p1 ", DataType::kDouble), Tensor::scalar(-3.0));
+  CHECK_FALSE(parse("0x10", DataType::kInt32).ok());
+  for (const char* text : {"", " ", "1x", "+-1", "0x", "--1", "0x1g"})
     CHECK_FALSE(parse(text, DataType::kFloat).ok());
   CHECK_FALSE(parse("1.5", DataType::kInt32).ok());
 }
