@@ -137,7 +137,8 @@ inline Result<int64_t> int32_input(const KernelContext& context, int input,
 Result<PartialShape> shape_input(const KernelContext& context, int input,
                                  std::string_view name);
 
-// A tensor of zeros, empty strings, or empty handles.
+// A tensor of zeros, empty strings, or empty handles. InvalidArgument where no
+// tensor can have the shape, as one that a PartialShape knows may be.
 Result<Tensor> make_zeros(const KernelContext& context, DataType dtype,
                           const Shape& shape);
 

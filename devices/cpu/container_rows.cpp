@@ -44,8 +44,9 @@ T wrapped_sum(T a, T b) {
 
 Result<Tensor> make_zeros(const KernelContext& context, DataType dtype,
                           const Shape& shape) {
+  TAGFLOW_ASSIGN(const Shape checked, Shape::make(shape.dims()));
   TAGFLOW_ASSIGN(Tensor zeros,
-                 Tensor::allocate(dtype, shape, context.allocator()));
+                 Tensor::allocate(dtype, checked, context.allocator()));
   zero_elements(context, zeros);
   return zeros;
 }

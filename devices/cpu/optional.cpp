@@ -130,8 +130,7 @@ class FakeParamKernel final : public Kernel {
   }
 
   Status compute(KernelContext& context) const override {
-    TAGFLOW_ASSIGN(const Shape shape, Shape::make(shape_.dims()));
-    TAGFLOW_ASSIGN(context.output(0), make_zeros(context, dtype_, shape));
+    TAGFLOW_ASSIGN(context.output(0), make_zeros(context, dtype_, shape_));
     return {};
   }
 

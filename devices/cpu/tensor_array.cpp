@@ -272,8 +272,15 @@ PartialShape TensorArray::shape_locked(size_t at) const {
 
 namespace {
 
-PartialShape prepended(const Shape& prepend, const PartialShape& shape) {
+Result<PartialShape> prepended(const KernelContext& context,
+                               const Shape& prepend,
+                               const PartialShape& shape) {
   if (!shape.has_rank()) return shape;
+  if (prepend.rank() + shape.rank() > kMaxRank)
+    return context.fail(
+        "elements of {} below {} would have {} dimensions, more than {}",
+        shape.to_string(), prepend.to_string(), prepend.rank() + shape.rank(),
+        kMaxRank);
   PartialShape result = prepend;
   for (const int64_t dim : shape.dims()) result.add_dim(dim);
   return result;
@@ -281,19 +288,22 @@ PartialShape prepended(const Shape& prepend, const PartialShape& shape) {
 
 }  // namespace
 
-void TensorArray::mirror_locked(TensorArray& gradient,
-                                const Shape& prepend) const {
+Status TensorArray::mirror_locked(const KernelContext& context,
+                                  TensorArray& gradient,
+                                  const Shape& prepend) const {
   std::lock_guard lock(gradient.mutex_);
   gradient.values_.resize(values_.size());
   gradient.flags_.resize(values_.size());
   for (size_t i = 0; i < values_.size(); ++i) {
     if ((flags_[i] & kWritten) == 0) continue;
     gradient.flags_[i] = kWritten;
-    PartialShape shape = prepended(prepend, shape_locked(i));
+    TAGFLOW_ASSIGN(PartialShape shape,
+                   prepended(context, prepend, shape_locked(i)));
     if (shape == gradient.element_shape_) continue;
     gradient.shapes_.resize(values_.size());
     gradient.shapes_[i] = std::move(shape);
   }
+  return {};
 }
 
 Result<ResourceHandle> TensorArray::gradient(const KernelContext& context,
@@ -310,13 +320,15 @@ Result<ResourceHandle> TensorArray::gradient(const KernelContext& context,
   if (it != gradients_.end()) return it->second;
   Options options = options_;
   options.name += "@" + source;
-  options.element_shape = prepended(prepend, element_shape_);
+  TAGFLOW_ASSIGN(options.element_shape,
+                 prepended(context, prepend, element_shape_));
   options.dynamic_size = false;
   options.clear_after_read = true;
   options.is_gradient = true;
   ResourceHandle handle =
       resources->make<TensorArray>(std::move(options), size_);
-  mirror_locked(*step_object<TensorArray>(handle), prepend);
+  TAGFLOW_RETURN_IF_ERROR(
+      mirror_locked(context, *step_object<TensorArray>(handle), prepend));
   gradients_.emplace(source, handle);
   return handle;
 }

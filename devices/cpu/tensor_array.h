@@ -93,7 +93,8 @@ class TensorArray final : public StepObject {
   Result<Tensor> read_locked(const KernelContext& context, int64_t index);
   Status grow_locked(const KernelContext& context, int64_t index);
   PartialShape shape_locked(size_t at) const;
-  void mirror_locked(TensorArray& gradient, const Shape& prepend) const;
+  Status mirror_locked(const KernelContext& context, TensorArray& gradient,
+                       const Shape& prepend) const;
 
   const Options options_;
   mutable std::mutex mutex_;

@@ -145,6 +145,7 @@ class TensorArrayConcatKernel final : public BytesKernel {
                    context.node().op(), rest_shape_.to_string());
     Shape shape = *rest;
     shape.insert_dim(0, 0);
+    TAGFLOW_ASSIGN(shape, Shape::make(shape.dims()));
     return context.allocate_output(0, shape).status();
   }
 

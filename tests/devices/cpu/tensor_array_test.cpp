@@ -61,16 +61,21 @@ class Array {
     return step_.run("TensorArrayGradV3", {handle_, kFlow},
                      {{"source", source}});
   }
+  // That of elements of shape `prepend` and what follows.
+  Result<Outputs> make_wide_gradient(const Tensor& prepend,
+                                     const std::string& source = "g") const {
+    return step_.run("TensorArrayGradWithShape", {handle_, kFlow, prepend},
+                     {{"source", source}});
+  }
   // The gradient array, or where `prepend` is given, that of such shapes.
   Array gradient(const std::string& source = "g",
                  const Tensor& prepend = Tensor()) const {
     Array result = *this;
-    result.handle_ =
-        prepend.valid()
-            ? step_.value("TensorArrayGradWithShape", {handle_, kFlow, prepend},
-                          {{"source", source}})
-            : step_.value("TensorArrayGradV3", {handle_, kFlow},
-                          {{"source", source}});
+    const auto made = prepend.valid() ? make_wide_gradient(prepend, source)
+                                      : make_gradient(source);
+    INFO(made.status().to_string());
+    REQUIRE(made.ok());
+    result.handle_ = (*made)[0];
     return result;
   }
   size_t alive() const { return shared_->resources.alive(); }
@@ -90,6 +95,11 @@ class Array {
 };
 
 const AttrMap kKeep{{"clear_after_read", false}};
+
+Tensor ones_of(int count) {
+  const std::vector<int32_t> ones(size_t(count), 1);
+  return Tensor::of<int32_t>({count}, std::span<const int32_t>(ones));
+}
 
 }  // namespace
 
@@ -300,6 +310,20 @@ TEST_CASE("what was not written reads as zeros where its shape is known") {
   expect_error(Array(1, DataType::kString, vectors).read(0),
                Code::kInvalidArgument,
                "nothing was written to index 0, and type string has no zeros");
+}
+
+TEST_CASE("zeros of a shape that no tensor can have are refused") {
+  constexpr int64_t kMany = int64_t{1} << 32;
+  const Array huge(1, DataType::kFloat,
+                   {{"element_shape", PartialShape{kMany, kMany}}});
+  const char* text =
+      "[shape] the number of elements of [4294967296,4294967296] overflows";
+  expect_error(huge.read(0), Code::kInvalidArgument, text);
+  expect_error(huge.gather(int_row({0})), Code::kInvalidArgument, text);
+  expect_error(Array(0, DataType::kFloat)
+                   .concat(PartialShape(std::vector<int64_t>(254, 1))),
+               Code::kInvalidArgument,
+               "[shape] rank 255 is over the limit of 254");
 }
 
 TEST_CASE("elements fit the shape and type of their array") {
@@ -523,6 +547,30 @@ TEST_CASE("a shape to prepend must be known") {
   expect_error(step.run("TensorArrayGradWithShape",
                         {handle, kFlow, int_row({-2})}, source),
                Code::kInvalidArgument, "shape_to_prepend: ");
+}
+
+TEST_CASE("a shape to prepend must leave one that a tensor can have") {
+  const Array array(1, DataType::kFloat,
+                    {{"element_shape", PartialShape{1, 1, 1}}});
+  expect_error(array.make_wide_gradient(ones_of(254)), Code::kInvalidArgument,
+               "[TensorArrayGradWithShape] elements of [1,1,1] below "
+               "[1,1,1,1,");
+  expect_error(array.make_wide_gradient(ones_of(254)), Code::kInvalidArgument,
+               "would have 257 dimensions, more than 254");
+  // Also where only what was written says the shape.
+  const Array open(1, DataType::kFloat);
+  expect_close(open.write(0, Tensor::vector<float>({1})), kFlow);
+  expect_error(open.make_wide_gradient(ones_of(254)), Code::kInvalidArgument,
+               "would have 255 dimensions, more than 254");
+  const Array deepest = open.gradient("deepest", ones_of(253));
+  const auto zero = deepest.read(0);
+  REQUIRE(zero.ok());
+  CHECK((*zero)[0].rank() == 254);
+  const Array huge =
+      array.gradient("huge", int_row({1 << 30, 1 << 30, 1 << 30}));
+  expect_error(huge.read(0), Code::kInvalidArgument,
+               "[shape] the number of elements of "
+               "[1073741824,1073741824,1073741824,1,1,1] overflows");
 }
 
 TEST_CASE("an array and its gradients are gone with their handles") {

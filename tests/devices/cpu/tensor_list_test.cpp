@@ -280,6 +280,22 @@ TEST_CASE("a list takes what fits its type, shape and bound") {
                "variant[2]");
 }
 
+TEST_CASE("zeros of a list whose shape no tensor can have are refused") {
+  constexpr int64_t kMany = int64_t{1} << 32;
+  const Tensor list =
+      reserved(1, kInt, Tensor::vector<int64_t>({kMany, kMany}));
+  const char* text =
+      "[shape] the number of elements of [4294967296,4294967296] overflows";
+  expect_error(get_item(list, 0, kInt), kInvalid, text);
+  expect_error(pop(list, kInt), kInvalid, text);
+  // By what the op says of the shape, too.
+  const Tensor any = reserved(1, kInt);
+  const Tensor said = Tensor::vector<int64_t>({kMany, kMany});
+  expect_error(run_op("TensorListGetItem", {any, Tensor::scalar(0), said},
+                      of_type(kInt)),
+               kInvalid, text);
+}
+
 TEST_CASE("what a list cannot be made of is refused") {
   const auto make = [](const Tensor& shape, const Tensor& count) {
     return run_op("TensorListReserve", {shape, count}, of_type(kInt));
