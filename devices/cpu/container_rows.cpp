@@ -111,6 +111,13 @@ Status unstack_rows(const KernelContext& context, const Tensor& tensor,
   const int64_t run = row_shape.num_elements();
   const size_t first = rows.size();
   rows.reserve(first + size_t(count));
+  if (run == 0 && count > 0) {
+    // Without elements they need no memory of their own.
+    TAGFLOW_ASSIGN(const Tensor row, Tensor::allocate(tensor.dtype(), row_shape,
+                                                      context.allocator()));
+    rows.resize(first + size_t(count), row);
+    return {};
+  }
   for (int64_t i = 0; i < count; ++i) {
     TAGFLOW_ASSIGN(Tensor row, Tensor::allocate(tensor.dtype(), row_shape,
                                                 context.allocator()));

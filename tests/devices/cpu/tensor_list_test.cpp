@@ -187,6 +187,11 @@ TEST_CASE("lists are stacked into a tensor and made of its rows") {
   check(Tensor::of<std::string>({2, 1}, {"a", "b"}));
   check(Tensor::of<Complex64>({1}, {{1, 2}}));
   check(Tensor::of<bool>({2, 0}, {}));
+  const Tensor empty = Tensor::of<bool>({2, 0, 3, 4}, {});
+  check(empty);
+  const Tensor rows = one_of(from_tensor(empty));
+  CHECK(list_in(rows).elements[0].buffer() ==
+        list_in(rows).elements[1].buffer());
   expect_close(stack(empty_list(kInt), kInt, int_vector({2})),
                Tensor::of<int32_t>({0, 2}, {}));
   expect_error(stack(empty_list(kInt), kInt), kInvalid,
