@@ -139,8 +139,8 @@ class ListSplitKernel final : public BytesKernel {
     for (const int64_t length : lengths.flat<int64_t>()) {
       if (length < 0) return context.fail("length {} is negative", length);
       if (length > tensor.dim(0) - begin)
-        return context.fail("rows [{}, {}) are beyond the end of {}", begin,
-                            begin + length, tensor.describe());
+        return context.fail("{} rows from row {} on are beyond the end of {}",
+                            length, begin, tensor.describe());
       TAGFLOW_ASSIGN(Tensor part, copy_rows(context, tensor, begin, length));
       if (!accepts_shape_of(shape, part))
         return context.fail("part {} is {}, elements have the shape {}",

@@ -482,7 +482,10 @@ TEST_CASE("elements that do not fit each other are not joined") {
 
   const Tensor rows = int_vector({1, 2});
   expect_error(split(rows, {1, 2}), kInvalid,
-               "rows [1, 3) are beyond the end of int32[2]");
+               "2 rows from row 1 on are beyond the end of int32[2]");
+  expect_error(split(rows, {1, most}), kInvalid,
+               "9223372036854775807 rows from row 1 on are beyond the end of "
+               "int32[2]");
   expect_error(split(rows, {-1}), kInvalid, "length -1 is negative");
   expect_error(split(rows, {1}), kInvalid, "lengths leave 1 rows of int32[2]");
   expect_error(split(Tensor::scalar(1), {1}), kInvalid,
