@@ -97,12 +97,16 @@ Status TensorArray::grow_locked(const KernelContext& context, int64_t index) {
                    kMaxContainerElements);
     size_ = index + 1;
   }
+  if (index < int64_t(values_.size())) return {};
   const auto wanted =
       std::max<size_t>({size_t(index) + 1, 2 * values_.size(), 64});
-  const size_t stored =
-      dynamic_size_ ? wanted : std::min(wanted, size_t(size_));
-  values_.resize(stored);
+  const auto most = size_t(dynamic_size_ ? kMaxContainerElements : size_);
+  const size_t stored = std::min(wanted, most);
+  // Reserved, since resizing alone may take more than it is told.
+  flags_.reserve(stored);
+  values_.reserve(stored);
   flags_.resize(stored);
+  values_.resize(stored);
   return {};
 }
 

@@ -105,7 +105,8 @@ class TensorArray final : public StepObject {
   PartialShape element_shape_;
   int64_t size_;
   int64_t split_size_ = 0;  // of the last split, or 0
-  // Elements that were touched, and room for more.
+  // Elements that were touched, and room for more. There are never fewer flags
+  // than values.
   std::vector<Tensor> values_;
   std::vector<uint8_t> flags_;
   // Of elements without a value, where element_shape_ did not say it; as long

@@ -96,6 +96,8 @@ class Array {
 
 const AttrMap kKeep{{"clear_after_read", false}};
 
+const AttrMap kDynamic{{"dynamic_size", true}};
+
 Tensor ones_of(int count) {
   const std::vector<int32_t> ones(size_t(count), 1);
   return Tensor::of<int32_t>({count}, std::span<const int32_t>(ones));
@@ -225,6 +227,16 @@ TEST_CASE("a dynamic tensor array grows with what is written") {
   expect_close(split.write(2, int_row({4})), kFlow);
   CHECK(split.size() == 3);
   expect_close(split.concat(), int_row({1, 2, 3}));
+}
+
+TEST_CASE("rows scattered one by one make an array as long as they are many") {
+  const Array array(0, DataType::kInt32, kDynamic);
+  constexpr int kRows = 1000;
+  for (int i = 0; i < kRows; ++i)
+    expect_close(array.scatter(int_row({i}), int_row({i * i})), kFlow);
+  CHECK(array.size() == kRows);
+  expect_close(array.gather(int_row({999, 0, 500})),
+               int_row({999 * 999, 0, 250'000}));
 }
 
 TEST_CASE("an index outside of a tensor array is refused") {
