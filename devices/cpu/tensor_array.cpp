@@ -14,7 +14,17 @@ TensorArray::TensorArray(Options options, int64_t size)
       element_shape_(options_.element_shape),
       size_(size) {}
 
-TensorArray::~TensorArray() { release_nested(std::move(values_)); }
+TensorArray::~TensorArray() {
+  release(std::move(values_), std::move(gradients_));
+}
+
+void TensorArray::release(std::vector<Tensor>&& values, Gradients&& gradients) {
+  std::vector<Tensor> handles;
+  handles.reserve(gradients.size());
+  for (auto& [source, handle] : gradients) handles.push_back(std::move(handle));
+  release_nested(std::move(handles));
+  release_nested(std::move(values));
+}
 
 std::string TensorArray::describe() const {
   std::lock_guard lock(mutex_);
@@ -24,7 +34,7 @@ std::string TensorArray::describe() const {
 
 void TensorArray::end() {
   std::vector<Tensor> values;
-  std::map<std::string, ResourceHandle, std::less<>> gradients;
+  Gradients gradients;
   {
     std::lock_guard lock(mutex_);
     closed_ = true;
@@ -34,7 +44,7 @@ void TensorArray::end() {
     shapes_.clear();
     size_ = 0;
   }
-  release_nested(std::move(values));
+  release(std::move(values), std::move(gradients));
 }
 
 template <class... Args>
@@ -276,6 +286,16 @@ PartialShape TensorArray::shape_locked(size_t at) const {
 
 namespace {
 
+// Messages name a gradient of a gradient of ... by the beginning of its name,
+// which would be as long as a loop has run.
+constexpr size_t kLongestName = 256;
+
+std::string gradient_name(const std::string& name, const std::string& source) {
+  std::string result = name + "@" + source;
+  if (result.size() > kLongestName) result.resize(kLongestName);
+  return result;
+}
+
 Result<PartialShape> prepended(const KernelContext& context,
                                const Shape& prepend,
                                const PartialShape& shape) {
@@ -310,9 +330,9 @@ Status TensorArray::mirror_locked(const KernelContext& context,
   return {};
 }
 
-Result<ResourceHandle> TensorArray::gradient(const KernelContext& context,
-                                             const std::string& source,
-                                             const Shape& prepend) {
+Result<Tensor> TensorArray::gradient(const KernelContext& context,
+                                     const std::string& source,
+                                     const Shape& prepend) {
   TAGFLOW_ASSIGN(StepResources * resources, step_resources(context));
   std::lock_guard lock(mutex_);
   TAGFLOW_RETURN_IF_ERROR(check_open(context));
@@ -323,16 +343,18 @@ Result<ResourceHandle> TensorArray::gradient(const KernelContext& context,
   const auto it = gradients_.find(source);
   if (it != gradients_.end()) return it->second;
   Options options = options_;
-  options.name += "@" + source;
+  options.name = gradient_name(options_.name, source);
   TAGFLOW_ASSIGN(options.element_shape,
                  prepended(context, prepend, element_shape_));
   options.dynamic_size = false;
   options.clear_after_read = true;
   options.is_gradient = true;
-  ResourceHandle handle =
-      resources->make<TensorArray>(std::move(options), size_);
+  TAGFLOW_ASSIGN(Tensor handle, Tensor::allocate(DataType::kResource, {},
+                                                 context.allocator()));
+  auto& object = *handle.mutable_data<ResourceHandle>();
+  object = resources->make<TensorArray>(std::move(options), size_);
   TAGFLOW_RETURN_IF_ERROR(
-      mirror_locked(context, *step_object<TensorArray>(handle), prepend));
+      mirror_locked(context, *step_object<TensorArray>(object), prepend));
   gradients_.emplace(source, handle);
   return handle;
 }

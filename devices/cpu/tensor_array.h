@@ -66,12 +66,11 @@ class TensorArray final : public StepObject {
   Result<PartialShape> agree_on_shape(const KernelContext& context,
                                       const PartialShape& shape);
 
-  // The gradient array of that name, made at the first call: elements of
-  // `prepend` followed by those of this one. From then on this array keeps its
-  // size.
-  Result<ResourceHandle> gradient(const KernelContext& context,
-                                  const std::string& source,
-                                  const Shape& prepend);
+  // The handle of the gradient array of that name, made at the first call:
+  // elements of `prepend` followed by those of this one. From then on this
+  // array keeps its size.
+  Result<Tensor> gradient(const KernelContext& context,
+                          const std::string& source, const Shape& prepend);
 
  private:
   enum Flag : uint8_t {
@@ -80,6 +79,9 @@ class TensorArray final : public StepObject {
     kCleared = 4,
     kOwned = 8,  // the value is a sum, which nobody else has seen
   };
+
+  // Handles by source.
+  using Gradients = std::map<std::string, Tensor, std::less<>>;
 
   Status check_open(const KernelContext& context) const;
   template <class... Args>
@@ -95,6 +97,8 @@ class TensorArray final : public StepObject {
   PartialShape shape_locked(size_t at) const;
   Status mirror_locked(const KernelContext& context, TensorArray& gradient,
                        const Shape& prepend) const;
+  // Without recursion: gradients have gradients, as many as a loop has run.
+  static void release(std::vector<Tensor>&& values, Gradients&& gradients);
 
   const Options options_;
   mutable std::mutex mutex_;
@@ -112,7 +116,7 @@ class TensorArray final : public StepObject {
   // Of elements without a value, where element_shape_ did not say it; as long
   // as is needed.
   std::vector<PartialShape> shapes_;
-  std::map<std::string, ResourceHandle, std::less<>> gradients_;
+  Gradients gradients_;
 };
 
 }  // namespace tagflow::devices

@@ -63,9 +63,8 @@ class TensorArrayGradKernel final : public Kernel {
                             context.input(2).to_string());
       prepend = *known;
     }
-    TAGFLOW_ASSIGN(ResourceHandle handle,
+    TAGFLOW_ASSIGN(context.output(0),
                    array->gradient(context, source_, prepend));
-    TAGFLOW_RETURN_IF_ERROR(set_handle(context, std::move(handle)));
     context.set_output(1, context.input(1));
     return {};
   }

@@ -103,6 +103,33 @@ Tensor ones_of(int count) {
   return Tensor::of<int32_t>({count}, std::span<const int32_t>(ones));
 }
 
+// The handle of a gradient of a gradient of ... of an array, `depth` times.
+Tensor deep_gradient(OneStep& step, const Tensor& array, size_t depth) {
+  graph::Graph graph;
+  std::vector<graph::Endpoint> endpoints;
+  for (const DataType dtype : {DataType::kResource, DataType::kFloat}) {
+    const auto input = graph.add(graph.unique_name("input"), "Placeholder", {},
+                                 {{"dtype", dtype}});
+    REQUIRE(input.ok());
+    endpoints.push_back({*input, 0});
+  }
+  const auto node =
+      graph.add("op", "TensorArrayGradV3", endpoints, {{"source", "g"}});
+  REQUIRE(node.ok());
+  const auto kernel = KernelRegistry::global().make(**node, "CPU");
+  REQUIRE(kernel.ok());
+  StepInfo info;
+  info.resources = &step.resources;
+  const Tag tag;
+  std::vector<Tensor> inputs = {array, kFlow}, outputs(2);
+  for (size_t i = 0; i < depth; ++i) {
+    KernelContext context(*node, inputs, outputs, &info, &tag);
+    REQUIRE((*kernel)->compute(context).ok());
+    inputs[0] = outputs[0];
+  }
+  return outputs[0];
+}
+
 }  // namespace
 
 TEST_CASE("a tensor array gives back what was written, of every type") {
@@ -583,6 +610,29 @@ TEST_CASE("a shape to prepend must leave one that a tensor can have") {
   expect_error(huge.read(0), Code::kInvalidArgument,
                "[shape] the number of elements of "
                "[1073741824,1073741824,1073741824,1,1,1] overflows");
+}
+
+TEST_CASE("gradients of gradients of ... are let go of without recursion") {
+  constexpr size_t kDepth = 100'000;
+  OneStep step;
+  Tensor array = step.array(1, DataType::kFloat);
+  Tensor last = deep_gradient(step, array, kDepth);
+  CHECK(step.resources.alive() == kDepth + 1);
+  // Messages do not name all of them.
+  CHECK(last.data<ResourceHandle>()->get()->describe().size() < 400);
+  array = Tensor();
+  CHECK(step.resources.alive() == 1);
+  last = Tensor();
+  CHECK(step.resources.alive() == 0);
+  // A step that ends, and a close, let go of them too.
+  array = step.array(1, DataType::kFloat);
+  deep_gradient(step, array, kDepth);
+  CHECK(step.run("TensorArrayCloseV3", {array}).ok());
+  CHECK(step.resources.alive() == 1);
+  array = step.array(1, DataType::kFloat);
+  deep_gradient(step, array, kDepth);
+  step.resources.end();
+  CHECK(array.data<ResourceHandle>()->get()->unique());
 }
 
 TEST_CASE("an array and its gradients are gone with their handles") {
