@@ -316,6 +316,7 @@ Status TensorArray::mirror_locked(const KernelContext& context,
                                   TensorArray& gradient,
                                   const Shape& prepend) const {
   std::lock_guard lock(gradient.mutex_);
+  gradient.split_size_ = split_size_;
   gradient.values_.resize(values_.size());
   gradient.flags_.resize(values_.size());
   for (size_t i = 0; i < values_.size(); ++i) {

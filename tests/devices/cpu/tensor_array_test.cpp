@@ -548,6 +548,17 @@ TEST_CASE("a gradient array mirrors the shapes of its array") {
                "which has the shape [3]");
 }
 
+TEST_CASE("the gradient of an array that was split was split too") {
+  const Array array(0, DataType::kInt32, kDynamic);
+  expect_close(array.split(int_row({1, 2, 3}), {1, 2}), kFlow);
+  expect_close(array.write(2, int_row({9})), kFlow);
+  const Array gradient = array.gradient();
+  CHECK(gradient.size() == 3);
+  const auto joined = gradient.concat();
+  expect_close(joined, int_row({0, 0, 0}));
+  expect_close((*joined)[1], Tensor::vector<int64_t>({1, 2}));
+}
+
 TEST_CASE("one source names one gradient array") {
   const Array array(2, DataType::kFloat);
   CHECK(identical(array.gradient().handle(), array.gradient().handle()));
