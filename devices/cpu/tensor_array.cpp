@@ -41,7 +41,6 @@ void TensorArray::end() {
     values.swap(values_);
     gradients.swap(gradients_);
     flags_.clear();
-    shapes_.clear();
     size_ = 0;
   }
   release(std::move(values), std::move(gradients));
@@ -70,7 +69,7 @@ Result<int64_t> TensorArray::size(const KernelContext& context) const {
 double TensorArray::estimated_bytes(int64_t count) const {
   std::lock_guard lock(mutex_);
   if (count < 0) count = size_;
-  const double bytes = !values_.empty() && values_[0].valid()
+  const double bytes = !values_.empty() && has_value_locked(0)
                            ? double(values_[0].bytes())
                            : double(dtype_size(options_.dtype));
   return double(count) * (bytes + double(sizeof(Tensor)));
@@ -165,8 +164,9 @@ Status TensorArray::add_locked(const KernelContext& context, size_t at,
   if (!accepts_shape_of(shape, value))
     return fail(context, "cannot add {} to index {}, which has the shape {}",
                 value.describe(), at, shape.to_string());
-  if (!values_[at].valid()) {
+  if (!has_value_locked(at)) {
     values_[at] = value;  // instead of the zeros that it stood for
+    flags_[at] &= ~kShape;
     return {};
   }
   was_added_ = true;
@@ -204,6 +204,30 @@ Result<PartialShape> TensorArray::agree_on_shape(const KernelContext& context,
 }
 
 // --- Reading ----------------------------------------------------------------
+
+namespace {
+
+// The dimensions as a vector: those of up to three take no memory of their own.
+Result<Tensor> dims_tensor(const KernelContext& context, const Shape& shape) {
+  TAGFLOW_ASSIGN(Tensor dims, Tensor::allocate(DataType::kInt64, {shape.rank()},
+                                               context.allocator()));
+  std::ranges::copy(shape.dims(), dims.mutable_data<int64_t>());
+  return dims;
+}
+
+}  // namespace
+
+bool TensorArray::has_value_locked(size_t at) const {
+  return values_[at].valid() && (flags_[at] & kShape) == 0;
+}
+
+// What is known of one element's shape.
+PartialShape TensorArray::shape_locked(size_t at) const {
+  const Tensor& value = values_[at];
+  if (!value.valid()) return element_shape_;
+  if ((flags_[at] & kShape) != 0) return PartialShape(value.flat<int64_t>());
+  return value.shape();
+}
 
 Result<Tensor> TensorArray::read(const KernelContext& context, int64_t index) {
   std::lock_guard lock(mutex_);
@@ -251,7 +275,7 @@ Result<Tensor> TensorArray::read_locked(const KernelContext& context,
                 "it: see clear_after_read",
                 index);
   Tensor& value = values_[at];
-  if (!value.valid()) [[unlikely]] {
+  if (!has_value_locked(at)) [[unlikely]] {
     const auto shape = shape_locked(at).to_shape();
     if (!shape)
       return fail(context,
@@ -263,26 +287,20 @@ Result<Tensor> TensorArray::read_locked(const KernelContext& context,
                   "nothing was written to index {}, and type {} has no zeros",
                   index, dtype_name(options_.dtype));
     TAGFLOW_ASSIGN(value, make_zeros(context, options_.dtype, *shape));
+    flags_[at] &= ~kShape;
   }
   flags_[at] |= kWritten | kRead;
   if (!options_.clear_after_read) return value;
   Tensor result = std::move(value);
   flags_[at] |= kCleared;
   if (!element_shape_.fully_known()) {
-    if (at >= shapes_.size()) shapes_.resize(std::max(at + 1, 2 * at));
-    shapes_[at] = result.shape();
+    TAGFLOW_ASSIGN(value, dims_tensor(context, result.shape()));
+    flags_[at] |= kShape;
   }
   return result;
 }
 
 // --- Gradients --------------------------------------------------------------
-
-// What is known of one element's shape.
-PartialShape TensorArray::shape_locked(size_t at) const {
-  if (values_[at].valid()) return values_[at].shape();
-  if (at < shapes_.size() && shapes_[at].has_rank()) return shapes_[at];
-  return element_shape_;
-}
 
 namespace {
 
@@ -312,21 +330,23 @@ Result<PartialShape> prepended(const KernelContext& context,
 
 }  // namespace
 
+// What was written here has zeros there.
 Status TensorArray::mirror_locked(const KernelContext& context,
                                   TensorArray& gradient,
                                   const Shape& prepend) const {
   std::lock_guard lock(gradient.mutex_);
   gradient.split_size_ = split_size_;
-  gradient.values_.resize(values_.size());
   gradient.flags_.resize(values_.size());
+  gradient.values_.resize(values_.size());
   for (size_t i = 0; i < values_.size(); ++i) {
     if ((flags_[i] & kWritten) == 0) continue;
     gradient.flags_[i] = kWritten;
-    TAGFLOW_ASSIGN(PartialShape shape,
+    TAGFLOW_ASSIGN(const PartialShape shape,
                    prepended(context, prepend, shape_locked(i)));
-    if (shape == gradient.element_shape_) continue;
-    gradient.shapes_.resize(values_.size());
-    gradient.shapes_[i] = std::move(shape);
+    const auto known = shape.to_shape();
+    if (!known || shape == gradient.element_shape_) continue;
+    TAGFLOW_ASSIGN(gradient.values_[i], dims_tensor(context, *known));
+    gradient.flags_[i] |= kShape;
   }
   return {};
 }

@@ -77,9 +77,9 @@ class TensorArray final : public StepObject {
     kWritten = 1,
     kRead = 2,
     kCleared = 4,
-    kOwned = 8,  // the value is a sum, which nobody else has seen
+    kOwned = 8,   // the value is a sum, which nobody else has seen
+    kShape = 16,  // no value: its place holds the dimensions that it had
   };
-
   // Handles by source.
   using Gradients = std::map<std::string, Tensor, std::less<>>;
 
@@ -94,6 +94,7 @@ class TensorArray final : public StepObject {
                     const Tensor& value);
   Result<Tensor> read_locked(const KernelContext& context, int64_t index);
   Status grow_locked(const KernelContext& context, int64_t index);
+  bool has_value_locked(size_t at) const;
   PartialShape shape_locked(size_t at) const;
   Status mirror_locked(const KernelContext& context, TensorArray& gradient,
                        const Shape& prepend) const;
@@ -113,9 +114,6 @@ class TensorArray final : public StepObject {
   // than values.
   std::vector<Tensor> values_;
   std::vector<uint8_t> flags_;
-  // Of elements without a value, where element_shape_ did not say it; as long
-  // as is needed.
-  std::vector<PartialShape> shapes_;
   Gradients gradients_;
 };
 

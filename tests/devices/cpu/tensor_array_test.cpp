@@ -548,6 +548,28 @@ TEST_CASE("a gradient array mirrors the shapes of its array") {
                "which has the shape [3]");
 }
 
+TEST_CASE("a gradient array mirrors shapes of every rank") {
+  Shape shape;
+  for (int rank = 0; rank < 6; ++rank) {
+    const std::vector<float> values(size_t(shape.num_elements()), 7.0f);
+    const Tensor value = Tensor::of<float>(shape, std::span(values));
+    const Array array(2, DataType::kFloat);
+    for (int index : {0, 1}) expect_close(array.write(index, value), kFlow);
+    CHECK(array.read(0).ok());  // cleared
+    const Array gradient = array.gradient();
+    const Array second = gradient.gradient();
+    const std::vector<float> nothing(values.size(), 0.0f);
+    const Tensor zeros = Tensor::of<float>(shape, std::span(nothing));
+    for (int index : {0, 1}) {
+      expect_close(second.read(index), zeros);
+      expect_close(gradient.read(index), zeros);
+      expect_error(gradient.read(index), Code::kInvalidArgument,
+                   "a second time");
+    }
+    shape.add_dim(rank % 3 + 1);
+  }
+}
+
 TEST_CASE("the gradient of an array that was split was split too") {
   const Array array(0, DataType::kInt32, kDynamic);
   expect_close(array.split(int_row({1, 2, 3}), {1, 2}), kFlow);
