@@ -85,6 +85,7 @@ class ReduceJoinKernel : public BytesKernel {
         shape.add_dim(1);
       }
     }
+    TAGFLOW_ASSIGN(shape, Shape::make(shape.dims()));
     TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, shape));
     const int64_t parts =
         output->num_elements() == 0 || input.num_elements() == 0

@@ -37,6 +37,12 @@ TEST_CASE("axes are joined in the order given") {
                Tensor::of<std::string>({1, 2}, {"ac", "bd"}));
   expect_error(join({2}), Code::kInvalidArgument, "outside");
   expect_error(join({0, -2}), Code::kInvalidArgument, "twice");
+  constexpr int64_t kMany = int64_t{1} << 32;
+  expect_error(
+      run_op("ReduceJoin", {Tensor::make(DataType::kString, {kMany, 0, kMany}),
+                            Tensor::vector<int32_t>({1})}),
+      Code::kInvalidArgument,
+      "[shape] the number of elements of [4294967296,4294967296] overflows");
 }
 
 // Results of TensorFlow 2.21.

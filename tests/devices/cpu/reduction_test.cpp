@@ -167,6 +167,16 @@ TEST_CASE("a reduction of nothing gives the neutral element") {
   expect_close(run_op("Any", {flags, axes({0})}), Tensor::scalar(false));
 }
 
+TEST_CASE("what is left of an empty tensor may be too large to be one") {
+  constexpr int64_t kMany = int64_t{1} << 32;
+  const Tensor empty = Tensor::make(DataType::kBool, {kMany, 0, kMany});
+  for (const char* op : {"All", "Any"})
+    expect_error(run_op(op, {empty, axes({1})}), Code::kInvalidArgument,
+                 "[shape] the number of elements of [4294967296,4294967296] "
+                 "overflows");
+  expect_close(run_op("All", {empty, axes({0, 1, 2})}), Tensor::scalar(true));
+}
+
 TEST_CASE("no dimensions reduce nothing") {
   const Tensor in = Tensor::of<float>({1, 2}, {-3, 4});
   expect_close(run_op("Sum", {in, axes({})}), in);
