@@ -148,9 +148,10 @@ class RangeKernel : public BytesKernel {
   }
 
   double work_bytes(const KernelContext& context) const override {
+    for (const Tensor& input : context.inputs())
+      if (input.num_elements() != 1) return 0;
     double length = 0;
     visit_real(context.input(0).dtype(), [&]<class T>(TypeTag<T>) {
-      if (context.input(2).num_elements() != 1) return;
       const double from = double(context.input(0).scalar_value<T>());
       const double to = double(context.input(1).scalar_value<T>());
       length =

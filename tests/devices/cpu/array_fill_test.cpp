@@ -70,6 +70,15 @@ TEST_CASE("ranges that never end are refused") {
   CHECK_FALSE(huge.ok());
 }
 
+TEST_CASE("a range between no numbers is refused, and costs nothing") {
+  const Tensor one = Tensor::scalar(int64_t{1});
+  const Tensor none = Tensor::make(DataType::kInt64, {0, 0});
+  expect_error(run_op("Range", {none, one, one}), Code::kInvalidArgument,
+               "[Range] input 0 must be a scalar, got int64[0,0]");
+  expect_error(run_op("Range", {one, none, one}), Code::kInvalidArgument,
+               "[Range] input 1 must be a scalar, got int64[0,0]");
+}
+
 TEST_CASE("a linear space ends exactly at its stop") {
   const auto outputs =
       run_op("LinSpace",
