@@ -210,8 +210,7 @@ class StridedSliceGradKernel : public BytesKernel {
     if (!std::ranges::equal(output_dims(geometry), dy.shape().dims()))
       return context.fail("dy is {}, the slice is [{}]", dy.describe(),
                           fmt::join(geometry.output, ","));
-    if (dy.num_elements() == shape.num_elements() &&
-        dy.rank() == shape.rank() && all_forward(geometry)) {
+    if (dy.shape() == shape && all_forward(geometry)) {
       context.set_output(0, dy);
       return {};
     }

@@ -119,4 +119,28 @@ TEST_CASE("the gradient of a slice has zeros around") {
       Code::kInvalidArgument, "the slice is [2]");
 }
 
+TEST_CASE("the gradient of a slice has the shape that was sliced") {
+  const auto gradient = [](const Tensor& shape, const Tensor& end,
+                           const Tensor& dy, AttrMap attrs) {
+    const auto rank = size_t(end.dim(0));
+    const std::vector<int32_t> zeros(rank, 0), ones(rank, 1);
+    const Shape dims{int64_t(rank)};
+    return run_op("StridedSliceGrad",
+                  {shape, Tensor::of<int32_t>(dims, std::span(zeros)), end,
+                   Tensor::of<int32_t>(dims, std::span(ones)), dy},
+                  std::move(attrs));
+  };
+  // Of nothing, a part.
+  expect_close(
+      gradient(Tensor::vector<int32_t>({0, 5}), Tensor::vector<int32_t>({0, 3}),
+               Tensor::make(DataType::kFloat, {0, 3}), {}),
+      Tensor::make(DataType::kFloat, {0, 5}));
+  // Of [1,3], the row and a new dimension.
+  expect_close(gradient(Tensor::vector<int32_t>({1, 3}),
+                        Tensor::vector<int32_t>({1, 3, 1}),
+                        Tensor::of<float>({3, 1}, {1, 2, 3}),
+                        {{"shrink_axis_mask", 1}, {"new_axis_mask", 4}}),
+               Tensor::of<float>({1, 3}, {1, 2, 3}));
+}
+
 }  // namespace tagflow::devices
