@@ -1,4 +1,5 @@
 // AsString, StringFormat, StringToNumber: between numbers and text.
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <string>
@@ -109,8 +110,7 @@ class AsStringKernel : public BytesKernel {
   std::string format_;
 };
 
-// Rows in brackets, one a line; of long ones only `edge` elements at each end,
-// all where it is negative.
+// Rows in brackets, one a line; of long ones only `edge` elements at each end.
 void append_summary(const Tensor& tensor, int dim, int64_t first, int64_t edge,
                     std::string& text) {
   if (dim == tensor.rank()) {
@@ -118,8 +118,8 @@ void append_summary(const Tensor& tensor, int dim, int64_t first, int64_t edge,
     text += quote + element_text(tensor, first) + quote;
     return;
   }
-  int64_t stride = 1;
-  for (int d = dim + 1; d < tensor.rank(); ++d) stride *= tensor.dim(d);
+  const Shape shape = tensor.shape();
+  const int64_t stride = product(shape.dims(), dim + 1, shape.rank());
   const int64_t count = tensor.dim(dim);
   const bool innermost = dim == tensor.rank() - 1;
   const std::string gap =
@@ -128,8 +128,8 @@ void append_summary(const Tensor& tensor, int dim, int64_t first, int64_t edge,
                       std::string(size_t(dim) + 1, ' ');
   text += "[";
   for (int64_t i = 0; i < count; ++i) {
-    if (i > 0) text += gap;
-    if (edge >= 0 && i == edge && count > 2 * edge) {
+    if (i > 0 || edge == 0) text += gap;
+    if (i == edge && i < count - edge) {
       text += "...";
       if (edge == 0) break;
       text += gap;
@@ -164,7 +164,12 @@ class StringFormatKernel : public BytesKernel {
   Status compute(KernelContext& context) const override {
     std::string text = pieces_[0];
     for (int i = 0; i < context.num_inputs(); ++i) {
-      append_summary(context.input(i), 0, 0, summarize_, text);
+      const Tensor& input = context.input(i);
+      // Of a tensor of no elements no brackets either, of which it may have
+      // any number.
+      const int64_t all = input.num_elements();
+      append_summary(input, 0, 0,
+                     summarize_ < 0 ? all : std::min(summarize_, all), text);
       text += pieces_[size_t(i) + 1];
     }
     context.set_output(0, Tensor::scalar(std::move(text)));

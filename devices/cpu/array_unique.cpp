@@ -155,9 +155,11 @@ class UniqueKernel : public BytesKernel {
   static Status run(KernelContext& context, int axis) {
     const Tensor& input = context.input(0);
     const Shape shape = input.shape();
-    const Items<T> items{input.data<T>(), product(shape.dims(), 0, axis),
-                         shape.dim(axis),
-                         product(shape.dims(), axis + 1, shape.rank())};
+    Items<T> items{input.data<T>(), product(shape.dims(), 0, axis),
+                   shape.dim(axis),
+                   product(shape.dims(), axis + 1, shape.rank())};
+    // Nothing is in any number of places: no time to walk over them.
+    if (input.num_elements() == 0) items.outer = items.inner = 0;
     ItemTable<T> table(items);
     std::vector<int64_t> numbers, counts;
     for (int64_t i = 0; i < items.count; ++i) {

@@ -71,6 +71,22 @@ TEST_CASE("templates are filled with summaries") {
                Tensor::scalar("[0.33333333333333331 123456.789 1e+300]"));
   expect_close(shown(Tensor::scalar("t\t\"q\"\n\\'\x01\xc3\xa9")),
                Tensor::scalar("\"t\\t\\\"q\\\"\\n\\\\\\'\\001\xc3\xa9\""));
+  // As TensorFlow writes them.
+  const auto summary = [](const Tensor& value, int64_t elements) {
+    return run_op(
+        "StringFormat", {value},
+        {{"T", std::vector<DataType>{value.dtype()}}, {"summarize", elements}});
+  };
+  expect_close(summary(matrix, 0), Tensor::scalar("[\n ...]"));
+  expect_close(summary(matrix, -1), Tensor::scalar("[[1 2]\n [3 4]]"));
+  expect_close(summary(Tensor::make(DataType::kFloat, {0}), 3),
+               Tensor::scalar("[]"));
+  constexpr int64_t kMany = int64_t{1} << 40;
+  for (const int64_t elements : {-1, 0, 3})
+    expect_close(summary(Tensor::make(DataType::kFloat, {kMany, 0}), elements),
+                 Tensor::scalar("[\n ...]"));
+  expect_close(summary(Tensor::make(DataType::kFloat, {2, kMany, kMany, 0}), 3),
+               Tensor::scalar("[\n\n\n ...]"));
   expect_error(run_op("StringFormat", {matrix},
                       {{"T", std::vector<DataType>{DataType::kInt32}},
                        {"template", "no hole"}}),
