@@ -210,8 +210,13 @@ class MatrixDiagKernel : public BytesKernel {
     if (context.input(4).num_elements() != 1)
       return context.fail("padding_value must be a scalar, is {}",
                           context.input(4).describe());
-    const int64_t rows = band.width - std::min<int64_t>(band.upper, 0);
-    const int64_t cols = band.width + std::max<int64_t>(band.lower, 0);
+    int64_t rows = 0, cols = 0;
+    if (__builtin_sub_overflow(band.width, std::min<int64_t>(band.upper, 0),
+                               &rows) ||
+        __builtin_add_overflow(band.width, std::max<int64_t>(band.lower, 0),
+                               &cols))
+      return context.fail("diagonals {} to {} of {} are too long", band.lower,
+                          band.upper, context.input(0).describe());
     if (band.rows == -1 && band.cols == -1) {
       band.rows = band.cols = std::max(rows, cols);
     } else if (band.rows == -1) {

@@ -127,7 +127,8 @@ Result<Tensor> slice_numbers(KernelContext& context, const Tensor& indices,
   const int64_t* index = wide.data<int64_t>();
   auto* number = numbers.mutable_data<int64_t>();
   for (int64_t i = 0; i < count; ++i, index += depth) {
-    int64_t at = 0;
+    // Unsigned: where the shape is empty it may overflow.
+    uint64_t at = 0;
     for (int d = 0; d < depth; ++d) {
       if (index[d] < 0 || index[d] >= shape.dim(d)) {
         if (policy == BadIndices::kError)
@@ -135,12 +136,12 @@ Result<Tensor> slice_numbers(KernelContext& context, const Tensor& indices,
               "indices[{}] = [{}] does not index into the shape {}", i,
               fmt::join(std::span(index, size_t(depth)), ","),
               shape.to_string());
-        at = -1;
+        at = uint64_t(-1);
         break;
       }
-      at = at * shape.dim(d) + index[d];
+      at = at * uint64_t(shape.dim(d)) + uint64_t(index[d]);
     }
-    number[i] = at;
+    number[i] = int64_t(at);
   }
   return numbers;
 }

@@ -76,7 +76,8 @@ class DynamicStitchKernel : public BytesKernel {
                         int64_t slice, Tensor& output) {
     for (size_t i = 0; i < indices.size();) {
       size_t end = i + 1;
-      while (end < indices.size() && indices[end] == indices[end - 1] + 1)
+      while (end < indices.size() &&
+             indices[end] == int64_t(indices[end - 1]) + 1)
         ++end;
       copy_elements(data, int64_t(i) * slice, output,
                     int64_t(indices[i]) * slice, int64_t(end - i) * slice);

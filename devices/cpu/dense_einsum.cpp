@@ -70,12 +70,13 @@ std::vector<Walk> walk_along(const Labels& along, const Labels& labels,
                              const Tensor& operand, const LabelSizes& sizes) {
   std::vector<Walk> walk;
   for (Label label : along) {
-    int64_t step = 1, sum = 0;
+    // Unsigned: of an empty operand they may overflow.
+    uint64_t step = 1, sum = 0;
     for (size_t i = labels.size(); i-- > 0;) {
       if (labels[i] == label && operand.dim(int(i)) != 1) sum += step;
-      step *= operand.dim(int(i));
+      step *= uint64_t(operand.dim(int(i)));
     }
-    walk.push_back({sizes[label], sum});
+    walk.push_back({sizes[label], int64_t(sum)});
   }
   return walk;
 }

@@ -49,6 +49,16 @@ Result<Geometry> make_geometry(const KernelContext& context,
   if (!area || !checked_multiply(*area, geometry.size[2]))
     return context.fail("a window of {} x {} x {} is too large",
                         geometry.size[0], geometry.size[1], geometry.size[2]);
+  // Of a batch of none too: its sizes may be any.
+  for (const Spatial& positions : {geometry.in, geometry.out}) {
+    std::optional<int64_t> count = geometry.channels;
+    for (const int64_t dim : positions)
+      if (count) count = checked_multiply(*count, dim);
+    if (!count)
+      return context.fail("{} x {} x {} positions of {} channels are too many",
+                          positions[0], positions[1], positions[2],
+                          geometry.channels);
+  }
   return geometry;
 }
 

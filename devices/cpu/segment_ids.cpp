@@ -53,13 +53,9 @@ Result<Shape> rows_shape(int64_t rows, const Tensor& data, int from) {
 }
 
 int64_t row_size(const Tensor& data, int from) {
-  if (data.num_elements() == 0) {
-    for (int i = from; i < data.rank(); ++i)
-      if (data.dim(i) == 0) return 0;
-  }
-  int64_t size = 1;
-  for (int i = from; i < data.rank(); ++i) size *= data.dim(i);
-  return size;
+  uint64_t size = 1;
+  for (int i = from; i < data.rank(); ++i) size *= uint64_t(data.dim(i));
+  return int64_t(size);
 }
 
 }  // namespace tagflow::devices

@@ -20,7 +20,8 @@ Status check_sorted_ids(const KernelContext& context, const Tensor& ids,
 // [rows] and the dimensions of `data` from `from` on.
 Result<Shape> rows_shape(int64_t rows, const Tensor& data, int from);
 
-// The number of elements of data's dimensions from `from` on.
+// The number of elements of data's dimensions from `from` on; meaningless where
+// that overflows, as of no rows it may.
 int64_t row_size(const Tensor& data, int from);
 
 }  // namespace tagflow::devices

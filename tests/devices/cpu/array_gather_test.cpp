@@ -44,6 +44,16 @@ TEST_CASE("nothing can be gathered from nothing") {
   CHECK((*none)[0].shape() == Shape({0, 2}));
 }
 
+TEST_CASE("slices of a huge and empty tensor have numbers that may overflow") {
+  constexpr int64_t kMany = int64_t{1} << 40;
+  expect_error(
+      run_op("GatherNd", {Tensor::make(DataType::kFloat, {kMany, kMany, 0}),
+                          Tensor::vector<int64_t>({kMany - 1, kMany - 1})}),
+      Code::kInvalidArgument,
+      "1 slices are wanted of params "
+      "float[1099511627776,1099511627776,0], which are empty");
+}
+
 TEST_CASE("handles are gathered by identity") {
   Tensor handles = Tensor::make(DataType::kResource, {2});
   for (int i : {0, 1})

@@ -81,6 +81,10 @@ TEST_CASE("sums over nothing are zero, and types stay") {
   expect_close(einsum("ij->i", {counting({2, 0})}),
                Tensor::vector<float>({0, 0}));
   expect_close(einsum("ij->j", {counting({2, 0})}), counting({0}));
+  constexpr int64_t kMany = int64_t{1} << 40;
+  expect_close(
+      einsum("ijk->", {Tensor::make(DataType::kFloat, {0, kMany, kMany})}),
+      Tensor::scalar(0.0f));
   const Tensor z = Tensor::vector<Complex64>({{1, 2}, {0, 1}});
   expect_close(einsum("i,i->", {z, z}), Tensor::scalar(Complex64(-4, 4)));
   const Tensor n = Tensor::vector<int64_t>({2, 3});

@@ -116,6 +116,13 @@ TEST_CASE("windows that do not fit or are absurd are refused or harmless") {
                           windows({1, huge, huge, 1}, {1, 1, 1, 1}, "SAME"));
   expect_close(all,
                Tensor::of<float>({1, 3, 3, 1}, {3, 3, 3, 3, 3, 3, 3, 3, 3}));
+  expect_error(
+      run_op("MaxPool3D",
+             {Tensor::make(DataType::kFloat, {0, huge, huge, huge, 1})},
+             windows({1, 1, 1, 1, 1}, {1, 1, 1, 1, 1})),
+      Code::kInvalidArgument,
+      "[MaxPool3D] 2147483647 x 2147483647 x 2147483647 positions of 1 "
+      "channels are too many");
 }
 
 TEST_CASE("the gradient of a max pool goes to the first largest element") {

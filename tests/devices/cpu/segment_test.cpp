@@ -59,6 +59,10 @@ TEST_CASE("no rows make no segments") {
       run_op("UnsortedSegmentSum", {Tensor::make(DataType::kFloat, {0, 2}),
                                     ints({}), Tensor::scalar<int32_t>(2)}),
       rows(2, {0, 0, 0, 0}));
+  // However large they would be.
+  constexpr int64_t kMany = int64_t{1} << 40;
+  const Tensor none = Tensor::make(DataType::kFloat, {0, kMany, kMany});
+  expect_close(run_op("SegmentSum", {none, ints({})}), none);
 }
 
 TEST_CASE("ids that are unsorted, negative or too few are refused") {
