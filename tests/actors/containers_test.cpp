@@ -3,10 +3,13 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <mutex>
+#include <set>
 
 #include "devices/kernel_registry.h"
 #include "devices/step_resources.h"
 #include "graph/builder/builder.h"
+#include "graph/handle.h"
 #include "graph/op_registry.h"
 #include "graph/shape_context.h"
 #include "tests/actors/sessions.h"
@@ -33,7 +36,24 @@ class AliveKernel : public devices::Kernel {
   }
 };
 
-void register_alive_op() {
+// The values that executions of the op saw in its input, by identity.
+std::mutex seen_mutex;
+std::set<const VariantValue*> seen;
+
+class SeeKernel : public devices::Kernel {
+ public:
+  explicit SeeKernel(const devices::KernelInfo&) {}
+  Status compute(devices::KernelContext& context) const override {
+    {
+      std::lock_guard lock(seen_mutex);
+      seen.insert(context.input(0).data<Variant>()->get());
+    }
+    context.set_output(0, context.input(0));
+    return {};
+  }
+};
+
+void register_container_test_ops() {
   static const bool registered = [] {
     OpRegistry::global().add(OpDefBuilder("TestCountAlive")
                                  .input("x: T")
@@ -42,6 +62,12 @@ void register_alive_op() {
                                  .stateful()
                                  .shape(unchanged_shape));
     devices::KernelRegistry::global().add<AliveKernel>("TestCountAlive");
+    OpRegistry::global().add(OpDefBuilder("TestSee")
+                                 .input("x: variant")
+                                 .output("y: variant")
+                                 .stateful()
+                                 .shape(unchanged_shape));
+    devices::KernelRegistry::global().add<SeeKernel>("TestSee");
     return true;
   }();
   CHECK(registered);
@@ -101,7 +127,7 @@ TEST_CASE("a loop writes a tensor array that is gathered after it") {
 }
 
 TEST_CASE("objects of a long loop do not pile up") {
-  register_alive_op();
+  register_container_test_ops();
   Graph graph;
   Scope s(graph);
   const Output n = ops::placeholder(s.named("n"), DataType::kInt32, {});
@@ -304,6 +330,7 @@ TEST_CASE("a persistent stack is a loop variable: what goes up comes down") {
 }
 
 TEST_CASE("a list that a loop pushes onto is never copied") {
+  register_container_test_ops();
   Graph graph;
   Scope s(graph);
   const Output n = ops::placeholder(s.named("n"), DataType::kInt32, {});
@@ -313,7 +340,8 @@ TEST_CASE("a list that a loop pushes onto is never copied") {
            {{"element_dtype", DataType::kInt32}});
   const Outputs loop = counted_loop(
       s, n, {empty}, [&](const Scope& in, const Outputs& v) -> Outputs {
-        return {in.op("TensorListPushBack", {v[1], v[0]})};
+        const Output list = in.op("TestSee", {v[1]});
+        return {in.op("TensorListPushBack", {list, v[0]})};
       });
   s.named("all").op("TensorListStack",
                     {loop[1], s.constant(Tensor::scalar(-1))},
@@ -322,9 +350,10 @@ TEST_CASE("a list that a loop pushes onto is never copied") {
   REQUIRE(s.ok());
   for (const SessionOptions& options : hand_offs_by_workers()) {
     auto session = make_session(options, graph);
-    // Copies would move 32 * 20'000^2 / 2 bytes.
+    seen.clear();
     const Tensor all =
         must_run(*session, {{"n:0", Tensor::scalar(20'000)}}, {"all:0"})[0];
+    CHECK(seen.size() == 1);
     REQUIRE(all.num_elements() == 20'000);
     CHECK(all.data<int32_t>()[19'999] == 19'999);
   }
