@@ -54,13 +54,29 @@ Tensor Tensor::adopt(DataType dtype, const Shape& shape, Buffer* buffer) {
   return tensor;
 }
 
+namespace {
+
+// The number of elements; an error for a shape that breaks what Shape says, of
+// which the elements would be fewer than its dimensions promise.
+Result<int64_t> checked_count(const Shape& shape) {
+  uint64_t count = 1;
+  bool suspect = shape.rank() > kMaxRank;
+  for (const int64_t dim : shape.dims())
+    suspect |= __builtin_mul_overflow(count, uint64_t(dim), &count) || dim < 0;
+  if (suspect) [[unlikely]]
+    TAGFLOW_RETURN_IF_ERROR(Shape::make(shape.dims()).status());
+  return int64_t(count);
+}
+
+}  // namespace
+
 Result<Tensor> Tensor::allocate(DataType dtype, const Shape& shape,
                                 Allocator& allocator) {
   const size_t size = dtype_size(dtype);
   if (size == 0 || is_ref(dtype))
     return invalid_argument("[tensor] cannot allocate elements of type {}",
                             dtype_name(dtype));
-  const int64_t count = shape.num_elements();
+  TAGFLOW_ASSIGN(const int64_t count, checked_count(shape));
   const auto bytes = checked_multiply(count, int64_t(size));
   if (!bytes)
     return invalid_argument("[tensor] the bytes of {}{} overflow",

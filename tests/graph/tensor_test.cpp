@@ -113,6 +113,21 @@ TEST_CASE("an allocation that cannot be is refused, not tried") {
         "[tensor] cannot allocate elements of type float_ref");
 }
 
+TEST_CASE("no tensor has fewer elements than its shape says") {
+  const auto refusal = [](const Shape& shape) {
+    return std::string(
+        Tensor::allocate(DataType::kFloat, shape).status().message());
+  };
+  const int64_t many = int64_t{1} << 32;
+  CHECK(refusal({many, many}) ==
+        "[shape] the number of elements of [4294967296,4294967296] overflows");
+  CHECK(refusal({-1, -1}) == "[shape] negative dimension -1 in [-1,-1]");
+  CHECK(refusal({-1, 0}) == "[shape] negative dimension -1 in [-1,0]");
+  const std::vector<int64_t> ones(size_t(kMaxRank) + 1, 1);
+  CHECK(refusal(Shape(std::span(ones))) ==
+        "[shape] rank 255 is over the limit of 254");
+}
+
 TEST_CASE("an empty tensor may have huge other dimensions") {
   const int64_t huge = int64_t(1) << 40;
   const Result<Tensor> tensor =
