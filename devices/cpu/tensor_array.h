@@ -86,7 +86,14 @@ class TensorArray final : public StepObject {
   Status check_open(const KernelContext& context) const;
   template <class... Args>
   Status fail(const KernelContext& context, fmt::format_string<Args...> format,
-              Args&&... args) const;
+              Args&&... args) const {
+    return context.fail("tensor array \"{}\": {}", options_.name,
+                        fmt::format(format, std::forward<Args>(args)...));
+  }
+  // The dimensions as a vector: those of up to three take no memory of their
+  // own.
+  static Result<Tensor> dims_tensor(const KernelContext& context,
+                                    const Shape& shape);
   // REQUIRES of all these: mutex_ is held.
   Status write_locked(const KernelContext& context, int64_t index,
                       const Tensor& value);
