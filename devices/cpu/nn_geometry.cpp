@@ -49,9 +49,9 @@ Result<Geometry> make_geometry(const KernelContext& context,
   if (!area || !checked_multiply(*area, geometry.size[2]))
     return context.fail("a window of {} x {} x {} is too large",
                         geometry.size[0], geometry.size[1], geometry.size[2]);
-  // Of a batch of none too: its sizes may be any.
+  // Also of an empty tensor, whose sizes may be any.
   for (const Spatial& positions : {geometry.in, geometry.out}) {
-    std::optional<int64_t> count = geometry.channels;
+    std::optional<int64_t> count = std::max<int64_t>(1, geometry.channels);
     for (const int64_t dim : positions)
       if (count) count = checked_multiply(*count, dim);
     if (!count)

@@ -21,9 +21,8 @@ struct Geometry {
   Spatial size{1, 1, 1}, stride{1, 1, 1}, dilation{1, 1, 1};
   Spatial pad{0, 0, 0};  // in front
 
-  // Meaningless where there are no channels: they may overflow then.
-  int64_t in_positions() const { return product(in); }
-  int64_t out_positions() const { return product(out); }
+  int64_t in_positions() const { return in[0] * in[1] * in[2]; }
+  int64_t out_positions() const { return out[0] * out[1] * out[2]; }
   int64_t taps() const { return size[0] * size[1] * size[2]; }
 
   // Calls body(tap, input position) for the elements of the window at output
@@ -51,10 +50,6 @@ struct Geometry {
   struct Taps {
     int64_t origin, first, last;
   };
-  static int64_t product(const Spatial& sizes) {
-    return int64_t(uint64_t(sizes[0]) * uint64_t(sizes[1]) *
-                   uint64_t(sizes[2]));
-  }
   Taps taps_within(size_t d, int64_t position) const {
     Taps taps;
     taps.origin = position * stride[d] - pad[d];
@@ -70,8 +65,7 @@ struct Geometry {
 
 // The geometry of windows of the given spatial sizes over a tensor of shape
 // `input`, in the attributes' data format. InvalidArgument where they do not
-// fit, or where a product of their sizes, or of positions and channels, would
-// overflow. REQUIRES: input.rank() == window.rank
+// fit or their product overflows. REQUIRES: input.rank() == window.rank
 Result<Geometry> make_geometry(const KernelContext& context,
                                const graph::WindowAttrs& window,
                                const Shape& input, const Spatial& size);
