@@ -4,6 +4,7 @@
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "graph/functions/ports.h"
 #include "graph/op_registry.h"
@@ -118,23 +119,44 @@ Result<FunctionInstance> FunctionInstance::bind(const FunctionLibrary& library,
   return instance;
 }
 
-int FunctionInstance::passed_argument(size_t i) const {
+std::vector<int> FunctionInstance::passed_arguments() const {
   const OpDef& signature = function_->signature;
+  std::vector<int> passed(result_types_.size(), -1);
   // Only where each argument and result stands for one tensor.
   if (signature.inputs.size() != arg_types_.size() ||
       signature.outputs.size() != result_types_.size())
-    return -1;
-  const auto ret = function_->ret.find(signature.outputs[i].name);
-  if (ret == function_->ret.end()) return -1;
-  std::string_view name = split_tensor(ret->second).name;
-  for (size_t steps = 0; steps <= function_->nodes.size(); ++steps) {
-    for (size_t k = 0; k < signature.inputs.size(); ++k)
-      if (signature.inputs[k].name == name) return int(k);
-    const auto node = std::ranges::find(function_->nodes, name, &NodeDef::name);
-    if (node == function_->nodes.end() || !is_identity_def(*node)) return -1;
-    name = split_tensor(node->inputs[0]).name;
+    return passed;
+  // What each name stands for: an argument, or, of an Identity, its input's
+  // name, until that is known.
+  struct Meaning {
+    int argument = -1;
+    std::string_view input = {};
+  };
+  std::unordered_map<std::string_view, Meaning> meanings;
+  for (size_t k = 0; k < signature.inputs.size(); ++k)
+    meanings.try_emplace(signature.inputs[k].name, Meaning{int(k)});
+  for (const NodeDef& node : function_->nodes)
+    if (is_identity_def(node))
+      meanings.try_emplace(node.name,
+                           Meaning{-1, split_tensor(node.inputs[0]).name});
+  std::vector<Meaning*> path;
+  for (size_t i = 0; i < passed.size(); ++i) {
+    const auto ret = function_->ret.find(signature.outputs[i].name);
+    if (ret == function_->ret.end()) continue;
+    path.clear();
+    std::string_view name = split_tensor(ret->second).name;
+    for (auto at = meanings.find(name); at != meanings.end();
+         at = meanings.find(name)) {
+      Meaning& meaning = at->second;
+      passed[i] = meaning.argument;
+      if (meaning.input.empty()) break;
+      path.push_back(&meaning);
+      // So that each is walked once, and a circle ends.
+      name = std::exchange(meaning.input, {});
+    }
+    for (Meaning* meaning : path) meaning->argument = passed[i];
   }
-  return -1;
+  return passed;
 }
 
 // --- Expanding --------------------------------------------------------------

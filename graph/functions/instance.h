@@ -54,8 +54,8 @@ class FunctionInstance {
   const std::string& key() const { return key_; }
   const std::vector<DataType>& arg_types() const { return arg_types_; }
   const std::vector<DataType>& result_types() const { return result_types_; }
-  // The argument that result `i` is, unchanged; -1 where it is none.
-  int passed_argument(size_t i) const;
+  // Per result the argument that it is, unchanged; -1 where it is none.
+  std::vector<int> passed_arguments() const;
   // InvalidArgument about the body: a name, output or attribute that does not
   // exist.
   Result<Expansion> expand(const Site& site, const Limits& limits = {}) const;

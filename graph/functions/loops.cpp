@@ -110,8 +110,9 @@ Status Lowering::lower_while(Draft& draft) {
   std::vector<bool> is_constant(inputs.size());
   std::vector<size_t> variables;  // their arguments
   std::vector<std::string> values;
+  const std::vector<int> passed = body.passed_arguments();
   for (size_t i = 0; i < inputs.size(); ++i) {
-    is_constant[i] = body.passed_argument(i) == int(i);
+    is_constant[i] = passed[i] == int(i);
     if (is_constant[i]) {
       values.push_back(
           loop.enter(fmt::format("enter_constant_{}", i), inputs[i], true));

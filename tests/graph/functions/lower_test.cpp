@@ -1,89 +1,10 @@
 #include "graph/functions/lower.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-
-#include "graph/validate.h"
-#include "tests/graph/hand_made_functions.h"
+#include "tests/graph/functions/lowered.h"
 
 namespace tagflow::graph {
-namespace {
 
-constexpr DataType kInt = DataType::kInt32;
-
-// A program over a library, and what lowering makes of it.
-struct Lowered {
-  FunctionLibrary library;
-  Program program;
-
-  void define(FunctionDef function) {
-    REQUIRE(library.add(std::move(function)).ok());
-  }
-  // Fetches the first output of `fetch`.
-  Status lower(const std::vector<NodeDef>& nodes, const std::string& fetch,
-               const Limits& limits = {}) {
-    program.graph.library() = library;
-    const Status added = program.graph.extend(nodes);
-    INFO(added.to_string());
-    REQUIRE(added.ok());
-    Node* node = program.graph.find(fetch);
-    if (node->num_outputs() > 0) {
-      program.fetches.push_back({node, 0});
-    } else {
-      program.targets.push_back(node);
-    }
-    Status status = lower_functions(program, limits);
-    if (!status.ok()) return status;
-    for (const Node* left : program.graph.nodes())
-      CHECK(!is_functional_op(left->op()));
-    TAGFLOW_RETURN_IF_ERROR(validate(program.graph));
-    for (const auto& body : program.bodies)
-      TAGFLOW_RETURN_IF_ERROR(validate(body->graph));
-    return {};
-  }
-  void expect_lowered(const std::vector<NodeDef>& nodes,
-                      const std::string& fetch) {
-    const Status status = lower(nodes, fetch);
-    INFO(status.to_string());
-    REQUIRE(status.ok());
-  }
-  void expect_refused(const std::vector<NodeDef>& nodes, Code code,
-                      const std::string& message, const Limits& limits = {}) {
-    const Status status = lower(nodes, nodes.back().name, limits);
-    CHECK(status.code() == code);
-    CHECK(status.message() == message);
-  }
-  size_t count(std::string_view op) const {
-    return size_t(std::ranges::count_if(
-        program.graph.nodes(),
-        [&](const Node* node) { return node->op() == op; }));
-  }
-  const Node& node(std::string_view name) const {
-    const Node* found = program.graph.find(name);
-    INFO("node ", name);
-    REQUIRE(found != nullptr);
-    return *found;
-  }
-};
-
-NodeDef placeholder(const std::string& name, DataType type = kInt) {
-  return body_node(name, "Placeholder", {}, {{"dtype", type}});
-}
-
-FunctionDef doubled() {
-  return function("doubled", {"n: int32"}, {"r: int32"},
-                  {body_int("plus", "Add", "n", "n")}, {{"r", "plus:z:0"}});
-}
-
-AttrMap loop_attrs(size_t variables, const std::string& cond,
-                   const std::string& body) {
-  return {{"T", std::vector<DataType>(variables, kInt)},
-          {"cond", call_of(cond)},
-          {"body", call_of(body)}};
-}
-
-}  // namespace
+using namespace testing;
 
 TEST_CASE("a function called by its name becomes its nodes") {
   Lowered l;
@@ -208,6 +129,55 @@ TEST_CASE("what a While's body makes of constants alone waits for the body") {
   const Node& next = l.node("z/next_0");
   REQUIRE(next.inputs()[0].node->control_inputs().size() == 1);
   CHECK(next.inputs()[0].node->control_inputs()[0]->name() == "z/body_pivot");
+}
+
+TEST_CASE("what a While's variable becomes is found through many Identities") {
+  // b becomes a by the end of a long chain, c remains c by its own.
+  Lowered l;
+  std::vector<NodeDef> nodes;
+  const auto chain = [&](const std::string& name, const std::string& first) {
+    std::string last = first;
+    for (int i = 0; i < 100; ++i) {
+      nodes.push_back(body_node(name + std::to_string(i), "Identity", {last},
+                                {{"T", kInt}}));
+      last = nodes.back().name + ":output:0";
+    }
+  };
+  chain("from_a", "a");
+  chain("from_c", "c");
+  l.define(function("less", {"a: int32", "b: int32", "c: int32"}, {"r: bool"},
+                    {body_int("less", "Less", "a", "b")}, {{"r", "less:z:0"}}));
+  l.define(function("step", {"a: int32", "b: int32", "c: int32"},
+                    {"a2: int32", "b2: int32", "c2: int32"}, nodes,
+                    {{"a2", "from_a50:output:0"},
+                     {"b2", "from_a99:output:0"},
+                     {"c2", "from_c99:output:0"}}));
+  l.expect_lowered({placeholder("x"), body_node("y", "While", {"x", "x", "x"},
+                                                loop_attrs(3, "less", "step"))},
+                   "y");
+  CHECK(l.program.graph.find("y/enter_constant_0") != nullptr);
+  CHECK(l.program.graph.find("y/enter_constant_1") == nullptr);
+  CHECK(l.program.graph.find("y/enter_constant_2") != nullptr);
+}
+
+TEST_CASE("a While whose body has a circle of Identities is refused") {
+  Lowered l;
+  l.define(function("never", {"i: int32"}, {"b: bool"},
+                    {body_const("no", Tensor::scalar(false))},
+                    {{"b", "no:output:0"}}));
+  l.define(function("circle", {"i: int32"}, {"r: int32"},
+                    {body_node("a", "Identity", {"b:output:0"}, {{"T", kInt}}),
+                     body_node("b", "Identity", {"a:output:0"}, {{"T", kInt}})},
+                    {{"r", "a:output:0"}}));
+  const Status status = l.lower(
+      {placeholder("x"),
+       body_node("y", "While", {"x"}, loop_attrs(1, "never", "circle"))},
+      "y");
+  CHECK(status.code() == Code::kInvalidArgument);
+  CHECK(
+      status.message() ==
+      "[While] node \"y\": [graph] the cycle y/body/a -> y/body/b -> y/body/a "
+      "does not go through a NextIteration into a Merge");
 }
 
 TEST_CASE("a While that changes nothing still has something go round") {
