@@ -1,5 +1,7 @@
 #include "graph/functions/instance.h"
 
+#include <algorithm>
+#include <bit>
 #include <charconv>
 #include <optional>
 #include <unordered_map>
@@ -78,12 +80,89 @@ bool is_identity_def(const NodeDef& node) {
   return node.op == "Identity" && node.inputs.size() == 1;
 }
 
+// Mixes attributes into one number. Of tensors it looks at the first bytes.
+class AttrHash {
+ public:
+  size_t value() const { return hash_; }
+
+  void add(const AttrMap& attrs) {
+    for (const auto& [name, value] : attrs) {
+      add(name);
+      std::visit([this](const auto& held) { add(held); }, value.value());
+    }
+  }
+  void add(std::string_view text) { mix(std::hash<std::string_view>()(text)); }
+  void add(const std::string& text) { add(std::string_view(text)); }
+
+ private:
+  void mix(size_t value) {
+    hash_ ^= value + 0x9e3779b97f4a7c15 + (hash_ << 6) + (hash_ >> 2);
+  }
+  void add(int64_t value) { mix(size_t(value)); }
+  void add(float value) { mix(std::bit_cast<uint32_t>(value)); }
+  void add(bool value) { mix(size_t(value)); }
+  void add(DataType type) { mix(size_t(type)); }
+  void add(const PartialShape& shape) { add(shape.to_string()); }
+  void add(const Tensor& tensor) {
+    constexpr size_t kBytes = 512;
+    add(tensor.describe());
+    if (!tensor.valid() || tensor.num_elements() == 0) return;
+    if (is_plain(tensor.dtype())) {
+      add(std::string_view(static_cast<const char*>(tensor.raw()),
+                           std::min(tensor.bytes(), kBytes)));
+    } else if (tensor.dtype() == DataType::kString) {
+      add(tensor.flat<std::string>()[0]);
+    }
+  }
+  void add(const SharedTensor& tensor) { add(*tensor); }
+  void add(const FunctionRef& function) {
+    add(function.name);
+    add(function.attrs);
+  }
+  void add(const AttrPlaceholder& placeholder) { add(placeholder.name); }
+  // Lists mix in no length: empty ones of all types are equal.
+  void add(const EmptyList&) {}
+  void add(std::monostate) {}
+  template <class T>
+  void add(const std::vector<T>& list) {
+    for (size_t i = 0; i < list.size(); ++i)
+      add(static_cast<const T&>(list[i]));
+  }
+
+  size_t hash_ = 0;
+};
+
+// How many values the attributes of a function may have, those of functions
+// in them included.
+constexpr size_t kMostValues = size_t(1) << 12;
+
+// Counts down `left` for each value, and goes as deep as the limit.
+Status check_extent(const AttrMap& attrs, const Limits& limits, int depth,
+                    size_t& left) {
+  if (depth > limits.max_attr_depth)
+    return error(Code::kResourceExhausted,
+                 "functions nest deeper than {} in its attributes",
+                 limits.max_attr_depth);
+  const auto functions = functions_of(attrs);
+  if (attrs.size() + functions.size() > left)
+    return error(Code::kResourceExhausted,
+                 "its attributes, with those of functions in them, have more "
+                 "than {} values",
+                 kMostValues);
+  left -= attrs.size() + functions.size();
+  for (const FunctionRef* function : functions)
+    TAGFLOW_RETURN_IF_ERROR(
+        check_extent(function->attrs, limits, depth + 1, left));
+  return {};
+}
+
 }  // namespace
 
 // --- Binding ----------------------------------------------------------------
 
 Result<FunctionInstance> FunctionInstance::bind(const FunctionLibrary& library,
-                                                const FunctionRef& reference) {
+                                                const FunctionRef& reference,
+                                                const Limits& limits) {
   FunctionInstance instance;
   instance.library_ = &library;
   instance.function_ = library.find(reference.name);
@@ -91,18 +170,23 @@ Result<FunctionInstance> FunctionInstance::bind(const FunctionLibrary& library,
     return error(Code::kNotFound, "no function \"{}\" in the library",
                  reference.name);
   const OpDef& signature = instance.function_->signature;
-  for (const AttrDef& attr : signature.attrs)
-    if (attr.default_value) instance.attrs_[attr.name] = *attr.default_value;
+  const auto about = [&](Status status) {
+    return std::move(status).with_prefix(
+        fmt::format("function \"{}\": ", reference.name));
+  };
+  // What nobody declares and begins with _ is about the node that calls.
   for (const auto& [name, value] : reference.attrs)
-    instance.attrs_.insert_or_assign(name, value);
-  instance.key_ = reference.name;
+    if (!name.starts_with('_') || signature.find_attr(name) != nullptr)
+      instance.attrs_.emplace(name, value);
   for (const AttrDef& attr : signature.attrs) {
-    const auto it = instance.attrs_.find(attr.name);
-    if (it == instance.attrs_.end())
+    if (attr.default_value)
+      instance.attrs_.emplace(attr.name, *attr.default_value);
+    if (!instance.attrs_.contains(attr.name))
       return invalid_argument("function \"{}\" needs an attribute \"{}\"",
                               reference.name, attr.name);
-    instance.key_ += fmt::format(";{}={}", attr.name, it->second.to_string());
   }
+  size_t left = kMostValues;
+  Status status = check_extent(instance.attrs_, limits, 0, left);
   const auto collect = [&](const std::vector<ArgDef>& args,
                            std::vector<DataType>& types) -> Status {
     for (const ArgDef& arg : args) {
@@ -111,11 +195,9 @@ Result<FunctionInstance> FunctionInstance::bind(const FunctionLibrary& library,
     }
     return {};
   };
-  Status status = collect(signature.inputs, instance.arg_types_);
+  if (status.ok()) status = collect(signature.inputs, instance.arg_types_);
   if (status.ok()) status = collect(signature.outputs, instance.result_types_);
-  if (!status.ok())
-    return std::move(status).with_prefix(
-        fmt::format("function \"{}\": ", reference.name));
+  if (!status.ok()) return about(std::move(status));
   return instance;
 }
 
@@ -157,6 +239,17 @@ std::vector<int> FunctionInstance::passed_arguments() const {
     for (Meaning* meaning : path) meaning->argument = passed[i];
   }
   return passed;
+}
+
+bool operator==(const FunctionInstance& a, const FunctionInstance& b) {
+  return &a.function() == &b.function() && a.attrs() == b.attrs();
+}
+
+size_t hash_of(const FunctionInstance& instance) {
+  AttrHash hash;
+  hash.add(instance.name());
+  hash.add(instance.attrs());
+  return hash.value();
 }
 
 // --- Expanding --------------------------------------------------------------

@@ -45,13 +45,16 @@ class FunctionInstance {
  public:
   // NotFound where the library has no such function; InvalidArgument where
   // its attributes are incomplete, or types of arguments cannot be told.
+  // ResourceExhausted where functions nest too deep in these, as in those of a
+  // recursion that wraps a function into another in each call.
   static Result<FunctionInstance> bind(const FunctionLibrary& library,
-                                       const FunctionRef& reference);
+                                       const FunctionRef& reference,
+                                       const Limits& limits = {});
 
   const FunctionDef& function() const { return *function_; }
   const std::string& name() const { return function_->name(); }
-  // Distinct for distinct functions and attributes.
-  const std::string& key() const { return key_; }
+  // All that its body can see of its caller's attributes.
+  const AttrMap& attrs() const { return attrs_; }
   const std::vector<DataType>& arg_types() const { return arg_types_; }
   const std::vector<DataType>& result_types() const { return result_types_; }
   // Per result the argument that it is, unchanged; -1 where it is none.
@@ -66,9 +69,13 @@ class FunctionInstance {
   const FunctionLibrary* library_ = nullptr;
   const FunctionDef* function_ = nullptr;
   AttrMap attrs_;
-  std::string key_;
   std::vector<DataType> arg_types_;
   std::vector<DataType> result_types_;
 };
+
+// The same function of the same library, with the same attributes.
+bool operator==(const FunctionInstance& a, const FunctionInstance& b);
+// Of equal ones equal.
+size_t hash_of(const FunctionInstance& instance);
 
 }  // namespace tagflow::graph

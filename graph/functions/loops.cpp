@@ -94,8 +94,9 @@ Status Lowering::lower_while(Draft& draft) {
   TAGFLOW_ASSIGN(const auto body_name,
                  get_attr<FunctionRef>(node.attrs(), "body"));
   TAGFLOW_ASSIGN(const FunctionInstance body, bind(body_name, types, types));
-  TAGFLOW_ASSIGN(FunctionInstance cond,
-                 FunctionInstance::bind(graph_.library(), cond_name));
+  TAGFLOW_ASSIGN(
+      FunctionInstance cond,
+      FunctionInstance::bind(graph_.library(), cond_name, bodies_.limits()));
   const std::vector<DataType> predicate_type = cond.result_types();
   if (predicate_type.size() != 1)
     return invalid_argument("function \"{}\" has {} results, a condition one",

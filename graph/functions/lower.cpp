@@ -48,10 +48,19 @@ Status Lowering::Bodies::count(size_t more) {
 
 Result<int64_t> Lowering::Bodies::find(const FunctionLibrary& library,
                                        const FunctionInstance& function) {
-  const auto [it, added] =
-      numbers_.try_emplace(function.key(), int64_t(functions_.size()));
-  if (!added) return it->second;
-  functions_.push_back(&function.function());
+  const auto hash = uint32_t(hash_of(function));
+  const uint32_t known = numbers_.find(
+      hash, [&](uint32_t number) { return functions_[number] == function; });
+  if (known != HashIndex::kNone) return int64_t(known);
+  TAGFLOW_ASSIGN(auto body, make(library, function));
+  program_.bodies.push_back(std::move(body));
+  numbers_.insert(hash, uint32_t(functions_.size()));
+  functions_.push_back(function);
+  return int64_t(functions_.size()) - 1;
+}
+
+Result<std::unique_ptr<Program>> Lowering::Bodies::make(
+    const FunctionLibrary& library, const FunctionInstance& function) {
   auto body = std::make_unique<Program>();
   body->name = function.name();
   body->graph.library() = library;
@@ -75,15 +84,14 @@ Result<int64_t> Lowering::Bodies::find(const FunctionLibrary& library,
   for (const auto* effects : {&made.effects, &made.inner_effects})
     for (const std::string& effect : *effects)
       body->targets.push_back(graph.find(effect));
-  program_.bodies.push_back(std::move(body));
-  return it->second;
+  return body;
 }
 
 Status Lowering::Bodies::lower_all() {
   // Lowering one may add others.
   for (size_t i = 0; i < program_.bodies.size(); ++i)
     TAGFLOW_RETURN_IF_ERROR(
-        Lowering(*program_.bodies[i], *this, functions_[i]).run());
+        Lowering(*program_.bodies[i], *this, &functions_[i].function()).run());
   return {};
 }
 
@@ -240,8 +248,9 @@ Status check_types(const FunctionInstance& function, std::string_view what,
 Result<FunctionInstance> Lowering::bind(
     const FunctionRef& reference, std::span<const DataType> args,
     std::span<const DataType> results) const {
-  TAGFLOW_ASSIGN(FunctionInstance function,
-                 FunctionInstance::bind(graph_.library(), reference));
+  TAGFLOW_ASSIGN(
+      FunctionInstance function,
+      FunctionInstance::bind(graph_.library(), reference, bodies_.limits()));
   TAGFLOW_RETURN_IF_ERROR(
       check_types(function, "argument", function.arg_types(), args));
   TAGFLOW_RETURN_IF_ERROR(

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <deque>
-#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "graph/functions/instance.h"
+#include "graph/hash_index.h"
 #include "graph/limits.h"
 #include "graph/passes/rewriting.h"
 #include "graph/program.h"
@@ -119,11 +119,14 @@ class Lowering::Bodies {
   const Limits& limits() const { return limits_; }
 
  private:
+  Result<std::unique_ptr<Program>> make(const FunctionLibrary& library,
+                                        const FunctionInstance& function);
+
   Program& program_;
   const Limits& limits_;
-  size_t nodes_ = 0;                           // of all graphs
-  std::map<std::string, int64_t> numbers_;     // by FunctionInstance::key()
-  std::vector<const FunctionDef*> functions_;  // by number
+  size_t nodes_ = 0;                         // of all graphs
+  std::vector<FunctionInstance> functions_;  // by number
+  HashIndex numbers_;                        // of `functions_`
 };
 
 }  // namespace tagflow::graph

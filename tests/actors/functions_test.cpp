@@ -422,3 +422,51 @@ TEST_CASE("a function may have any name, and call itself by it") {
     expect_int(*session, 1, 1);
   }
 }
+
+TEST_CASE("a recursion calls the functions that it was given") {
+  // use(x, k; f) = k > 0 ? use(f(x), k - 1; f) : x
+  FunctionGraph g;
+  const AttrMap same_f = {{"f", AttrPlaceholder{"f"}}};
+  const auto given = [&](const std::string& name) {
+    return call_of(name, same_f);
+  };
+  g.define(function("use", {"x: int32", "k: int32"}, {"r: int32"},
+                    {body_const("zero", Tensor::scalar(0)),
+                     body_int("more", "Greater", "k", "zero:output:0"),
+                     body_node("choose", "StatelessIf", {"more:z:0", "x", "k"},
+                               int_ports(2, 1,
+                                         {{"Tcond", DataType::kBool},
+                                          {"then_branch", given("step")},
+                                          {"else_branch", given("end")}}))},
+                    {{"r", "choose:output:0"}}, {"f: func"}));
+  g.define(function("end", {"x: int32", "k: int32"}, {"r: int32"}, {},
+                    {{"r", "x"}}, {"f: func"}));
+  g.define(function(
+      "step", {"x: int32", "k: int32"}, {"r: int32"},
+      {body_const("one", Tensor::scalar(1)),
+       body_int("less", "Sub", "k", "one:output:0"),
+       body_node("call", "PartitionedCall", {"x"}, int_ports(1, 1, same_f)),
+       body_node("rest", "use", {"call:output:0", "less:z:0"}, same_f)},
+      {{"r", "rest:r:0"}}, {"f: func"}));
+  g.define(
+      function("plus", {"x: int32"}, {"r: int32"},
+               {body_node("value", "Const", {},
+                          {{"value", AttrPlaceholder{"v"}}, {"dtype", kInt}}),
+                body_int("sum", "Add", "x", "value:output:0")},
+               {{"r", "sum:z:0"}}, {"v: tensor"}));
+  const auto use = [](const std::string& name, int32_t v) {
+    return body_node(name, "use", {"x", "times"},
+                     {{"f", call_of("plus", {{"v", Tensor::scalar(v)}})}});
+  };
+  g.add({int_placeholder("x"), body_const("times", Tensor::scalar(4)),
+         use("y", 1), use("z", 10)});
+  for (const SessionOptions& options : configurations()) {
+    const auto session = g.session(options);
+    const auto results = session->run({{"x", Tensor::scalar(3)}}, {"y", "z"},
+                                      {}, within_a_minute());
+    INFO(results.status().to_string());
+    REQUIRE(results.ok());
+    CHECK((*results)[0].item<int32_t>().value() == 7);
+    CHECK((*results)[1].item<int32_t>().value() == 43);
+  }
+}

@@ -57,6 +57,7 @@ struct Iteration {
 
 // A function's body as a graph: its arguments are fed, its results fetched.
 struct Body {
+  graph::FunctionInstance function;
   graph::Graph graph;
   std::vector<std::string> args;
   std::vector<std::string> results;
@@ -123,7 +124,7 @@ class Interpreter {
   StaticFrames frames_;
   std::map<Key, Tensor> feeds_;
   std::map<const Node*, std::unique_ptr<devices::Kernel>> kernels_;
-  std::map<std::string, Body> bodies_;
+  std::vector<std::unique_ptr<Body>> bodies_;
   Interpretation result_;
   int64_t firings_ = 0;
   int depth_ = 0;
@@ -326,9 +327,10 @@ Result<Firing> Interpreter::merge(const Node& node,
 Result<const Body*> Interpreter::body(const FunctionRef& function) {
   TAGFLOW_ASSIGN(const auto instance,
                  graph::FunctionInstance::bind(graph_.library(), function));
-  const auto [it, added] = bodies_.try_emplace(instance.key());
-  Body& body = it->second;
-  if (!added) return &body;
+  for (const auto& known : bodies_)
+    if (known->function == instance) return known.get();
+  Body& body = *bodies_.emplace_back(std::make_unique<Body>());
+  body.function = instance;
   body.graph.library() = graph_.library();
   graph::Site site;
   site.prefix = "body";
