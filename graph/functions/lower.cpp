@@ -77,9 +77,11 @@ Result<std::unique_ptr<Program>> Lowering::Bodies::make(
   TAGFLOW_ASSIGN(const Expansion made, function.expand(site, limits_));
   TAGFLOW_RETURN_IF_ERROR(count(graph.size() + made.nodes.size()));
   TAGFLOW_RETURN_IF_ERROR(graph.extend(made.nodes));
-  for (const std::string& result : made.results) {
-    TAGFLOW_ASSIGN(const Endpoint endpoint, graph.endpoint(result));
-    body->fetches.push_back(endpoint);
+  for (size_t i = 0; i < made.results.size(); ++i) {
+    TAGFLOW_ASSIGN(const Endpoint result, graph.endpoint(made.results[i]));
+    TAGFLOW_RETURN_IF_ERROR(check_result(function.function(), i,
+                                         function.result_types()[i], result));
+    body->fetches.push_back(result);
   }
   for (const auto* effects : {&made.effects, &made.inner_effects})
     for (const std::string& effect : *effects)
@@ -93,6 +95,16 @@ Status Lowering::Bodies::lower_all() {
     TAGFLOW_RETURN_IF_ERROR(
         Lowering(*program_.bodies[i], *this, &functions_[i].function()).run());
   return {};
+}
+
+Status check_result(const FunctionDef& function, size_t result, DataType type,
+                    const Endpoint& tensor) {
+  const DataType made =
+      remove_ref(tensor.node->output_dtypes()[size_t(tensor.port)]);
+  if (made == remove_ref(type)) return {};
+  return invalid_argument(
+      "result {} of function \"{}\" is {}, its body gives {}", result,
+      function.name(), dtype_name(type), dtype_name(made));
 }
 
 // --- One graph --------------------------------------------------------------
@@ -162,6 +174,11 @@ Status Lowering::dispatch(Draft& draft) {
 Status Lowering::add(const Draft& draft, Detour& detour) {
   TAGFLOW_RETURN_IF_ERROR(bodies_.count(draft.defs.size()));
   TAGFLOW_RETURN_IF_ERROR(graph_.extend(draft.defs));
+  for (const Promise& promise : draft.promises) {
+    TAGFLOW_ASSIGN(const Endpoint tensor, graph_.endpoint(promise.tensor));
+    TAGFLOW_RETURN_IF_ERROR(
+        check_result(*promise.function, promise.result, promise.type, tensor));
+  }
   for (size_t i = 0; i < draft.outputs.size(); ++i) {
     TAGFLOW_ASSIGN(const Endpoint output, graph_.endpoint(draft.outputs[i]));
     detour.lead({draft.node, int(i)}, output);
@@ -281,6 +298,9 @@ Result<Lowering::Inlined> Lowering::inline_call(
   auto& inside = draft.must_run_inside;
   inside.insert(inside.end(), made.inner_effects.begin(),
                 made.inner_effects.end());
+  for (size_t i = 0; i < made.results.size(); ++i)
+    draft.promises.push_back(
+        {&function.function(), i, function.result_types()[i], made.results[i]});
   Inlined inlined{std::move(made.results), {}};
   if (!made.effects.empty()) {
     NodeDef all{

@@ -28,8 +28,9 @@ bool is_functional_op(std::string_view op);
 // Replaces every functional node of the program by primitives and `_Call`s,
 // and adds the bodies that these name. Errors name the node and the function:
 // NotFound for a function that is not in the library, InvalidArgument for one
-// that does not fit its node, ResourceExhausted where the result has more than
-// the limit's nodes.
+// that does not fit its node, or whose body does not give what it says,
+// ResourceExhausted where the result has more than the limit's nodes, or
+// functions nest too deep.
 Status lower_functions(Program& program, const Limits& limits = {});
 
 }  // namespace tagflow::graph

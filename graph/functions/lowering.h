@@ -36,6 +36,14 @@ class Lowering {
     const Origin* outer;  // null for the graph's own nodes
   };
 
+  // A result as its function declares it.
+  struct Promise {
+    const FunctionDef* function;
+    size_t result;
+    DataType type;
+    std::string tensor;  // what gives it
+  };
+
   // The texts of the nodes that replace one.
   struct Draft {
     Node* node;
@@ -48,6 +56,7 @@ class Lowering {
     std::string done = {};                          // instead of "^node"
     bool must_run = false;                          // `done`
     std::vector<std::string> must_run_inside = {};  // nodes in loops of bodies
+    std::vector<Promise> promises = {};
   };
 
   // What one call became, in a draft.
@@ -128,5 +137,10 @@ class Lowering::Bodies {
   std::vector<FunctionInstance> functions_;  // by number
   HashIndex numbers_;                        // of `functions_`
 };
+
+// InvalidArgument where the body's tensor is of another type than the function
+// says. What is a reference there is none outside.
+Status check_result(const FunctionDef& function, size_t result, DataType type,
+                    const Endpoint& tensor);
 
 }  // namespace tagflow::graph

@@ -470,3 +470,27 @@ TEST_CASE("a recursion calls the functions that it was given") {
     CHECK((*results)[1].item<int32_t>().value() == 43);
   }
 }
+
+TEST_CASE("a body that gives another type than its function says never runs") {
+  FunctionGraph g;
+  const DataType real = DataType::kDouble;
+  g.define(function("f", {"n: int32"}, {"r: T"},
+                    {body_const("half", Tensor::scalar(0.5f)),
+                     body_node("again", "f", {"n"}, {{"T", real}}),
+                     body_node("check", "CheckNumerics", {"again:r:0"},
+                               {{"T", real}, {"message", "no number"}})},
+                    {{"r", "half:output:0"}}, {"T: type"}));
+  g.define(function("g", {"n: int32"}, {"r: double"},
+                    {body_const("half", Tensor::scalar(0.5f))},
+                    {{"r", "half:output:0"}}));
+  g.add({int_placeholder("x"),
+         body_node("y", "f", {"x"}, {{"T", DataType::kFloat}}),
+         body_node("z", "g", {"x"})});
+  const auto session = g.session({});
+  CHECK(run_int(*session, 1).status().message() ==
+        "[f] node \"y/again\": result 0 of function \"f\" is double, its body "
+        "gives float");
+  CHECK(run_int(*session, 1, "z").status().message() ==
+        "[g] node \"z\": result 0 of function \"g\" is double, its body gives "
+        "float");
+}

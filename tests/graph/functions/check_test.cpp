@@ -102,8 +102,9 @@ TEST_CASE("a result of another type than the body's tensor is refused") {
                    {"Tin", std::vector<DataType>{DataType::kInt32}},
                    {"Tout", std::vector<DataType>{DataType::kFloat}}}));
   CHECK(c.check("call").message() ==
-        "[PartitionedCall] node \"call\": output 0 is float, what the function "
-        "gives for it is int32");
+        "[PartitionedCall] node \"call\": result 0 of function \"wrong\" is "
+        "float, "
+        "its body gives int32");
 }
 
 TEST_CASE("a function that needs attributes is checked where it is called") {

@@ -80,4 +80,76 @@ TEST_CASE("a recursion that is given ever new functions is refused") {
          "functions in them, have more than 4096 values");
 }
 
+TEST_CASE("a body's results are of the types that its function says") {
+  const DataType type = DataType::kDouble;
+  const auto half = [] { return body_const("half", Tensor::scalar(0.5f)); };
+  const std::string wrong =
+      "result 0 of function \"f\" is double, its body gives float";
+  const auto refuse = [&](std::vector<NodeDef> body, const std::string& result,
+                          const NodeDef& node, const std::string& message) {
+    Lowered l;
+    l.define(function("f", {"n: int32"}, {"r: double"}, std::move(body),
+                      {{"r", result}}));
+    l.define(function("never", {"n: double"}, {"b: bool"},
+                      {body_const("no", Tensor::scalar(false))},
+                      {{"b", "no:output:0"}}));
+    l.define(function("loop", {"x: double"}, {"r: double"}, {half()},
+                      {{"r", "half:output:0"}}));
+    l.define(function("test", {"x: double"}, {"b: bool"}, {half()},
+                      {{"b", "half:output:0"}}));
+    l.define(function("count", {"i: int32", "x: double"}, {"r: double"},
+                      {half()}, {{"r", "half:output:0"}}));
+    l.expect_refused({placeholder("x"), placeholder("d", type),
+                      placeholder("p", DataType::kBool), node},
+                     Code::kInvalidArgument, message);
+  };
+  const AttrMap ports = {{"Tin", std::vector<DataType>{kInt}},
+                         {"Tout", std::vector<DataType>{type}}};
+  const auto with_ports = [&](AttrMap more) {
+    for (const auto& [name, value] : ports) more[name] = value;
+    return more;
+  };
+  const auto loop = [&](const std::string& cond, const std::string& body) {
+    return body_node("y", "While", {"d"},
+                     {{"T", std::vector<DataType>{type}},
+                      {"cond", call_of(cond)},
+                      {"body", call_of(body)}});
+  };
+  refuse({half()}, "half:output:0", body_node("y", "f", {"x"}),
+         "[f] node \"y\": " + wrong);
+  refuse({half()}, "half:output:0",
+         body_node("y", "If", {"p", "x"},
+                   with_ports({{"Tcond", DataType::kBool},
+                               {"then_branch", call_of("f")},
+                               {"else_branch", call_of("f")}})),
+         "[If] node \"y\": " + wrong);
+  refuse({half()}, "half:output:0", loop("test", "loop"),
+         "[While] node \"y\": [LoopCond] node \"y/loop_cond\": input 0 "
+         "(\"y/cond/half:0\") is float, bool is wanted as input");
+  refuse({half()}, "half:output:0", loop("never", "loop"),
+         "[While] node \"y\": [Merge] node \"y/merge_0\": input 1 "
+         "(\"y/next_0:0\") is float, double is wanted");
+  refuse({half()}, "half:output:0",
+         body_node(
+             "y", "For", {"x", "x", "x", "d"},
+             {{"T", std::vector<DataType>{type}}, {"body", call_of("count")}}),
+         "[For] node \"y\": [Merge] node \"y/merge_1\": input 1 "
+         "(\"y/next_1:0\") is float, double is wanted");
+}
+
+TEST_CASE("so are those of a body that is called") {
+  // Right where it is expanded, wrong where it calls itself.
+  Lowered l;
+  l.define(
+      function("f", {"n: int32"}, {"r: T"},
+               {body_const("half", Tensor::scalar(0.5f)),
+                body_node("again", "f", {"n"}, {{"T", DataType::kDouble}})},
+               {{"r", "half:output:0"}}, {"T: type"}));
+  l.expect_refused(
+      {placeholder("x"), body_node("y", "f", {"x"}, {{"T", DataType::kFloat}})},
+      Code::kInvalidArgument,
+      "[f] node \"y/again\": result 0 of function \"f\" is double, its body "
+      "gives float");
+}
+
 }  // namespace tagflow::graph
