@@ -9,10 +9,10 @@ Status Lowering::lower_call(Draft& draft, const FunctionRef& reference) {
   TAGFLOW_ASSIGN(const FunctionInstance function,
                  bind(reference, node.input_dtypes(), node.output_dtypes()));
   Site site;
-  site.prefix = draft.prefix;
   site.args = draft.inputs;
   site.controls = draft.controls;
-  TAGFLOW_ASSIGN(Inlined made, inline_call(draft, function, std::move(site)));
+  TAGFLOW_ASSIGN(Inlined made,
+                 inline_call(draft, function, "", std::move(site)));
   // The results by Identities of their own: a control edge from an output of
   // a Switch would not say whether that is dead.
   for (size_t i = 0; i < made.results.size(); ++i)
@@ -103,14 +103,13 @@ Status Lowering::lower_branches(Draft& draft, const std::string& selector,
                              : b == 0 ? "else"
                                       : "then";
     Site site;
-    site.prefix = fmt::format("{}/{}", draft.prefix, name);
     site.pivot = put(draft, name + "_pivot", "Identity",
                      {fmt::format("{}:{}", pivots, b)});
     for (const std::string& value : switches)
       site.args.push_back(fmt::format("{}:{}", value, b));
     const std::string pivot = site.pivot;
     TAGFLOW_ASSIGN(const Inlined made,
-                   inline_call(draft, branches[b], std::move(site)));
+                   inline_call(draft, branches[b], name, std::move(site)));
     for (size_t i = 0; i < merged.size(); ++i)
       merged[i].push_back(made.results[i]);
     has_effects = has_effects || !made.effects.empty();

@@ -264,8 +264,10 @@ class FunctionInstance::Expander {
         limits_(limits) {}
 
   Result<Expansion> run() {
-    TAGFLOW_RETURN_IF_ERROR(add_args());
+    TAGFLOW_RETURN_IF_ERROR(find_args());
     for (const NodeDef& node : function_.nodes) {
+      if (args_.contains(node.name) || bodies_.contains(node.name))
+        return twice(node.name);
       Body& body = bodies_[node.name];
       body.def = &node;
       body.op = OpRegistry::global().find_or_null(node.op);
@@ -282,6 +284,7 @@ class FunctionInstance::Expander {
         if (attr.default_value)
           body.attrs.emplace(attr.name, *attr.default_value);
     }
+    add_args();
     find_loops();
     for (const NodeDef& node : function_.nodes) {
       Status status = add_node(node);
@@ -306,33 +309,57 @@ class FunctionInstance::Expander {
         fmt::format("[{}] node \"{}\": ", node.op, node.name));
   }
 
-  // An Identity for each argument, which keeps what a call waits for.
-  Status add_args() {
+  static Status twice(const std::string& name) {
+    return invalid_argument("two arguments or nodes are named \"{}\"", name);
+  }
+  // The full name of a node that the body does not have: `name`, or with a
+  // number behind.
+  std::string free_name(const std::string& name) {
+    std::string free = name;
+    for (size_t i = 1; args_.contains(free) || bodies_.contains(free) ||
+                       !made_names_.insert(free).second;
+         ++i)
+      free = fmt::format("{}_{}", name, i);
+    return full(free);
+  }
+
+  Status find_args() {
     size_t next = 0;
     for (const ArgDef& arg : function_.signature.inputs) {
       TAGFLOW_ASSIGN(const auto types, types_of(arg, instance_.attrs_));
-      args_[arg.name] = {next, types.size()};
-      for (size_t i = 0; i < types.size(); ++i, ++next) {
+      if (!args_.try_emplace(arg.name, PortRange{next, types.size()}).second)
+        return twice(arg.name);
+      next += types.size();
+    }
+    return {};
+  }
+
+  // An Identity for each argument, which keeps what a call waits for.
+  void add_args() {
+    for (const ArgDef& arg : function_.signature.inputs) {
+      const PortRange range = args_.at(arg.name);
+      for (size_t i = 0; i < range.count; ++i) {
         NodeDef node;
-        node.name = full(types.size() == 1 ? arg.name
-                                           : fmt::format("{}_{}", arg.name, i));
+        node.name = range.count == 1
+                        ? full(arg.name)
+                        : free_name(fmt::format("{}_{}", arg.name, i));
         node.op = "Identity";
         node.device = site_.device;
-        node.inputs = {site_.args[next]};
+        node.inputs = {site_.args[range.first + i]};
         add_controls(site_.controls, node.inputs);
-        if (!site_.always_there.empty() && site_.always_there[next])
+        if (!site_.always_there.empty() && site_.always_there[range.first + i])
           always_there_.insert(node.name);
         made_.args.push_back(node.name);
         made_.nodes.push_back(std::move(node));
       }
     }
     pivot_ = site_.pivot;
-    if (!pivot_.empty() || (next == 0 && site_.controls.empty())) return {};
-    NodeDef node{full("pivot"), "NoOp", {}, site_.device, {}};
-    add_controls(next == 0 ? site_.controls : made_.args, node.inputs);
+    const bool has_args = !made_.args.empty();
+    if (!pivot_.empty() || (!has_args && site_.controls.empty())) return;
+    NodeDef node{free_name("pivot"), "NoOp", {}, site_.device, {}};
+    add_controls(has_args ? made_.args : site_.controls, node.inputs);
     pivot_ = node.name;
     made_.nodes.push_back(std::move(node));
-    return {};
   }
 
   Status add_node(const NodeDef& from) {
@@ -513,12 +540,11 @@ class FunctionInstance::Expander {
 
   // The argument, where the body runs.
   std::string gated(const std::string& arg) {
-    NodeDef node{
-        fmt::format("{}/result_{}", site_.prefix, made_.results.size()),
-        "Identity",
-        {arg, "^" + pivot_},
-        site_.device,
-        {}};
+    NodeDef node{free_name(fmt::format("result_{}", made_.results.size())),
+                 "Identity",
+                 {arg, "^" + pivot_},
+                 site_.device,
+                 {}};
     made_.nodes.push_back(node);
     return node.name + ":0";
   }
@@ -531,6 +557,7 @@ class FunctionInstance::Expander {
   std::unordered_set<std::string> always_there_;  // of made_.args
   std::unordered_map<std::string, PortRange> args_;
   std::unordered_map<std::string, Body> bodies_;
+  std::unordered_set<std::string> made_names_;  // what free_name() gave
   // Of nodes inside loops, how many these are.
   std::unordered_map<std::string, int> loop_depth_;
   std::vector<std::string> exits_;  // of the outermost ones

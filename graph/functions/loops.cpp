@@ -13,7 +13,7 @@ struct Lowering::Loop {
   std::vector<std::string> merges = {};    // of the variables
   std::vector<std::string> switches = {};  // the same
 
-  std::string frame() const { return draft.prefix + "/frame"; }
+  std::string frame() const { return draft.own + "/frame"; }
 
   // Lets a value in. What is constant is the same in each iteration.
   std::string enter(std::string_view name, const std::string& value,
@@ -33,7 +33,7 @@ struct Lowering::Loop {
     const size_t i = merges.size();
     const std::string entered = enter(numbered("enter", i), initial, false);
     const std::string back =
-        fmt::format("{}/{}", draft.prefix, numbered("next", i));
+        fmt::format("{}/{}", draft.own, numbered("next", i));
     merges.push_back(
         lowering.put(draft, numbered("merge", i), "Merge", {entered, back}));
     return merges.back();
@@ -138,11 +138,10 @@ Status Lowering::lower_while(Draft& draft) {
   }
 
   Site site;
-  site.prefix = draft.prefix + "/cond";
   site.args = values;
   site.always_there = is_constant;
   site.pivot = loop.pivot();
-  TAGFLOW_ASSIGN(const Inlined test, inline_call(draft, cond, site));
+  TAGFLOW_ASSIGN(const Inlined test, inline_call(draft, cond, "cond", site));
   std::string predicate = test.results[0];
   if (predicate_type[0] != DataType::kBool)
     predicate = put(draft, "to_bool", "ToBool", {predicate});
@@ -150,10 +149,9 @@ Status Lowering::lower_while(Draft& draft) {
 
   for (size_t k = 0; k < variables.size(); ++k)
     values[variables[k]] = loop.value(k);
-  site.prefix = draft.prefix + "/body";
   site.args = values;
   site.pivot = loop.body_pivot();
-  TAGFLOW_ASSIGN(const Inlined made, inline_call(draft, body, site));
+  TAGFLOW_ASSIGN(const Inlined made, inline_call(draft, body, "body", site));
   draft.outputs.resize(inputs.size());
   std::vector<std::string> exits;
   for (size_t k = 0; k < variables.size(); ++k)
@@ -192,7 +190,6 @@ Status Lowering::lower_for(Draft& draft) {
                  {trip, loop.enter("enter_trips", trips, true)}),
              {});
   Site site;
-  site.prefix = draft.prefix + "/body";
   site.pivot = loop.body_pivot();
   const std::string offset =
       put(draft, "offset", "Mul",
@@ -202,7 +199,7 @@ Status Lowering::lower_for(Draft& draft) {
   for (size_t i = 3; i < range.size(); ++i)
     site.args.push_back(loop.value(i - 2));
   const std::string one = loop.enter("enter_one", constant("one", 1), true);
-  TAGFLOW_ASSIGN(const Inlined made, inline_call(draft, body, site));
+  TAGFLOW_ASSIGN(const Inlined made, inline_call(draft, body, "body", site));
   std::vector<std::string> exits = {loop.close(
       0, put(draft, "next_trip", "AddV2", {loop.value(0), one}), made.effects)};
   for (size_t i = 0; i + 3 < range.size(); ++i) {

@@ -22,6 +22,12 @@ constexpr std::string_view kFunctionalOps[] = {
     "For",
 };
 
+// Of an Enter; null for other nodes.
+const std::string* frame_of(const AttrMap& attrs) {
+  const auto it = attrs.find("frame_name");
+  return it == attrs.end() ? nullptr : it->second.get_if<std::string>();
+}
+
 }  // namespace
 
 bool is_functional_op(std::string_view op) {
@@ -68,7 +74,8 @@ Result<std::unique_ptr<Program>> Lowering::Bodies::make(
   Site site;
   site.prefix = to_node_name(function.name());
   for (const DataType type : function.arg_types()) {
-    TAGFLOW_ASSIGN(Node * arg, graph.add(fmt::format("{}/arg_{}", site.prefix,
+    // Not below the prefix, where the body may have any name.
+    TAGFLOW_ASSIGN(Node * arg, graph.add(fmt::format("{}_arg_{}", site.prefix,
                                                      body->feeds.size()),
                                          "Placeholder", {}, {{"dtype", type}}));
     body->feeds.push_back({arg, 0});
@@ -130,6 +137,7 @@ Status Lowering::run() {
       if (is_functional(node->op())) round.push_back(node);
     if (round.empty()) return {};
     find_mortal();
+    find_frames();
     Detour detour(program_);
     for (Node* node : round) TAGFLOW_RETURN_IF_ERROR(replace(node, detour));
     TAGFLOW_RETURN_IF_ERROR(detour.apply());
@@ -140,22 +148,36 @@ Status Lowering::run() {
 Status Lowering::replace(Node* node, Detour& detour) {
   const auto origin = origin_of_.find(node->name());
   origin_ = origin == origin_of_.end() ? nullptr : origin->second;
-  Draft draft{.node = node, .prefix = node->name()};
-  // The graph may have nodes below the node's name already.
-  const auto collides = [&] {
-    return std::ranges::any_of(draft.defs, [&](const NodeDef& def) {
-      return graph_.find(def.name) != nullptr;
-    });
-  };
+  const std::string& name = node->name();
+  Draft draft{.node = node, .prefix = name};
   Status status = dispatch(draft);
-  for (int i = 1; status.ok() && collides(); ++i) {
-    draft = {.node = node, .prefix = fmt::format("{}_{}", node->name(), i)};
+  // Twice as far each time, so that names that are there cost few attempts.
+  constexpr int64_t kLastSuffix = int64_t(1) << 40;
+  for (int64_t i = 1; status.ok() && i <= kLastSuffix; i *= 2) {
+    const Clash clash = clash_of(draft);
+    if (clash == Clash::kNone) break;
+    std::string own = fmt::format("{}_{}", name, i);
+    draft = {.node = node,
+             .prefix = clash == Clash::kInside ? draft.prefix : own,
+             .own = own};
     status = dispatch(draft);
   }
   if (status.ok()) status = add(draft, detour);
   if (status.ok()) return {};
   return std::move(status).with_prefix(
-      fmt::format("[{}] node \"{}\": ", node->op(), node->name()));
+      fmt::format("[{}] node \"{}\": ", node->op(), name));
+}
+
+Lowering::Clash Lowering::clash_of(const Draft& draft) const {
+  std::unordered_set<std::string_view> names;
+  Clash clash = Clash::kNone;
+  for (const NodeDef& def : draft.defs) {
+    if (graph_.find(def.name) != nullptr) return Clash::kWithGraph;
+    if (const std::string* frame = frame_of(def.attrs))
+      if (frames_.contains(*frame)) return Clash::kWithGraph;
+    if (!names.insert(def.name).second) clash = Clash::kInside;
+  }
+  return clash;
 }
 
 Status Lowering::dispatch(Draft& draft) {
@@ -179,6 +201,9 @@ Status Lowering::add(const Draft& draft, Detour& detour) {
     TAGFLOW_RETURN_IF_ERROR(
         check_result(*promise.function, promise.result, promise.type, tensor));
   }
+  for (const auto& [name, origin] : draft.origins) origin_of_[name] = origin;
+  for (const NodeDef& def : draft.defs)
+    if (const std::string* frame = frame_of(def.attrs)) frames_.insert(*frame);
   for (size_t i = 0; i < draft.outputs.size(); ++i) {
     TAGFLOW_ASSIGN(const Endpoint output, graph_.endpoint(draft.outputs[i]));
     detour.lead({draft.node, int(i)}, output);
@@ -196,7 +221,7 @@ Status Lowering::add(const Draft& draft, Detour& detour) {
 std::string Lowering::put(Draft& draft, std::string_view name,
                           std::string_view op, std::vector<std::string> inputs,
                           AttrMap attrs) const {
-  NodeDef def{fmt::format("{}/{}", draft.prefix, name), std::string(op),
+  NodeDef def{fmt::format("{}/{}", draft.own, name), std::string(op),
               std::move(inputs), draft.node->device(), std::move(attrs)};
   return draft.defs.emplace_back(std::move(def)).name;
 }
@@ -244,7 +269,20 @@ void Lowering::find_mortal() {
   }
 }
 
+// Names of frames may be anything, also what a new loop's would be.
+void Lowering::find_frames() {
+  if (!frames_.empty()) return;
+  for (const Node* node : graph_.nodes())
+    if (const std::string* frame = frame_of(node->attrs()))
+      frames_.insert(*frame);
+}
+
 namespace {
+
+// What stands for all of a function's nodes, in one part of a draft.
+std::string name_in(std::string_view part, std::string_view name) {
+  return part.empty() ? std::string(name) : fmt::format("{}_{}", part, name);
+}
 
 Status check_types(const FunctionInstance& function, std::string_view what,
                    std::span<const DataType> has,
@@ -276,23 +314,26 @@ Result<FunctionInstance> Lowering::bind(
 }
 
 Result<Lowering::Inlined> Lowering::inline_call(
-    Draft& draft, const FunctionInstance& function, Site site) {
+    Draft& draft, const FunctionInstance& function, std::string_view part,
+    Site site) {
   int depth = 0;
   for (const Origin* outer = origin_; outer != nullptr; outer = outer->outer) {
     if (outer->function == &function.function())
-      return call_body(draft, function, site);
+      return call_body(draft, function, part, site);
     ++depth;
   }
   if (depth >= bodies_.limits().max_function_depth)
     return error(Code::kResourceExhausted,
                  "functions nest deeper than {}, at \"{}\"", depth,
                  function.name());
+  site.prefix = draft.prefix;
+  if (!part.empty()) site.prefix += fmt::format("/{}", part);
   site.device = draft.node->device();
   TAGFLOW_ASSIGN(Expansion made, function.expand(site, bodies_.limits()));
   const Origin* inner =
       &origins_.emplace_back(Origin{&function.function(), origin_});
   for (NodeDef& def : made.nodes) {
-    if (is_functional(def.op)) origin_of_[def.name] = inner;
+    if (is_functional(def.op)) draft.origins.emplace_back(def.name, inner);
     draft.defs.push_back(std::move(def));
   }
   auto& inside = draft.must_run_inside;
@@ -303,32 +344,32 @@ Result<Lowering::Inlined> Lowering::inline_call(
         {&function.function(), i, function.result_types()[i], made.results[i]});
   Inlined inlined{std::move(made.results), {}};
   if (!made.effects.empty()) {
-    NodeDef all{
-        site.prefix + "/effects", "ControlTrigger", {}, site.device, {}};
-    add_controls(made.effects, all.inputs);
-    inlined.effects = {all.name};
-    draft.defs.push_back(std::move(all));
+    std::vector<std::string> all;
+    add_controls(made.effects, all);
+    inlined.effects = {
+        put(draft, name_in(part, "effects"), "ControlTrigger", std::move(all))};
   }
   return inlined;
 }
 
 Result<Lowering::Inlined> Lowering::call_body(Draft& draft,
                                               const FunctionInstance& function,
+                                              std::string_view part,
                                               const Site& site) {
   TAGFLOW_ASSIGN(const int64_t body, bodies_.find(graph_.library(), function));
-  NodeDef call{
-      site.prefix + "/call", "_Call", site.args, draft.node->device(), {}};
-  add_controls(site.controls, call.inputs);
-  if (!site.pivot.empty()) call.inputs.push_back("^" + site.pivot);
-  call.attrs["Tin"] = function.arg_types();
-  call.attrs["Tout"] = function.result_types();
-  call.attrs["f"] = function.name();
-  call.attrs["body"] = body;
+  std::vector<std::string> inputs = site.args;
+  add_controls(site.controls, inputs);
+  if (!site.pivot.empty()) inputs.push_back("^" + site.pivot);
+  const std::string call =
+      put(draft, name_in(part, "call"), "_Call", std::move(inputs),
+          {{"Tin", function.arg_types()},
+           {"Tout", function.result_types()},
+           {"f", function.name()},
+           {"body", body}});
   Inlined made;
   for (size_t i = 0; i < function.result_types().size(); ++i)
-    made.results.push_back(fmt::format("{}:{}", call.name, i));
-  if (has_effects(function.function())) made.effects.push_back(call.name);
-  draft.defs.push_back(std::move(call));
+    made.results.push_back(fmt::format("{}:{}", call, i));
+  if (has_effects(function.function())) made.effects.push_back(call);
   return made;
 }
 

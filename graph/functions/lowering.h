@@ -6,6 +6,7 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "graph/functions/instance.h"
@@ -47,7 +48,11 @@ class Lowering {
   // The texts of the nodes that replace one.
   struct Draft {
     Node* node;
+    // Names begin with it: those of the nodes of bodies, which follow the
+    // names there, and those of all others. They are two where such a body has
+    // a name that another node has.
     std::string prefix;
+    std::string own = prefix;
     std::vector<std::string> inputs = {};    // tensors
     std::vector<std::string> controls = {};  // nodes that all of it waits for
     std::vector<NodeDef> defs = {};
@@ -57,7 +62,12 @@ class Lowering {
     bool must_run = false;                          // `done`
     std::vector<std::string> must_run_inside = {};  // nodes in loops of bodies
     std::vector<Promise> promises = {};
+    // Of the functional nodes among `defs`, by name.
+    std::vector<std::pair<std::string, const Origin*>> origins = {};
   };
+
+  // What keeps a draft from being added.
+  enum class Clash { kNone, kInside, kWithGraph };
 
   // What one call became, in a draft.
   struct Inlined {
@@ -71,6 +81,8 @@ class Lowering {
   // What uses the node is led to what replaces it, once the detour is applied.
   Status replace(Node* node, Detour& detour);
   Status dispatch(Draft& draft);
+  // Two nodes of one name, or two loops of one frame.
+  Clash clash_of(const Draft& draft) const;
   Status add(const Draft& draft, Detour& detour);
 
   // branches.cpp
@@ -90,25 +102,28 @@ class Lowering {
   Result<FunctionInstance> bind(const FunctionRef& reference,
                                 std::span<const DataType> args,
                                 std::span<const DataType> results) const;
-  // Expands a function in place, or calls it where it is being expanded.
+  // Expands a function in place, or calls it where it is being expanded. Its
+  // nodes are below `part` of the draft, or, where that is empty, the draft.
   Result<Inlined> inline_call(Draft& draft, const FunctionInstance& function,
-                              Site site);
+                              std::string_view part, Site site);
   Result<Inlined> call_body(Draft& draft, const FunctionInstance& function,
-                            const Site& site);
+                            std::string_view part, const Site& site);
   bool has_effects(const FunctionDef& function);
 
-  // The draft's node `name`, by its full name.
+  // The draft's own node `name`, by its full name.
   std::string put(Draft& draft, std::string_view name, std::string_view op,
                   std::vector<std::string> inputs, AttrMap attrs = {}) const;
   // Sets the draft's inputs and controls.
   void start(Draft& draft) const;
   void find_mortal();
+  void find_frames();
 
   Program& program_;
   Graph& graph_;
   Bodies& bodies_;
   std::deque<Origin> origins_;
   std::unordered_map<std::string, const Origin*> origin_of_;  // by node
+  std::unordered_set<std::string> frames_;  // names of the graph's frames
   const Origin* origin_ = nullptr;  // of the node that is being replaced
   // Nodes of this round whose inputs may be dead: what control flow leads to.
   std::unordered_set<const Node*> mortal_;
