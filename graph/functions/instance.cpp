@@ -268,6 +268,8 @@ class FunctionInstance::Expander {
     for (const NodeDef& node : function_.nodes) {
       if (args_.contains(node.name) || bodies_.contains(node.name))
         return twice(node.name);
+      if (node.op == "_Call")
+        return about(node, invalid_argument("a function cannot have this op"));
       Body& body = bodies_[node.name];
       body.def = &node;
       body.op = OpRegistry::global().find_or_null(node.op);

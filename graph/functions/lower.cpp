@@ -35,6 +35,12 @@ bool is_functional_op(std::string_view op) {
 }
 
 Status lower_functions(Program& program, const Limits& limits) {
+  for (const Node* node : program.graph.nodes())
+    if (node->op() == "_Call")
+      return invalid_argument(
+          "[_Call] node \"{}\": a graph cannot have this op, which stands for "
+          "a call that runs",
+          node->name());
   Lowering::Bodies bodies(program, limits);
   TAGFLOW_RETURN_IF_ERROR(bodies.count(program.graph.size()));
   TAGFLOW_RETURN_IF_ERROR(Lowering(program, bodies, nullptr).run());

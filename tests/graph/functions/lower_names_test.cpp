@@ -130,4 +130,25 @@ TEST_CASE("two names that a function has twice are refused") {
       "b");
 }
 
+TEST_CASE("the op that lowering makes of recursive calls is nobody else's") {
+  const AttrMap attrs = int_ports(1, 1, {{"f", "f"}, {"body", 3}});
+  {
+    Lowered l;
+    l.expect_refused({placeholder("x"), body_node("y", "_Call", {"x"}, attrs)},
+                     Code::kInvalidArgument,
+                     "[_Call] node \"y\": a graph cannot have this op, which "
+                     "stands for a call that runs");
+  }
+  {
+    Lowered l;
+    l.define(function("f", {"n: int32"}, {"r: int32"},
+                      {body_node("call", "_Call", {"n"}, attrs)},
+                      {{"r", "call:output:0"}}));
+    l.expect_refused({placeholder("x"), body_node("y", "f", {"x"})},
+                     Code::kInvalidArgument,
+                     "[f] node \"y\": function \"f\": [_Call] node \"call\": a "
+                     "function cannot have this op");
+  }
+}
+
 }  // namespace tagflow::graph
