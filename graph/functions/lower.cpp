@@ -58,6 +58,16 @@ Status Lowering::Bodies::count(size_t more) {
                limits_.max_nodes);
 }
 
+const LibraryTraits& Lowering::Bodies::traits() {
+  if (!traits_) traits_.emplace(program_.graph.library());
+  return *traits_;
+}
+
+Traits Lowering::Bodies::traits_of(const Node& node) {
+  if (node.op() != "_Call") return traits().of(node.op(), node.attrs());
+  return traits().of(functions_[size_t(node.attr<int64_t>("body").value())]);
+}
+
 Result<int64_t> Lowering::Bodies::find(const FunctionLibrary& library,
                                        const FunctionInstance& function) {
   const auto hash = uint32_t(hash_of(function));
@@ -264,7 +274,9 @@ void Lowering::find_mortal() {
     for (const Node* control : node->control_inputs())
       users[control].push_back(node);
     if (node->is_switch() || node->is_merge() || node->is_enter() ||
-        node->is_exit() || node->op() == "_Recv" || node->op() == "_HostRecv")
+        node->is_exit() || node->op() == "_Recv" || node->op() == "_HostRecv" ||
+        ((node->op() == "_Call" || is_functional(node->op())) &&
+         bodies_.traits_of(*node).may_die))
       open.push_back(node);
   }
   while (!open.empty()) {
@@ -375,33 +387,8 @@ Result<Lowering::Inlined> Lowering::call_body(Draft& draft,
   Inlined made;
   for (size_t i = 0; i < function.result_types().size(); ++i)
     made.results.push_back(fmt::format("{}:{}", call, i));
-  if (has_effects(function.function())) made.effects.push_back(call);
+  if (bodies_.traits().of(function).has_effects) made.effects.push_back(call);
   return made;
-}
-
-bool Lowering::has_effects(const FunctionDef& function) {
-  std::unordered_set<const FunctionDef*> seen = {&function};
-  std::vector<const FunctionDef*> open = {&function};
-  const auto visit = [&](std::string_view name) {
-    const FunctionDef* called = graph_.library().find(name);
-    if (called != nullptr && seen.insert(called).second) open.push_back(called);
-  };
-  while (!open.empty()) {
-    const FunctionDef* next = open.back();
-    open.pop_back();
-    if (!next->control_ret.empty()) return true;
-    for (const NodeDef& node : next->nodes) {
-      const OpDef* op = OpRegistry::global().find_or_null(node.op);
-      if (op == nullptr) {
-        visit(node.op);
-      } else if (op->is_stateful && !is_functional_op(node.op)) {
-        return true;
-      }
-      for (const FunctionRef* named : functions_of(node.attrs))
-        visit(named->name);
-    }
-  }
-  return false;
 }
 
 }  // namespace tagflow::graph

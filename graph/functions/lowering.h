@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "graph/functions/instance.h"
+#include "graph/functions/traits.h"
 #include "graph/hash_index.h"
 #include "graph/limits.h"
 #include "graph/passes/rewriting.h"
@@ -108,7 +110,6 @@ class Lowering {
                               std::string_view part, Site site);
   Result<Inlined> call_body(Draft& draft, const FunctionInstance& function,
                             std::string_view part, const Site& site);
-  bool has_effects(const FunctionDef& function);
 
   // The draft's own node `name`, by its full name.
   std::string put(Draft& draft, std::string_view name, std::string_view op,
@@ -141,6 +142,9 @@ class Lowering::Bodies {
   // ResourceExhausted where `more` nodes are too many.
   Status count(size_t more);
   const Limits& limits() const { return limits_; }
+  // Of the functions that nodes call: `_Call`s, and those not yet lowered.
+  const LibraryTraits& traits();
+  Traits traits_of(const Node& node);
 
  private:
   Result<std::unique_ptr<Program>> make(const FunctionLibrary& library,
@@ -151,6 +155,7 @@ class Lowering::Bodies {
   size_t nodes_ = 0;                         // of all graphs
   std::vector<FunctionInstance> functions_;  // by number
   HashIndex numbers_;                        // of `functions_`
+  std::optional<LibraryTraits> traits_;      // made when needed
 };
 
 // InvalidArgument where the body's tensor is of another type than the function

@@ -494,3 +494,82 @@ TEST_CASE("a body that gives another type than its function says never runs") {
         "[g] node \"z\": result 0 of function \"g\" is double, its body gives "
         "float");
 }
+
+TEST_CASE(
+    "what reads a call's dead result does nothing, be it a call, a loop") {
+  FunctionGraph g;
+  const DataType boolean = DataType::kBool;
+  g.define(function("split", {"n: int32", "p: bool"}, {"r: int32"},
+                    {body_node("s", "Switch", {"n", "p"}, {{"T", kInt}})},
+                    {{"r", "s:output_true:0"}}));
+  // Each reads one argument, and fails where it runs at all.
+  const NodeDef no = body_const("no", Tensor::scalar(false));
+  const auto fails = [](const std::string& arg) {
+    return body_node("assert", "Assert", {"no:output:0", arg},
+                     {{"T", std::vector<DataType>{kInt}}, {"summarize", 3}});
+  };
+  g.define(function("second", {"a: int32", "b: int32"}, {"r: int32"},
+                    {no, fails("b")}, {{"r", "b"}}));
+  g.define(function("test", {"a: int32", "b: int32"}, {"t: bool"},
+                    {no, fails("b")}, {{"t", "no:output:0"}}));
+  g.define(function("swap", {"a: int32", "b: int32"},
+                    {"a2: int32", "b2: int32"}, {},
+                    {{"a2", "b"}, {"b2", "a"}}));
+  g.define(function("count", {"i: int32", "a: int32", "b: int32"},
+                    {"a2: int32", "b2: int32"}, {no, fails("b")},
+                    {{"a2", "a"}, {"b2", "b"}}));
+  // The same call, by a recursion: split where n is not below 0.
+  g.define(function("deep", {"n: int32", "p: bool"}, {"r: int32"},
+                    {body_const("zero", Tensor::scalar(0)),
+                     body_int("small", "Less", "n", "zero:output:0"),
+                     body_node("choose", "If", {"small:z:0", "n", "p"},
+                               {{"Tin", std::vector<DataType>{kInt, boolean}},
+                                {"Tout", std::vector<DataType>{kInt}},
+                                {"Tcond", boolean},
+                                {"then_branch", call_of("deeper")},
+                                {"else_branch", call_of("split")}})},
+                    {{"r", "choose:output:0"}}));
+  g.define(function("deeper", {"n: int32", "p: bool"}, {"r: int32"},
+                    {body_const("one", Tensor::scalar(1)),
+                     body_int("next", "Add", "n", "one:output:0"),
+                     body_node("rest", "deep", {"next:z:0", "p"}),
+                     body_node("read", "second", {"rest:r:0", "n"})},
+                    {{"r", "read:r:0"}}));
+  const std::vector<DataType> two(2, kInt);
+  g.add(
+      {int_placeholder("x"),
+       body_node("p", "Placeholder", {}, {{"dtype", boolean}}),
+       body_const("w", Tensor::scalar(7)), body_const("one", Tensor::scalar(1)),
+       body_node("y", "split", {"x", "p"}),
+       body_node("call", "second", {"y", "w"}),
+       body_node(
+           "while", "While", {"y", "w"},
+           {{"T", two}, {"cond", call_of("test")}, {"body", call_of("swap")}}),
+       body_node("for", "For", {"one", "w", "one", "y", "w"},
+                 {{"T", two}, {"body", call_of("count")}}),
+       if_node("if", {"p", "y", "w"}, "second", "second"),
+       body_node("deep", "deep", {"x", "p"})});
+  for (const SessionOptions& options : configurations()) {
+    const auto session = g.session(options);
+    for (const char* fetch : {"call", "while:0", "while:1", "for:1", "if"}) {
+      CAPTURE(fetch);
+      const auto run = [&](bool p) {
+        return session
+            ->run({{"x", Tensor::scalar(7)}, {"p", Tensor::scalar(p)}}, {fetch},
+                  {}, within_a_minute())
+            .status();
+      };
+      CHECK(run(true).message().find("[Assert]") != std::string::npos);
+      const Status dead = run(false);
+      CHECK(dead.code() == Code::kInvalidArgument);
+      CHECK(dead.message().find("Switch \"y/s\"") != std::string::npos);
+    }
+    const Status deep =
+        session
+            ->run({{"x", Tensor::scalar(-2)}, {"p", Tensor::scalar(false)}},
+                  {"deep"}, {}, within_a_minute())
+            .status();
+    CHECK(deep.code() == Code::kInvalidArgument);
+    CHECK(deep.message().find("[Assert]") == std::string::npos);
+  }
+}

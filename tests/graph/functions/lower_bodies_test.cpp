@@ -152,4 +152,75 @@ TEST_CASE("so are those of a body that is called") {
       "gives float");
 }
 
+TEST_CASE("a call waits for results of calls that may be dead") {
+  const auto lower = [](Lowered& l, std::vector<NodeDef> body,
+                        const std::string& result) {
+    l.define(function("f", {"n: int32", "p: bool"}, {"r: int32"},
+                      std::move(body), {{"r", result}}));
+    l.define(function("first", {"a: int32", "b: int32"}, {"r: int32"}, {},
+                      {{"r", "a"}}));
+    l.expect_lowered(
+        {placeholder("x"), placeholder("p", DataType::kBool),
+         body_node("y", "f", {"x", "p"}), body_node("z", "first", {"x", "y"})},
+        "z");
+    return l.program.graph.find("z/gate") != nullptr;
+  };
+  const NodeDef split = body_node("split", "Switch", {"n", "p"}, {{"T", kInt}});
+  {
+    Lowered l;
+    CHECK(lower(l, {split}, "split:output_true:0"));
+  }
+  {
+    // Through other functions.
+    Lowered l;
+    l.define(function("inner", {"n: int32", "p: bool"}, {"r: int32"}, {split},
+                      {{"r", "split:output_true:0"}}));
+    CHECK(lower(l, {body_node("call", "inner", {"n", "p"})}, "call:r:0"));
+  }
+  {
+    // By a name that an attribute gives.
+    Lowered l;
+    l.define(function("inner", {"n: int32", "p: bool"}, {"r: int32"}, {split},
+                      {{"r", "split:output_true:0"}}));
+    l.define(function(
+        "use", {"n: int32", "p: bool"}, {"r: int32"},
+        {body_node("call", "PartitionedCall", {"n", "p"},
+                   {{"Tin", std::vector<DataType>{kInt, DataType::kBool}},
+                    {"Tout", std::vector<DataType>{kInt}},
+                    {"f", AttrPlaceholder{"g"}}})},
+        {{"r", "call:output:0"}}, {"g: func"}));
+    CHECK(lower(
+        l, {body_node("call", "use", {"n", "p"}, {{"g", call_of("inner")}})},
+        "call:r:0"));
+  }
+  {
+    Lowered l;
+    CHECK(!lower(l, {body_int("sum", "Add", "n", "n")}, "sum:z:0"));
+  }
+}
+
+TEST_CASE("effects of a function that is given to a recursion are waited for") {
+  Lowered l;
+  l.define(
+      function("noisy", {"n: int32"}, {"r: int32"},
+               {body_node("print", "Print", {"n", "n"},
+                          {{"T", kInt}, {"U", std::vector<DataType>{kInt}}})},
+               {{"r", "print:output:0"}}));
+  l.define(function(
+      "use", {"n: int32"}, {"r: int32"},
+      {body_node("call", "PartitionedCall", {"n"},
+                 int_ports(1, 1, {{"f", AttrPlaceholder{"f"}}})),
+       body_node("again", "use", {"n"}, {{"f", AttrPlaceholder{"f"}}})},
+      {{"r", "n"}}, {"f: func"}));
+  l.expect_lowered({placeholder("x"),
+                    body_node("y", "use", {"x"}, {{"f", call_of("noisy")}})},
+                   "y");
+  REQUIRE(l.program.bodies.size() == 1);
+  const auto runs = [](const Program& program, const std::string& name) {
+    return std::ranges::count(program.targets, program.graph.find(name)) == 1;
+  };
+  CHECK(runs(l.program, "y/again/done"));
+  CHECK(runs(*l.program.bodies[0], "use/again/done"));
+}
+
 }  // namespace tagflow::graph
