@@ -60,13 +60,15 @@ void add_results(const Scope& s, Pool& pool, const std::vector<Value>& results,
 }  // namespace
 
 void RandomProgram::functional(const Scope& s, Pool& pool, int depth) {
-  switch (below(4)) {
+  switch (below(options_.raw && !in_function_ ? 5 : 4)) {
     case 0:
       return plain_call(s, pool, depth);
     case 1:
       return functional_branches(s, pool, depth);
     case 2:
       return functional_loop(s, pool, depth);
+    case 4:
+      return dead_calls(s, pool, depth);
     default:
       return recursion(s, pool, depth);
   }
@@ -255,6 +257,46 @@ void RandomProgram::recursion(const Scope& s, Pool& pool, int depth) {
   define(s, args, results, body, name);
   if (!s.ok()) return;
   add_results(s, pool, results, graph::call(s, name, inputs_of(args)));
+}
+
+// A function whose result is dead on one side, and a call or branches that
+// have this as an argument, be it read or not.
+void RandomProgram::dead_calls(const Scope& s, Pool& pool, int depth) {
+  const Value x = bounded(s, pick(s, pool, Kind::kInt), kResultModulus);
+  const Value p = pick(s, pool, Kind::kBool);
+  const auto split = [](const Scope& in, Pool args) -> Outputs {
+    return {ops::switch_(in, args[0].output, args[1].output).on_true};
+  };
+  const std::string name =
+      define(s, {x, p}, {x}, split, fmt::format("f{}", functions_++));
+  if (!s.ok()) return;
+  std::vector<Value> args = arguments(s, pool);
+  const uint32_t at = below(uint32_t(args.size()));
+  args[at] = x;
+  args[at].output = graph::call(s, name, inputs_of({x, p}))[0];
+  Pool made;
+  add_results(s, made, {args[at]}, {args[at].output});
+  std::vector<Value> results = {{Output(), any_kind()}};
+  if (one_in(2)) {
+    const std::string reader = random_function(s, args, results, depth);
+    add_results(s, made, results, graph::call(s, reader, inputs_of(args)));
+  } else {
+    const FunctionRef taken{random_function(s, args, results, depth), {}};
+    const FunctionRef other{random_function(s, args, results, depth), {}};
+    graph::Inputs inputs;
+    inputs.add(pick(s, pool, Kind::kBool).output);
+    inputs.add(inputs_of(args));
+    add_results(s, made, results,
+                ops::all_outputs(s.op("If", inputs,
+                                      {{"then_branch", taken},
+                                       {"else_branch", other},
+                                       {"Tin", types_of(args)},
+                                       {"Tout", types_of(results)}})));
+  }
+  for (Value& value : made) {
+    value.may_be_dead = true;
+    pool.push_back(value);
+  }
 }
 
 }  // namespace tagflow::reference

@@ -90,6 +90,7 @@ class RandomProgram {
   void functional_branches(const Scope& s, Pool& pool, int depth);
   void functional_loop(const Scope& s, Pool& pool, int depth);
   void recursion(const Scope& s, Pool& pool, int depth);
+  void dead_calls(const Scope& s, Pool& pool, int depth);
   // Inputs of kinds that a function can have.
   std::vector<Value> arguments(const Scope& s, const Pool& pool);
   // A function of arguments like `args`, whose body is some steps; sets what
