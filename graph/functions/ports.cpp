@@ -1,5 +1,7 @@
 #include "graph/functions/ports.h"
 
+#include <charconv>
+
 #include "graph/node_types.h"
 
 namespace tagflow::graph {
@@ -49,6 +51,27 @@ Result<std::string> output_text(const OpDef& op, const AttrMap& attrs,
     port -= types.size();
   }
   return invalid_argument("{} has no output {}", op.name, port);
+}
+
+TensorText split_tensor(std::string_view text) {
+  TensorText split;
+  const size_t first = text.find(':');
+  split.name = text.substr(0, first);
+  if (first == std::string_view::npos) return split;
+  std::string_view rest = text.substr(first + 1);
+  const size_t second = rest.find(':');
+  std::string_view number =
+      second == std::string_view::npos ? rest : rest.substr(second + 1);
+  int index = 0;
+  const char* end = number.data() + number.size();
+  if (!number.empty() &&
+      std::from_chars(number.data(), end, index).ptr == end) {
+    split.index = index;
+    if (second != std::string_view::npos) split.output = rest.substr(0, second);
+  } else {
+    split.output = rest.substr(0, second);
+  }
+  return split;
 }
 
 void add_controls(const std::vector<std::string>& sources,

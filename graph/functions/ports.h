@@ -2,7 +2,9 @@
 // what a node reads.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graph/op_def.h"
@@ -28,6 +30,15 @@ Result<PortRange> find_output(const OpDef& op, const AttrMap& attrs,
 // The other way round: "name:index". REQUIRES: there is such a port.
 Result<std::string> output_text(const OpDef& op, const AttrMap& attrs,
                                 size_t port);
+
+// "a", "a:b" or "a:b:2" taken apart; the index is 0 where there is none.
+struct TensorText {
+  std::string_view name;
+  std::string_view output;  // empty where there is none
+  std::optional<int> index;
+};
+
+TensorText split_tensor(std::string_view text);
 
 // Adds to what a node reads "^node" for each of `sources`: "node", or a tensor
 // "node:port".
