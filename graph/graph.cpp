@@ -94,6 +94,7 @@ Result<Node*> Graph::add(std::string name, std::string_view op,
   node->device_ = std::move(device);
   Status status = prepare(*node, op, inputs, std::move(attrs), control_inputs);
   if (!status.ok()) return about(prefix_of(op, node->name_), std::move(status));
+  set_control_inputs(node.get(), control_inputs);
   node->id_ = NodeId(by_id_.size());
   num_outputs_ += node->num_outputs();
   Node* added = node.get();
@@ -130,18 +131,9 @@ Status Graph::prepare(Node& node, std::string_view op,
   node.input_dtypes_ = std::move(types.inputs);
   node.output_dtypes_ = std::move(types.outputs);
   node.has_inferred_types_ = true;
-  auto& controls = node.control_inputs_;
-  std::unordered_set<const Node*> seen;  // where there are many
-  for (Node* source : control_inputs) {
+  for (const Node* source : control_inputs)
     if (source == nullptr || !owns(source))
       return invalid_argument("a control input is not of this graph");
-    constexpr size_t kFew = 8;
-    const bool is_new =
-        control_inputs.size() > kFew
-            ? seen.insert(source).second
-            : std::ranges::find(controls, source) == controls.end();
-    if (is_new) controls.push_back(source);
-  }
   return infer_shapes(node);
 }
 
@@ -185,10 +177,17 @@ void Graph::add_control_input(Node* node, Node* source) {
     inputs.push_back(source);
 }
 
-void Graph::remove_control_input(Node* node, Node* source) {
+void Graph::set_control_inputs(Node* node, std::span<Node* const> sources) {
   auto& inputs = node->control_inputs_;
-  const auto at = std::ranges::find(inputs, source);
-  if (at != inputs.end()) inputs.erase(at);
+  inputs.clear();
+  std::unordered_set<const Node*> seen;  // where there are many
+  for (Node* source : sources) {
+    constexpr size_t kFew = 8;
+    const bool is_new = sources.size() > kFew
+                            ? seen.insert(source).second
+                            : std::ranges::find(inputs, source) == inputs.end();
+    if (is_new) inputs.push_back(source);
+  }
 }
 
 void Graph::set_attr(Node* node, std::string name, AttrValue value) {
@@ -254,6 +253,8 @@ std::string Graph::unique_name(std::string_view prefix) const {
   std::string name(prefix);
   if (find(name) == nullptr) return name;
   int& suffix = next_suffix_[name];
+  // With room for the number.
+  prefix = prefix.substr(0, kMaxNameLength - 12);
   do {
     name = fmt::format("{}_{}", prefix, ++suffix);
   } while (find(name) != nullptr);

@@ -159,8 +159,8 @@ class Graph {
   Status set_input(Node* node, int index, Endpoint source);
   // No effect where it is there already.
   void add_control_input(Node* node, Node* source);
-  // No effect where it is not there.
-  void remove_control_input(Node* node, Node* source);
+  // Replaces them all; one that is listed twice counts once.
+  void set_control_inputs(Node* node, std::span<Node* const> sources);
   void set_attr(Node* node, std::string name, AttrValue value);
   void set_device(Node* node, std::string device);
   // Narrows what is known of an output. REQUIRES: compatible with it.
@@ -184,7 +184,8 @@ class Graph {
   // "name:port" or "name". NotFound with the nearest name; InvalidArgument
   // for a port that does not exist or a malformed text.
   Result<Endpoint> endpoint(std::string_view text) const;
-  // `prefix`, or `prefix_1`, ... : not yet the name of a node.
+  // `prefix`, or `prefix_1`, ... : not yet the name of a node. A prefix that
+  // leaves no room for the number is cut.
   std::string unique_name(std::string_view prefix) const;
 
   // A deep copy; nodes keep their ids.

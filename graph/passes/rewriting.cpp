@@ -145,11 +145,7 @@ Status Detour::apply() {
           return control_ends(*control).empty();
         }))
       continue;
-    const NodeList led = ends_of(node->control_inputs());
-    const NodeList before(node->control_inputs().begin(),
-                          node->control_inputs().end());
-    for (Node* control : before) graph.remove_control_input(node, control);
-    for (Node* control : led) graph.add_control_input(node, control);
+    graph.set_control_inputs(node, ends_of(node->control_inputs()));
   }
   for (Endpoint& fetch : program_.fetches) fetch = end(fetch);
   program_.targets = ends_of(program_.targets);

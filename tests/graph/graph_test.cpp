@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "graph/function.h"
+#include "graph/node_name.h"
 #include "tests/graph/hand_made.h"
 
 using namespace tagflow;
@@ -117,6 +118,16 @@ TEST_CASE("control inputs are kept once each") {
   Node* b = add(graph, "b", "NoOp", {}, {}, {a, a});
   graph.add_control_input(b, a);
   CHECK(std::ranges::equal(b->control_inputs(), std::vector{a}));
+  Node* c = add(graph, "c", "NoOp");
+  graph.set_control_inputs(b, std::vector{c, a, c});
+  CHECK(std::ranges::equal(b->control_inputs(), std::vector{c, a}));
+  std::vector<Node*> many;
+  for (int i = 0; i < 20; ++i)
+    many.push_back(add(graph, fmt::format("n{}", i), "NoOp"));
+  std::vector<Node*> twice = many;
+  twice.insert(twice.end(), many.rbegin(), many.rend());
+  graph.set_control_inputs(b, twice);
+  CHECK(std::ranges::equal(b->control_inputs(), many));
 }
 
 TEST_CASE("a shape function's error names the node") {
@@ -162,6 +173,18 @@ TEST_CASE("unique names count up, past names that are taken") {
   CHECK(graph.unique_name("x") == "x_1");
   add(graph, "x_1", "NoOp");
   CHECK(graph.unique_name("x") == "x_3");
+}
+
+TEST_CASE("a unique name is no longer than a name may be") {
+  Graph graph;
+  const std::string longest(kMaxNameLength, 'x');
+  CHECK(graph.unique_name(longest) == longest);
+  add(graph, longest, "NoOp");
+  for (int i = 1; i <= 2; ++i) {
+    const std::string name = graph.unique_name(longest);
+    CHECK(name.ends_with(fmt::format("xx_{}", i)));
+    add(graph, name, "NoOp");
+  }
 }
 
 TEST_CASE("removing nodes frees their names") {
