@@ -1,5 +1,6 @@
 #include "graph/program.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "graph/prune.h"
@@ -29,7 +30,8 @@ Result<Program> extract(const Graph& graph, std::span<const Endpoint> feeds,
                               feed.to_string());
   // A fed Placeholder has run when its feed is there.
   const auto has_run = [&](Node* node) {
-    return node->op() == "Placeholder" && twins.contains({node, 0});
+    return (node->op() == "Placeholder" || node->op() == "PlaceholderV2") &&
+           twins.contains({node, 0});
   };
   std::vector<Node*> to_run;
   for (Node* target : targets)
@@ -50,8 +52,11 @@ Result<Program> extract(const Graph& graph, std::span<const Endpoint> feeds,
                : Endpoint{copy.node(endpoint.node->id()), endpoint.port};
   };
   for (const Endpoint& fetch : fetches) program.fetches.push_back(twin(fetch));
-  for (Node* target : targets)
-    program.targets.push_back(twin({target, 0}).node);
+  // Any other op runs, though what it gives is fed.
+  const auto stand_in = [&](Node* node) {
+    return has_run(node) ? twin({node, 0}).node : copy.node(node->id());
+  };
+  for (Node* target : targets) program.targets.push_back(stand_in(target));
   if (feeds.empty()) return program;
   for (const Node* node : graph.nodes()) {
     if (!needed.contains(*node)) continue;
@@ -60,9 +65,11 @@ Result<Program> extract(const Graph& graph, std::span<const Endpoint> feeds,
       if (twins.contains(node->inputs()[i]))
         TAGFLOW_RETURN_IF_ERROR(
             copy.set_input(made, int(i), twin(node->inputs()[i])));
+    if (std::ranges::none_of(node->control_inputs(), has_run)) continue;
+    std::vector<Node*> controls;
     for (Node* control : node->control_inputs())
-      if (has_run(control))
-        copy.add_control_input(made, twin({control, 0}).node);
+      if (Node* source = stand_in(control)) controls.push_back(source);
+    copy.set_control_inputs(made, controls);
   }
   return program;
 }

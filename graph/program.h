@@ -28,8 +28,9 @@ struct Program {
 };
 
 // Every fed tensor becomes the output of a Placeholder, which has the name of
-// the fed node unless that is needed beside. InvalidArgument where a tensor is
-// fed twice. REQUIRES: all are of `graph`, and none is inside a loop.
+// the fed node unless that is needed beside: a target that is fed still runs,
+// but a Placeholder. InvalidArgument where a tensor is fed twice.
+// REQUIRES: all are of `graph`, and none is inside a loop.
 Result<Program> extract(const Graph& graph, std::span<const Endpoint> feeds,
                         std::span<const Endpoint> fetches,
                         std::span<Node* const> targets);
