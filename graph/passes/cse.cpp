@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <bit>
 #include <boost/container/small_vector.hpp>
-#include <cstring>
 #include <deque>
+#include <unordered_map>
 
+#include "graph/known_value.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/rewriting.h"
 #include "graph/topology.h"
@@ -15,7 +16,8 @@
 namespace tagflow::graph {
 namespace {
 
-// How much of a tensor its hash looks at.
+// How much of a tensor's elements its hash looks at, unless another tensor has
+// the same there.
 constexpr size_t kHashedBytes = 512;
 
 void mix(size_t& hash, size_t value) {
@@ -26,60 +28,101 @@ void mix(size_t& hash, std::string_view text) {
   mix(hash, std::hash<std::string_view>()(text));
 }
 
-void mix(size_t& hash, const Tensor& tensor) {
-  mix(hash, size_t(tensor.dtype()));
+// Of the type, the number of elements, and the first `most` bytes of these.
+size_t hash_of(const Tensor& tensor, size_t most) {
+  size_t hash = size_t(tensor.dtype());
   mix(hash, size_t(tensor.num_elements()));
-  if (!is_plain(tensor.dtype()) || tensor.num_elements() == 0) return;
-  mix(hash, {static_cast<const char*>(tensor.raw()),
-             std::min(tensor.bytes(), kHashedBytes)});
-}
-
-void mix(size_t& hash, const AttrValue& value) {
-  mix(hash, value.value().index());
-  if (const auto* tensor = value.get_if<Tensor>()) {
-    mix(hash, *tensor);
-  } else if (const auto* type = value.get_if<DataType>()) {
-    mix(hash, size_t(*type));
-  } else if (const auto* integer = value.get_if<int64_t>()) {
-    mix(hash, size_t(*integer));
-  } else if (const auto* flag = value.get_if<bool>()) {
-    mix(hash, size_t(*flag));
-  } else if (const auto* text = value.get_if<std::string>()) {
-    mix(hash, std::string_view(*text));
+  if (tensor.num_elements() == 0) return hash;
+  if (is_plain(tensor.dtype()))
+    mix(hash, {static_cast<const char*>(tensor.raw()),
+               std::min(tensor.bytes(), most)});
+  if (tensor.dtype() != DataType::kString) return hash;
+  for (const std::string& text : tensor.flat<std::string>()) {
+    if (most == 0) break;
+    mix(hash, text.size());
+    mix(hash, std::string_view(text).substr(0, most));
+    most -= std::min(most, text.size() + 1);
   }
+  return hash;
 }
 
-// Floats by their bits: -0.0 and 0.0 are two.
-bool same_bits(const AttrValue& a, const AttrValue& b) {
-  const float* x = a.get_if<float>();
-  const float* y = b.get_if<float>();
-  if (x != nullptr && y != nullptr)
-    return std::bit_cast<uint32_t>(*x) == std::bit_cast<uint32_t>(*y);
-  const auto* xs = a.get_if<std::vector<float>>();
-  const auto* ys = b.get_if<std::vector<float>>();
-  if (xs != nullptr && ys != nullptr)
-    return xs->size() == ys->size() &&
-           (xs->empty() ||
-            std::memcmp(xs->data(), ys->data(), xs->size() * 4) == 0);
-  return a == b;
-}
+// Hashes values of attributes: what is equal has the same hash.
+class AttrHash {
+ public:
+  // Is told of all tensors beforehand.
+  void expect(const Tensor& tensor) {
+    if (is_long(tensor)) ++alike_[hash_of(tensor, kHashedBytes)];
+  }
+  void mix_in(size_t& hash, const AttrMap& attrs) const {
+    for (const auto& [name, value] : attrs) {
+      // The others are the same for all nodes of an op.
+      if (name.starts_with('_')) add(hash, name);
+      std::visit([&](const auto& v) { add(hash, v); }, value.value());
+    }
+  }
+
+ private:
+  static bool is_long(const Tensor& tensor) {
+    return tensor.bytes() > kHashedBytes || tensor.dtype() == DataType::kString;
+  }
+
+  void add(size_t& hash, std::monostate) const { mix(hash, size_t(0)); }
+  // The same for lists of all types, since empty ones are equal.
+  void add(size_t& hash, const EmptyList&) const { mix(hash, size_t(0)); }
+  void add(size_t& hash, const std::string& text) const {
+    mix(hash, std::string_view(text));
+  }
+  void add(size_t& hash, int64_t value) const { mix(hash, size_t(value)); }
+  void add(size_t& hash, bool value) const { mix(hash, size_t(value)); }
+  void add(size_t& hash, DataType type) const { mix(hash, size_t(type)); }
+  void add(size_t& hash, float value) const {
+    mix(hash, size_t(std::bit_cast<uint32_t>(value)));
+  }
+  void add(size_t& hash, const PartialShape& shape) const {
+    mix(hash, size_t(shape.has_rank() ? shape.rank() : -1));
+    if (!shape.has_rank()) return;
+    for (const int64_t dim : shape.dims()) mix(hash, size_t(dim));
+  }
+  void add(size_t& hash, const Tensor& tensor) const {
+    size_t own = hash_of(tensor, kHashedBytes);
+    if (is_long(tensor)) {
+      const auto alike = alike_.find(own);
+      if (alike != alike_.end() && alike->second > 1)
+        own = hash_of(tensor, ~size_t(0));
+    }
+    mix(hash, own);
+  }
+  void add(size_t& hash, const SharedTensor& tensor) const {
+    add(hash, *tensor);
+  }
+  // Not by its attributes, which may nest.
+  void add(size_t& hash, const FunctionRef& function) const {
+    add(hash, function.name);
+  }
+  void add(size_t& hash, const AttrPlaceholder& placeholder) const {
+    add(hash, placeholder.name);
+  }
+  template <class T>
+  void add(size_t& hash, const std::vector<T>& list) const {
+    mix(hash, list.size());
+    for (const T& element : list) add(hash, element);
+  }
+
+  std::unordered_map<size_t, int> alike_;  // long tensors, by `hash_of`
+};
 
 // What a node computes, told by its sources.
 struct Expression {
   Node* node = nullptr;
   boost::container::small_vector<Endpoint, 4> inputs;
-  NodeList controls;
+  boost::container::small_vector<Node*, 2> controls;
   size_t hash = 0;
 
   bool operator==(const Expression& other) const {
     return hash == other.hash && &node->op_def() == &other.node->op_def() &&
            inputs == other.inputs && controls == other.controls &&
            node->device() == other.node->device() &&
-           std::ranges::equal(node->attrs(), other.node->attrs(),
-                              [](const auto& a, const auto& b) {
-                                return a.first == b.first &&
-                                       same_bits(a.second, b.second);
-                              });
+           node->attrs() == other.node->attrs();
   }
 };
 
@@ -90,6 +133,8 @@ class Sharing {
   Result<bool> run() {
     TAGFLOW_ASSIGN(const auto order, topological_order(program_.graph));
     index_ = HashIndex(order.size());
+    for (Node* node : order)
+      if (node->is_const()) attr_hash_.expect(*known_constant({node, 0}));
     std::vector<Node*> gone;
     for (Node* node : order) {
       if (!is_pure(*node)) continue;
@@ -139,14 +184,17 @@ class Sharing {
       });
     for (Node* control : node.control_inputs()) {
       const auto ends = detour_.control_ends(*control);
-      add_once(made.controls, ends.empty() ? control : ends.front());
+      made.controls.push_back(ends.empty() ? control : ends.front());
     }
     std::ranges::sort(made.controls, {}, &Node::id);
+    const auto twice = std::ranges::unique(made.controls);
+    made.controls.erase(twice.begin(), twice.end());
     mix(made.hash, std::bit_cast<size_t>(&node.op_def()));
     for (const Endpoint& input : made.inputs)
       mix(made.hash, EndpointHash()(input));
     for (const Node* control : made.controls) mix(made.hash, control->id());
-    for (const auto& [name, value] : node.attrs()) mix(made.hash, value);
+    mix(made.hash, std::string_view(node.device()));
+    attr_hash_.mix_in(made.hash, node.attrs());
     return made;
   }
 
@@ -154,6 +202,7 @@ class Sharing {
   Detour detour_;
   std::deque<Expression> known_;
   HashIndex index_;  // of `known_`
+  AttrHash attr_hash_;
 };
 
 }  // namespace

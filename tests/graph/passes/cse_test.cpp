@@ -58,3 +58,80 @@ TEST_CASE("what has an effect, or moves tokens, is not shared") {
   Program program = program_of(graph, {"a", "b", "c", "d:1", "x2"});
   CHECK(!run_pass(share_subexpressions, program));
 }
+
+TEST_CASE("of many constants that begin alike, the equal ones are shared") {
+  Graph graph;
+  constexpr int kNumber = 8'000;
+  std::vector<std::string> fetches;
+  for (int i = 0; i < kNumber; ++i) {
+    // Each value twice.
+    const int value = i % (kNumber / 2);
+    const std::string name = fmt::format("{}", i);
+    Tensor numbers = Tensor::make(DataType::kInt32, {200});
+    std::ranges::fill(numbers.mutable_flat<int32_t>(), 7);
+    numbers.mutable_flat<int32_t>().back() = value;
+    constant(graph, "numbers" + name, std::move(numbers));
+    constant(graph, "short" + name, Tensor::scalar(std::to_string(value)));
+    constant(graph, "long" + name,
+             Tensor::scalar(std::string(600, 'x') + std::to_string(value)));
+    for (const char* kind : {"numbers", "short", "long"})
+      fetches.push_back(kind + name);
+  }
+  Program program = program_of(graph, fetches);
+  CHECK(run_pass(share_subexpressions, program));
+  CHECK(program.graph.size() == fetches.size() / 2);
+  CHECK(program.fetches[0] == program.fetches[3 * (kNumber / 2)]);
+}
+
+TEST_CASE("what differs in any kind of attribute is not shared") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kFloat, {1, 1, 1, 1});
+  Node* text = constant(graph, "text", Tensor::scalar("a b"));
+  const std::vector<int64_t> ones(4, 1);
+  std::vector<std::string> fetches;
+  const auto try_all = [&](const std::string& op, std::vector<Endpoint> inputs,
+                           const AttrMap& common, const std::string& name,
+                           const std::vector<AttrValue>& values) {
+    for (const AttrValue& value : values) {
+      AttrMap attrs = common;
+      attrs[name] = value;
+      // Each twice.
+      for (int i = 0; i < 2; ++i) {
+        fetches.push_back(fmt::format("n{}", fetches.size()));
+        add(graph, fetches.back(), op, inputs, attrs);
+      }
+    }
+  };
+  try_all("LRN", {{x, 0}}, {}, "bias", {1.0f, 2.0f, 0.0f, -0.0f});
+  try_all("LRN", {{x, 0}}, {}, "depth_radius", {1, 2});
+  try_all("Squeeze", {{x, 0}}, {}, "squeeze_dims",
+          {std::vector<int64_t>{0}, std::vector<int64_t>{0, 1},
+           std::vector<int64_t>{}});
+  try_all("EnsureShape", {{x, 0}}, {}, "shape",
+          {PartialShape(), PartialShape({-1, 1, 1, 1}),
+           PartialShape({1, -1, 1, 1})});
+  try_all("StringJoin", {{text, 0}, {text, 0}}, {}, "separator", {"", "-"});
+  Program program = program_of(graph, fetches);
+  const size_t before = program.graph.size();
+  CHECK(run_pass(share_subexpressions, program));
+  CHECK(program.graph.size() == before - fetches.size() / 2);
+  for (size_t i = 0; i < fetches.size(); ++i)
+    for (size_t j = 0; j < i; ++j)
+      CHECK((program.fetches[i] == program.fetches[j]) == (i / 2 == j / 2));
+}
+
+TEST_CASE("control inputs count, in any order, and those that became one") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kInt32);
+  Node* y = placeholder(graph, "y", DataType::kInt32);
+  Node* a = add(graph, "a", "Neg", {{x, 0}});
+  Node* b = add(graph, "b", "Neg", {{x, 0}});
+  add(graph, "c", "Square", {{x, 0}}, {}, {a, y, b});
+  add(graph, "d", "Square", {{x, 0}}, {}, {y, b});
+  add(graph, "e", "Square", {{x, 0}}, {}, {y});
+  Program program = program_of(graph, {"c", "d", "e"});
+  CHECK(run_pass(share_subexpressions, program));
+  CHECK(dump(program.graph, "c") == "c = Square(x, ^a, ^y)");
+  CHECK(program.fetches[1].to_string() == "c:0");
+  CHECK(program.fetches[2].to_string() == "e:0");
+}
