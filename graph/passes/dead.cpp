@@ -159,11 +159,10 @@ class DeadBranches {
                                   {{"T", merge->output_dtypes()[0]}}, {}));
     if (!is_read({merge, 1})) return {};
     const Tensor value = Tensor::scalar(int32_t(index));
-    TAGFLOW_ASSIGN(
-        Node * number,
-        graph_.add(graph_.unique_name(merge->name() + "/index"), "Const", {},
-                   {{"value", value}, {"dtype", DataType::kInt32}},
-                   {&identity, 1}, merge->device()));
+    TAGFLOW_ASSIGN(Node * number,
+                   graph_.add(name_after(graph_, *merge, "/index"), "Const", {},
+                              {{"value", value}, {"dtype", DataType::kInt32}},
+                              {&identity, 1}, merge->device()));
     detour.lead({merge, 1}, {number, 0});
     return {};
   }
@@ -188,8 +187,7 @@ class DeadBranches {
     for (Node* node : nodes) {
       const std::optional<bool> taken = Liveness::known_predicate(*node);
       if (!taken || is_read({node, *taken ? 0 : 1})) continue;
-      NodeList controls(node->control_inputs().begin(),
-                        node->control_inputs().end());
+      NodeList controls(node->control_inputs());
       if (!add_dependence(controls, node->inputs()[1])) continue;
       changed_ = true;
       const Endpoint source = node->inputs()[0];

@@ -19,8 +19,6 @@ namespace {
 // the larger bound.
 constexpr size_t kAlwaysSmall = size_t(64) << 10;
 constexpr size_t kNeverSmall = size_t(16) << 20;
-// A Const with more control inputs costs more than it saves.
-constexpr size_t kMaxControls = 16;
 
 using Values = std::vector<Tensor>;
 
@@ -35,10 +33,10 @@ class Folding {
   Result<bool> run() {
     TAGFLOW_ASSIGN(const auto order, topological_order(graph_));
     for (Node* node : order) {
-      NodeList controls(node->control_inputs().begin(),
-                        node->control_inputs().end());
-      Values values = values_of(*node, controls);
-      if (values.empty() || controls.size() > kMaxControls) continue;
+      Values values = values_of(*node);
+      if (values.empty()) continue;
+      NodeList controls(node->control_inputs());
+      if (!add_dependences(*node, controls)) continue;
       TAGFLOW_RETURN_IF_ERROR(
           make_constants(node, std::move(values), controls));
     }
@@ -49,18 +47,25 @@ class Folding {
   }
 
  private:
-  // Nothing where the node stays. Adds to `controls` what a Const in its place
-  // has to wait for.
-  Values values_of(const Node& node, NodeList& controls) {
-    if (!is_pure(node) || node.num_inputs() == 0) return {};
+  // Nothing where they are not known.
+  Values values_of(const Node& node) {
+    if (!is_pure(node) || node.num_inputs() == 0 ||
+        node.control_inputs().size() > kMaxControls)
+      return {};
     for (const DataType type : node.output_dtypes())
       if (type == DataType::kVariant) return {};
     Values values = known_shapes(node);
-    if (values.empty()) values = computed(node);
-    if (values.empty()) return {};
+    return values.empty() ? computed(node) : values;
+  }
+
+  // What a Const in place of the node has to wait for beside the node's own
+  // control inputs. False where that is too much, or no control edge says it.
+  bool add_dependences(const Node& node, NodeList& controls) const {
     for (const Endpoint& input : node.inputs())
-      if (!add_dependence(controls, detour_.end(input))) return {};
-    return values;
+      if (!add_dependence(controls, detour_.end(input)) ||
+          controls.size() > kMaxControls)
+        return false;
+    return true;
   }
 
   // Of Shape, ShapeN, Size and Rank.
@@ -167,7 +172,7 @@ class Folding {
         continue;
       }
       TAGFLOW_ASSIGN(Node * made,
-                     graph_.add(graph_.unique_name(node->name()), "Const", {},
+                     graph_.add(name_after(graph_, *node), "Const", {},
                                 std::move(attrs), controls, node->device()));
       detour_.lead({node, int(i)}, {made, 0});
     }

@@ -65,7 +65,7 @@ class Fusion {
     for (auto it = order.rbegin(); it != order.rend(); ++it) {
       Node* const node = *it;
       if (taken_.contains(*node) || !can_fuse(*node)) continue;
-      const NodeList tree = grow(node);
+      const std::vector<Node*> tree = grow(node);
       if (tree.size() < 2) continue;
       for (const Node* member : tree) taken_.insert(*member);
       TAGFLOW_RETURN_IF_ERROR(fuse(tree));
@@ -99,8 +99,8 @@ class Fusion {
   }
 
   // The root and what only it needs, in the order in which it is computed.
-  NodeList grow(Node* root) const {
-    NodeList tree = {root};
+  std::vector<Node*> grow(Node* root) const {
+    std::vector<Node*> tree = {root};
     std::unordered_map<const Node*, uint32_t> uses;  // by the tree
     for (size_t i = 0; i < tree.size() && tree.size() < kMaxFused; ++i)
       for (const Endpoint& input : tree[i]->inputs()) {
@@ -122,7 +122,7 @@ class Fusion {
            node.device() == root.device();
   }
 
-  Status fuse(const NodeList& tree) {
+  Status fuse(const std::vector<Node*>& tree) {
     Node* const root = tree.back();
     std::unordered_map<Endpoint, size_t, EndpointHash> numbers;
     std::vector<Endpoint> inputs;
@@ -135,7 +135,7 @@ class Fusion {
         if (!is_inside(input) &&
             numbers.try_emplace(input, inputs.size()).second)
           inputs.push_back(input);
-      for (Node* control : node->control_inputs()) add_once(controls, control);
+      controls.add(node->control_inputs());
     }
     std::vector<std::string> lines, names;
     for (Node* node : tree) {

@@ -45,8 +45,7 @@ class Identities {
 
   // An Identity of its first input, which waits for the others.
   Status make_identity(Node* node) {
-    NodeList controls(node->control_inputs().begin(),
-                      node->control_inputs().end());
+    NodeList controls(node->control_inputs());
     for (size_t i = 1; i < node->inputs().size(); ++i)
       if (!add_dependence(controls, detour_.end(node->inputs()[i]))) return {};
     if (controls.empty()) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/node_name.h"
 #include "graph/prune.h"
 
 namespace tagflow::graph {
@@ -48,18 +49,36 @@ bool control_tells_deadness(const Endpoint& source) {
   return !source.node->is_switch() && !source.node->op().starts_with("_Call");
 }
 
-void add_once(NodeList& list, Node* node) {
-  if (std::ranges::find(list, node) == list.end()) list.push_back(node);
+void NodeList::add(Node* node) {
+  constexpr size_t kFew = 8;
+  if (nodes_.size() < kFew) {
+    if (std::ranges::find(nodes_, node) != nodes_.end()) return;
+  } else {
+    if (known_.empty()) known_.insert(nodes_.begin(), nodes_.end());
+    if (!known_.insert(node).second) return;
+  }
+  nodes_.push_back(node);
+}
+
+void NodeList::add(std::span<Node* const> nodes) {
+  for (Node* node : nodes) add(node);
 }
 
 bool add_dependence(NodeList& list, const Endpoint& source) {
-  if (source.node->is_const()) {
-    for (Node* control : source.node->control_inputs()) add_once(list, control);
+  const auto controls = source.node->control_inputs();
+  if (source.node->is_const() && controls.size() <= kMaxControls) {
+    list.add(controls);
     return true;
   }
   if (!control_tells_deadness(source)) return false;
-  add_once(list, source.node);
+  list.add(source.node);
   return true;
+}
+
+std::string name_after(const Graph& graph, const Node& node,
+                       std::string_view ending) {
+  const size_t most = kMaxNameLength - ending.size();
+  return graph.unique_name(node.name().substr(0, most).append(ending));
 }
 
 const Detour::Lead* Detour::find(const Node& from) const {
@@ -93,8 +112,8 @@ std::span<Node* const> Detour::control_ends(const Node& from) const {
   return {lead->controls.data(), lead->controls.size()};
 }
 
-NodeList Detour::ends_of(std::span<Node* const> nodes) const {
-  NodeList ends;
+std::vector<Node*> Detour::ends_of(std::span<Node* const> nodes) const {
+  std::vector<Node*> ends;
   for (Node* node : nodes) {
     const auto led = control_ends(*node);
     if (led.empty()) {
@@ -115,8 +134,7 @@ void Detour::lead(const Endpoint& from, const Endpoint& to) {
 }
 
 void Detour::lead_control(Node* from, const NodeList& to) {
-  NodeList ends;
-  for (Node* end : ends_of(to)) add_once(ends, end);
+  const NodeList ends(ends_of(to));
   lead_of(*from).controls.assign(ends.begin(), ends.end());
 }
 
@@ -125,7 +143,7 @@ Result<Node*> Detour::replace(Node* old, std::string_view op,
                               std::span<Node* const> controls) {
   Graph& graph = program_.graph;
   TAGFLOW_ASSIGN(Node * made,
-                 graph.add(graph.unique_name(old->name()), op, inputs,
+                 graph.add(name_after(graph, *old), op, inputs,
                            std::move(attrs), controls, old->device()));
   const int shared = std::min(old->num_outputs(), made->num_outputs());
   for (int i = 0; i < shared; ++i) lead({old, i}, {made, i});

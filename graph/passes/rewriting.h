@@ -1,8 +1,11 @@
 // What the passes share: questions about nodes, and edges led elsewhere.
 #pragma once
 
+#include <initializer_list>
 #include <span>
+#include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "graph/program.h"
@@ -28,13 +31,40 @@ bool is_loop_constant(const Node& node);
 // not so for an output of a Switch, or of a call.
 bool control_tells_deadness(const Endpoint& source);
 
-// Nodes in the order in which they were listed, each once.
-using NodeList = std::vector<Node*>;
-void add_once(NodeList& list, Node* node);
+// Nodes in the order in which they were added, each once.
+class NodeList {
+ public:
+  NodeList() = default;
+  NodeList(std::initializer_list<Node*> nodes) {
+    add({nodes.begin(), nodes.size()});
+  }
+  explicit NodeList(std::span<Node* const> nodes) { add(nodes); }
+
+  void add(Node* node);
+  void add(std::span<Node* const> nodes);
+  size_t size() const { return nodes_.size(); }
+  bool empty() const { return nodes_.empty(); }
+  auto begin() const { return nodes_.begin(); }
+  auto end() const { return nodes_.end(); }
+  operator std::span<Node* const>() const { return nodes_; }
+
+ private:
+  std::vector<Node*> nodes_;
+  std::unordered_set<const Node*> known_;  // where they are many
+};
+
+// A Const with more control inputs costs more than it saves.
+inline constexpr size_t kMaxControls = 16;
 // Adds what a reader of `source` waits for, and dies with, if it no longer
-// reads the value: nothing of a constant but its control inputs. False where
-// no control edge can say it.
+// reads the value: of a constant its control inputs, or itself where these are
+// more than kMaxControls, lest each reader get them all. False where no control
+// edge can say it.
 bool add_dependence(NodeList& list, const Endpoint& source);
+
+// For what a pass makes of the node: a unique name, of as much of the node's as
+// there is room for, and of `ending`.
+std::string name_after(const Graph& graph, const Node& node,
+                       std::string_view ending = "");
 
 // Edges to be led elsewhere, all in one walk over the program.
 class Detour {
@@ -69,7 +99,7 @@ class Detour {
   const Lead* find(const Node& from) const;
   Lead& lead_of(const Node& from);
   // These, led on.
-  NodeList ends_of(std::span<Node* const> nodes) const;
+  std::vector<Node*> ends_of(std::span<Node* const> nodes) const;
 
   Program& program_;
   std::vector<Lead> leads_;

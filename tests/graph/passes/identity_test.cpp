@@ -101,3 +101,23 @@ TEST_CASE("what may change something stays") {
   Program program = program_of(graph, {"a", "b", "c", "d"});
   CHECK(!run_pass(remove_identities, program));
 }
+
+TEST_CASE("many that lose a constant do not each wait for all that it did") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kInt32, {3});
+  std::vector<Node*> awaited;
+  for (int i = 0; i < 17; ++i)
+    awaited.push_back(
+        placeholder(graph, fmt::format("y{}", i), DataType::kInt32));
+  const AttrMap value = {{"value", Tensor::vector<int32_t>({3})},
+                         {"dtype", DataType::kInt32}};
+  Node* much = add(graph, "much", "Const", {}, value, awaited);
+  Node* little = add(graph, "little", "Const", {}, value,
+                     {awaited.begin(), awaited.begin() + 2});
+  add(graph, "a", "Reshape", {{x, 0}, {much, 0}});
+  add(graph, "b", "Reshape", {{x, 0}, {little, 0}});
+  Program program = program_of(graph, {"a", "b"});
+  CHECK(run_pass(remove_identities, program));
+  CHECK(dump(program.graph, "a_1") == "a_1 = Identity(x, ^much)");
+  CHECK(dump(program.graph, "b_1") == "b_1 = Identity(x, ^y0, ^y1)");
+}
