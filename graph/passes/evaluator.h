@@ -14,7 +14,8 @@ class Evaluator {
   virtual ~Evaluator() = default;
   // The outputs of one execution of the node, with these values for its
   // inputs. An error where that fails, where nothing here can execute the
-  // node, or where it takes long, or more than `max_bytes` of memory.
+  // node, or where it takes long, or more than `max_bytes` of memory for
+  // elements. What strings hold beside is not counted: the caller sees to it.
   // REQUIRES: the op is not stateful.
   virtual Result<std::vector<Tensor>> evaluate(const Node& node,
                                                std::span<const Tensor> inputs,

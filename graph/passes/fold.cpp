@@ -16,11 +16,29 @@ namespace tagflow::graph {
 namespace {
 
 // A folded node may not take more memory than this, or than its inputs, up to
-// the larger bound.
+// the larger bound; nor may the text of its strings.
 constexpr size_t kAlwaysSmall = size_t(64) << 10;
 constexpr size_t kNeverSmall = size_t(16) << 20;
+// What all of them may take.
+constexpr size_t kMostInAll = size_t(256) << 20;
 
 using Values = std::vector<Tensor>;
+
+// What the characters of strings take.
+size_t text_bytes(const Tensor& tensor) {
+  size_t bytes = 0;
+  if (tensor.dtype() == DataType::kString)
+    for (const std::string& text : tensor.flat<std::string>())
+      bytes += text.size();
+  return bytes;
+}
+
+size_t text_bytes(const AttrMap& attrs) {
+  size_t bytes = 0;
+  for (const auto& [name, value] : attrs)
+    if (const auto* text = value.get_if<std::string>()) bytes += text->size();
+  return bytes;
+}
 
 class Folding {
  public:
@@ -118,30 +136,69 @@ class Folding {
     return tensor;
   }
 
-  Values computed(const Node& node) const {
+  Values computed(const Node& node) {
     if (node.is_identity()) {
       const Tensor* value = known_value(node.inputs()[0]);
       return value == nullptr ? Values() : Values{*value};
     }
     if (evaluator_ == nullptr) return {};
     Values inputs;
-    size_t bytes = 0;
     for (const Endpoint& input : node.inputs()) {
       const Tensor* value = known_value(input);
       if (value == nullptr) return {};
       inputs.push_back(*value);
-      bytes += value->bytes();
     }
-    const size_t limit = std::min(std::max(bytes, kAlwaysSmall), kNeverSmall);
-    if (!fits(node, limit)) return {};
-    Result<Values> outputs = evaluator_->evaluate(node, inputs, limit);
+    const Bounds bounds = bounds_of(node, inputs);
+    if (bounds.elements == 0 || !fits(node, bounds.elements)) return {};
+    Result<Values> outputs =
+        evaluator_->evaluate(node, inputs, bounds.elements);
     if (!outputs.ok()) return {};
+    size_t bytes = 0;
+    size_t text = 0;
     for (int i = 0; i < node.num_outputs(); ++i) {
       const Tensor& value = (*outputs)[size_t(i)];
       if (!value.valid() || value.dtype() != node.output_dtypes()[size_t(i)])
         return {};
+      text += text_bytes(value);
+      if (!shares_one(value, inputs)) bytes += value.bytes();
     }
+    if (text > bounds.text || text + bytes > left_) return {};
+    left_ -= text + bytes;
     return std::move(outputs).value();
+  }
+
+  // What a node may make, in bytes: elements, and what strings hold beside.
+  struct Bounds {
+    size_t elements = 0;  // 0: it stays
+    size_t text = 0;
+  };
+
+  static Bounds bounds_of(const Node& node, const Values& inputs) {
+    size_t bytes = 0;
+    size_t count = 1;
+    for (const Tensor& input : inputs) {
+      bytes += input.bytes();
+      count += size_t(input.num_elements());
+    }
+    const size_t most = std::clamp(bytes, kAlwaysSmall, kNeverSmall);
+    if (std::ranges::find(node.output_dtypes(), DataType::kString) ==
+        node.output_dtypes().end())
+      return {most, 0};
+    if (bytes > kNeverSmall) return {};
+    // The evaluator does not see how long strings get: each may be the text of
+    // all inputs, and that of an attribute between any two.
+    size_t text = count * text_bytes(node.attrs());
+    for (const Tensor& input : inputs) text += text_bytes(input);
+    if (text > kNeverSmall) return {};
+    return {std::min(most, kNeverSmall / (1 + text / sizeof(std::string))),
+            std::clamp(bytes + text, kAlwaysSmall, kNeverSmall)};
+  }
+
+  static bool shares_one(const Tensor& value, const Values& inputs) {
+    return std::ranges::any_of(inputs, [&](const Tensor& input) {
+      return input.bytes() > 0 && value.bytes() > 0 &&
+             input.raw() == value.raw();
+    });
   }
 
   const Tensor* known_value(const Endpoint& source) const {
@@ -183,6 +240,7 @@ class Folding {
   Graph& graph_;
   const Evaluator* evaluator_;
   Detour detour_;
+  size_t left_ = kMostInAll;
   bool changed_ = false;
 };
 

@@ -13,6 +13,36 @@ bool fold(Program& program) {
   return run_pass(fold_constants, program, &adder);
 }
 
+// Whatever is asked for it makes: of strings all texts of the inputs, one after
+// the other, in each element; of numbers anything.
+class Maker final : public Evaluator {
+ public:
+  Result<std::vector<Tensor>> evaluate(const Node& node,
+                                       std::span<const Tensor> inputs,
+                                       size_t) const override {
+    const PartialShape& shape = node.output_shape(0);
+    Tensor made = Tensor::make(
+        node.output_dtypes()[0],
+        must(Shape::make({shape.dims().begin(), shape.dims().end()})));
+    if (made.dtype() == DataType::kString)
+      for (std::string& text : made.mutable_flat<std::string>())
+        for (const Tensor& input : inputs)
+          if (input.dtype() == DataType::kString)
+            for (const std::string& part : input.flat<std::string>())
+              text += part;
+    return std::vector<Tensor>{std::move(made)};
+  }
+};
+
+bool make_all(Program& program) {
+  static const Maker maker;
+  return run_pass(fold_constants, program, &maker);
+}
+
+int count_op(const Graph& graph, std::string_view op) {
+  return int(std::ranges::count(graph.nodes(), op, &Node::op));
+}
+
 }  // namespace
 
 TEST_CASE("a tree of constants is one constant") {
@@ -114,4 +144,97 @@ TEST_CASE("the shape of what a Switch lets through stays: it may be dead") {
   Program program = program_of(graph, {"shape"});
   CHECK(!fold(program));
   CHECK(dump(program.graph, "shape") == "shape = Shape(branch:1)");
+}
+
+TEST_CASE("strings are folded until they are long") {
+  Graph graph;
+  Node* last = constant(graph, "s", Tensor::scalar(std::string(1024, 's')));
+  for (int i = 0; i < 16; ++i)
+    last =
+        add(graph, fmt::format("s{}", i), "StringJoin", {{last, 0}, {last, 0}});
+  Program program = program_of(graph, {last->name()});
+  CHECK(make_all(program));
+  // Of 8 MiB; the next one could be as much as a tensor may take.
+  REQUIRE(count_op(program.graph, "Const") == 1);
+  CHECK(count_op(program.graph, "StringJoin") == 3);
+  const Node* joined = program.graph.find("s12_1");
+  REQUIRE(joined != nullptr);
+  CHECK(
+      must(joined->attr<Tensor>("value")).scalar_value<std::string>().size() ==
+      size_t(8) << 20);
+}
+
+TEST_CASE("what may hold many long strings is not folded") {
+  Graph graph;
+  const auto fill = [&](const std::string& name, int count, size_t size) {
+    Node* dims = constant(graph, name + "/dims", Tensor::vector({count}));
+    Node* value = constant(graph, name + "/value",
+                           Tensor::scalar(std::string(size, 'x')));
+    add(graph, name, "Fill", {{dims, 0}, {value, 0}});
+  };
+  fill("many_short", 1000, 10);
+  fill("few_long", 10, 1000);
+  fill("many_long", 1000, 100'000);
+  Program program = program_of(graph, {"many_short", "few_long", "many_long"});
+  CHECK(make_all(program));
+  CHECK(program.fetches[0].node->is_const());
+  CHECK(program.fetches[1].node->is_const());
+  CHECK(program.fetches[2].node->op() == "Fill");
+}
+
+TEST_CASE("the text of an attribute counts as often as it may come") {
+  Graph graph;
+  Node* empty = constant(graph, "empty", Tensor::scalar(""));
+  const std::vector<Endpoint> inputs(100, {empty, 0});
+  add(graph, "short", "StringJoin", inputs, {{"separator", "-"}});
+  add(graph, "long", "StringJoin", inputs,
+      {{"separator", std::string(1 << 20, '-')}});
+  Program program = program_of(graph, {"short", "long"});
+  CHECK(make_all(program));
+  CHECK(program.fetches[0].node->is_const());
+  CHECK(program.fetches[1].node->op() == "StringJoin");
+}
+
+TEST_CASE("all that is folded is bounded, but what shares elements") {
+  Graph graph;
+  // Of 16 MiB, of which none is touched.
+  Node* large =
+      constant(graph, "large", Tensor::make(DataType::kFloat, {4 << 20}));
+  std::vector<std::string> fetches;
+  for (int i = 0; i < 20; ++i) {
+    fetches.push_back(fmt::format("n{}", i));
+    add(graph, fetches.back(), "Neg", {{large, 0}});
+  }
+  Program program = program_of(graph, fetches);
+  CHECK(make_all(program));
+  CHECK(count_op(program.graph, "Neg") == 4);
+
+  class Sharer final : public Evaluator {
+   public:
+    Result<std::vector<Tensor>> evaluate(const Node&,
+                                         std::span<const Tensor> inputs,
+                                         size_t) const override {
+      return std::vector<Tensor>{inputs[0]};
+    }
+  };
+  program = program_of(graph, fetches);
+  const Sharer sharer;
+  CHECK(run_pass(fold_constants, program, &sharer));
+  CHECK(count_op(program.graph, "Neg") == 0);
+}
+
+TEST_CASE("what waits for many nodes is folded where one constant does") {
+  Graph graph;
+  std::vector<Node*> awaited;
+  for (int i = 0; i < 17; ++i)
+    awaited.push_back(
+        placeholder(graph, fmt::format("x{}", i), DataType::kInt32));
+  Node* a = number(graph, "a", 1, awaited);
+  Node* b = number(graph, "b", 2, {awaited[0]});
+  add(graph, "c", "AddV2", {{a, 0}, {b, 0}});
+  add(graph, "d", "AddV2", {{b, 0}, {b, 0}}, {}, awaited);
+  Program program = program_of(graph, {"c", "d"});
+  CHECK(fold(program));
+  CHECK(dump(program.graph, "c_1") == "c_1 = Const(^a, ^x0)");
+  CHECK(program.fetches[1].to_string() == "d:0");
 }
