@@ -9,7 +9,8 @@
 // So nothing is computed, and no error met, that was not before; only less
 // often. What depends on a Switch of the loop, if only by a control edge from
 // the pivot of the body, may run in no iteration at all: it stays.
-// A Const in the loop goes along where its control inputs are loop constants.
+// A Const in the loop whose control inputs are loop constants gets a twin in
+// front of it, for what is hoisted to read.
 // Inner loops come first, so that a node can leave several.
 #include <algorithm>
 #include <unordered_map>
@@ -38,7 +39,10 @@ class Hoisting {
     // Children come after their parents.
     for (size_t i = by_frame_.size() - 1; i > 0; --i)
       TAGFLOW_RETURN_IF_ERROR(empty_frame(frames_.frames()[i]));
-    if (!changed_) return false;
+    if (!changed_) {
+      graph_.remove(made_);
+      return false;
+    }
     TAGFLOW_RETURN_IF_ERROR(detour_.apply());
     sweep(program_);
     return true;
@@ -51,12 +55,20 @@ class Hoisting {
     std::vector<Node*>& around = by_frame_[size_t(frame.parent)];
     const std::vector<Node*> nodes = std::move(by_frame_[size_t(frame.id)]);
     for (Node* node : nodes) {
-      if (!is_pure(*node) || node->is_const() || node->num_inputs() == 0)
+      const bool is_const = node->is_const();
+      if (is_const ? node->control_inputs().empty()
+                   : !is_pure(*node) || node->num_inputs() == 0)
         continue;
       Outside outside;
       if (!leave(*node, outside)) continue;
-      TAGFLOW_ASSIGN(Node * twin, hoist(node, frame, outside));
+      TAGFLOW_ASSIGN(Node * twin, copy(*node, outside));
       around.push_back(twin);
+      if (is_const) {
+        twins_[node] = twin;
+        made_.push_back(twin);
+      } else {
+        TAGFLOW_RETURN_IF_ERROR(bring_in(node, frame, twin));
+      }
     }
     return {};
   }
@@ -67,7 +79,7 @@ class Hoisting {
     NodeList controls;
   };
 
-  bool leave(const Node& node, Outside& outside) {
+  bool leave(const Node& node, Outside& outside) const {
     for (const Endpoint& input : node.inputs()) {
       const auto source = in_front(detour_.end(input));
       if (!source) return false;
@@ -76,7 +88,7 @@ class Hoisting {
     return leave_controls(node, outside.controls);
   }
 
-  bool leave_controls(const Node& node, NodeList& outside) {
+  bool leave_controls(const Node& node, NodeList& outside) const {
     for (Node* control : node.control_inputs()) {
       const auto enter = enters_.find(control);
       const auto source =
@@ -87,36 +99,29 @@ class Hoisting {
   }
 
   // What a loop constant is in front of the loop.
-  std::optional<Endpoint> in_front(const Endpoint& source) {
-    Node& node = *source.node;
+  std::optional<Endpoint> in_front(const Endpoint& source) const {
+    const Node& node = *source.node;
     if (is_loop_constant(node) && !reads_reference(node))
       return detour_.end(node.inputs()[0]);
-    if (!node.is_const() || node.control_inputs().empty()) return {};
     const auto known = twins_.find(&node);
-    if (known != twins_.end()) return Endpoint{known->second, 0};
-    NodeList controls;
-    if (!leave_controls(node, controls)) return {};
-    Result<Node*> twin = graph_.add(graph_.unique_name(node.name()), "Const",
-                                    {}, node.attrs(), controls, node.device());
-    if (!twin.ok()) return {};
-    twins_[&node] = *twin;
-    return Endpoint{*twin, 0};
+    if (known == twins_.end()) return {};
+    return Endpoint{known->second, 0};
   }
 
-  // Its twin in front of the loop, and what brings that in.
-  Result<Node*> hoist(Node* node, const StaticFrame& frame,
-                      const Outside& outside) {
+  // Its twin in front of the loop.
+  Result<Node*> copy(const Node& node, const Outside& outside) {
+    return graph_.add(name_after(graph_, node), node.op(), outside.inputs,
+                      node.attrs(), outside.controls, node.device());
+  }
+
+  // Enters for the outputs of the twin, in place of those of the node.
+  Status bring_in(Node* node, const StaticFrame& frame, Node* twin) {
     changed_ = true;
-    TAGFLOW_ASSIGN(
-        Node * twin,
-        graph_.add(graph_.unique_name(node->name()), node->op(), outside.inputs,
-                   node->attrs(), outside.controls, node->device()));
     for (int i = 0; i < node->num_outputs(); ++i) {
       const Endpoint output{twin, i};
       TAGFLOW_ASSIGN(
           Node * enter,
-          graph_.add(graph_.unique_name(node->name() + "/Enter"), "Enter",
-                     {&output, 1},
+          graph_.add(name_after(graph_, *node, "/Enter"), "Enter", {&output, 1},
                      {{"frame_name", frame.name},
                       {"is_constant", true},
                       {"parallel_iterations", frame.parallel_iterations}},
@@ -126,7 +131,7 @@ class Hoisting {
       enters_[node] = enter;
       detour_.lead_control(node, {enter});
     }
-    return twin;
+    return {};
   }
 
   Program& program_;
@@ -135,6 +140,7 @@ class Hoisting {
   Detour detour_;
   std::vector<std::vector<Node*>> by_frame_;  // in order of the tokens' flow
   std::unordered_map<const Node*, Node*> twins_;   // of Consts
+  std::vector<Node*> made_;                        // these twins
   std::unordered_map<const Node*, Node*> enters_;  // of what was hoisted
   bool changed_ = false;
 };

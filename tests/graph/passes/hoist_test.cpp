@@ -96,3 +96,74 @@ TEST_CASE("a constant that waits for loop constants goes along") {
   CHECK(dump(program.graph, "twice_1") == "twice_1 = Mul(x, two_1)");
   CHECK(dump(program.graph, "two_1") == "two_1 = Const(^x)");
 }
+
+TEST_CASE(
+    "constants that wait for constants go along, in chains of any length") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kInt32);
+  const Counter c = counter(graph, "loop", {x, 0}, {x, 0});
+  Node* in_x = loop_constant(graph, "in_x", "loop", {x, 0});
+  Node* last = in_x;
+  for (int i = 0; i < 50'000; ++i)
+    last = number(graph, fmt::format("c{}", i), i, {last});
+  Node* negated = add(graph, "negated", "Neg", {{in_x, 0}}, {}, {last});
+  must(graph.set_input(c.less, 1, {negated, 0}));
+  Program program = program_of(graph, {"loop/exit"});
+  CHECK(hoist(program));
+  CHECK(dump(program.graph, "negated_1") == "negated_1 = Neg(x, ^x)");
+  CHECK(program.graph.find("c0") == nullptr);
+  CHECK(program.graph.find("c0_1") == nullptr);
+}
+
+TEST_CASE("what waits for more and more constants does not get all of them") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kInt32);
+  const Counter c = counter(graph, "loop", {x, 0}, {x, 0});
+  Node* in_x = loop_constant(graph, "in_x", "loop", {x, 0});
+  Node* last = in_x;
+  for (int i = 0; i < 100; ++i) {
+    Node* y = placeholder(graph, fmt::format("y{}", i), DataType::kInt32);
+    Node* in_y = loop_constant(graph, fmt::format("in_y{}", i), "loop", {y, 0});
+    last = number(graph, fmt::format("c{}", i), i, {last, in_y});
+  }
+  Node* negated = add(graph, "negated", "Neg", {{in_x, 0}}, {}, {last});
+  must(graph.set_input(c.less, 1, {negated, 0}));
+  Program program = program_of(graph, {"loop/exit"});
+  CHECK(hoist(program));
+  CHECK(program.graph.find("in_y99") == nullptr);
+  for (const Node* node : program.graph.nodes())
+    CHECK(node->control_inputs().size() <= 18);
+}
+
+TEST_CASE("constants of a loop that nothing leaves with stay alone there") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kInt32);
+  const Counter c = counter(graph, "loop", {x, 0}, {x, 0});
+  Node* in_x = loop_constant(graph, "in_x", "loop", {x, 0});
+  Node* two = number(graph, "two", 2, {in_x});
+  Node* sum = add(graph, "sum", "AddV2", {{c.body, 0}, {two, 0}});
+  must(graph.set_input(c.next, 0, {sum, 0}));
+  Program program = program_of(graph, {"loop/exit"});
+  const std::string before = dump(program.graph);
+  CHECK(!hoist(program));
+  CHECK(dump(program.graph) == before);
+}
+
+TEST_CASE("a constant can leave two loops, with what reads it") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kInt32);
+  const Counter outer = counter(graph, "outer", {x, 0}, {x, 0});
+  Node* out_x = loop_constant(graph, "out_x", "outer", {x, 0});
+  const Counter inner =
+      counter(graph, "inner", {outer.body, 0}, {outer.body, 0});
+  Node* in_x = loop_constant(graph, "in_x", "inner", {out_x, 0});
+  Node* two = number(graph, "two", 2, {in_x});
+  Node* product = add(graph, "product", "Mul", {{in_x, 0}, {two, 0}});
+  must(graph.set_input(inner.less, 1, {product, 0}));
+  must(graph.set_input(outer.next, 0, {inner.exit, 0}));
+  Program program = program_of(graph, {"outer/exit"});
+  CHECK(hoist(program));
+  CHECK(dump(program.graph, "product_1_1") == "product_1_1 = Mul(x, two_1_1)");
+  CHECK(dump(program.graph, "two_1_1") == "two_1_1 = Const(^x)");
+  CHECK(program.graph.find("two_1") == nullptr);
+}

@@ -70,3 +70,53 @@ TEST_CASE("passes work for each other, and a pass left out does nothing") {
   must(optimize(untouched, PassSet::none(), &adder));
   CHECK(dump(untouched.graph) == before);
 }
+
+TEST_CASE("passes find names for what they make of the longest names") {
+  Graph graph;
+  const auto long_name = [](char c) { return std::string(kMaxNameLength, c); };
+  Node* x = placeholder(graph, "x", DataType::kInt32, {3});
+  Node* y = placeholder(graph, "y", DataType::kInt32);
+  Node* p = constant(graph, "p", Tensor::scalar(true));
+  // Folded, made an Identity, narrowed, opened, hoisted.
+  Node* size = add(graph, long_name('f'), "Size", {{x, 0}});
+  Node* same = add(graph, long_name('i'), "Cast", {{y, 0}},
+                   {{"DstT", DataType::kInt32}}, {size});
+  Node* branch = add(graph, long_name('s'), "Switch", {{same, 0}, {p, 0}});
+  Node* merge = add(graph, long_name('m'), "Merge", {{branch, 0}, {branch, 1}});
+  Node* index = add(graph, "index", "Neg", {{merge, 1}});
+  const Counter c = counter(graph, "loop", {merge, 0}, {merge, 0});
+  Node* negated = add(graph, long_name('h'), "Neg", {{c.limit, 0}});
+  must(graph.set_input(c.less, 1, {negated, 0}));
+  Program program = program_of(graph, {index->name(), "loop/exit"});
+  must(optimize(program, PassSet(), nullptr));
+  must(validate(program.graph));
+  std::string made;
+  for (const Node* node : program.graph.nodes())
+    if (node->name().size() > 100)
+      made += fmt::format("{} = {}\n", node->name()[0], node->op());
+  CHECK(made ==
+        "i = Identity\n"
+        "f = Const\n"
+        "m = Const\n"
+        "h = Neg\n"
+        "h = Enter\n");
+}
+
+TEST_CASE("a node may wait for very many others") {
+  Graph graph;
+  constexpr int kNumber = 20'000;
+  std::vector<std::string> feeds;
+  std::vector<Node*> awaited;
+  for (int i = 0; i < kNumber; ++i) {
+    feeds.push_back(fmt::format("x{}", i));
+    Node* x = placeholder(graph, feeds.back(), DataType::kInt32);
+    awaited.push_back(add(graph, fmt::format("i{}", i), "Identity", {{x, 0}}));
+    awaited.push_back(x);
+  }
+  Node* last = add(graph, "n", "Neg", {{awaited[0], 0}}, {}, awaited);
+  Program program = program_of(graph, {"n"}, {}, feeds);
+  must(optimize(program, PassSet(), nullptr));
+  const Node* node = program.graph.node(last->id());
+  CHECK(node->control_inputs().size() == kNumber);
+  CHECK(program.graph.size() == kNumber + 1);
+}
