@@ -19,7 +19,7 @@
 // and a loop's Merge of one Enter and one NextIteration whose index nobody
 // reads (in iteration 0 only the Enter can arrive, later only the back edge:
 // there is nothing to merge). A Const becomes a *constant slot* of its
-// consumers, its control inputs theirs.
+// consumers, its control inputs theirs, unless these are many.
 //
 // Note [Loop constants]
 // An Enter with is_constant is visible in every iteration. Once all of a frame

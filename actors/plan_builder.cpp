@@ -27,6 +27,10 @@ PlanBuilder::PlanBuilder(const graph::Graph& graph,
       node_index_(graph.end_id(), kNone),
       arrival_index_(graph.end_id(), kNone),
       alias_memo_(graph.end_id()) {
+  for (const graph::StaticFrame& frame : frames.frames())
+    has_start_.push_back(std::ranges::any_of(
+        frame.enters,
+        [](const Node* enter) { return !enter->is_constant_enter(); }));
   frame_index(FrameId::kRoot);
   for (const Node* node : graph.nodes()) {
     roles_[node->id()] = find_role(*node);
@@ -140,38 +144,6 @@ Endpoint PlanBuilder::through_aliases(Endpoint endpoint) const {
     node = next;
   }
   return endpoint;
-}
-
-// Whether the frame of this Enter would have no other that starts it.
-bool PlanBuilder::frame_needs_enter(const Node& enter) const {
-  const auto& frame = frames_.frame(frames_.output_of(enter));
-  return std::ranges::none_of(frame.enters, [](const Node* other) {
-    return !other->attr<bool>("is_constant").value();
-  });
-}
-
-std::optional<PlanBuilder::Folded> PlanBuilder::fold(Endpoint endpoint) const {
-  if (!options_.compile_edges) return {};
-  bool entered = false;
-  for (;;) {
-    endpoint = through_aliases(endpoint);
-    const Node& node = *endpoint.node;
-    if (is_fed(endpoint)) return {};
-    if (node.is_const()) {
-      // What the constant waits for cannot be waited for in another frame.
-      if (entered && !node.control_inputs().empty()) return {};
-      Result<Tensor> value = node.attr<Tensor>("value");
-      if (!value.ok()) return {};
-      return Folded{
-          std::move(value).value(),
-          {node.control_inputs().begin(), node.control_inputs().end()}};
-    }
-    if (!node.is_enter() || !node.control_inputs().empty() ||
-        !node.attr<bool>("is_constant").value() || frame_needs_enter(node))
-      return {};
-    entered = true;
-    endpoint = node.inputs()[0];
-  }
 }
 
 // --- Creating what is asked for ---------------------------------------------
@@ -348,7 +320,7 @@ Status PlanBuilder::add_feeds(const std::vector<Endpoint>& feeds) {
 Status PlanBuilder::add_fetches(const std::vector<Endpoint>& fetches) {
   for (size_t i = 0; i < fetches.size(); ++i) {
     const auto index = uint32_t(i);
-    if (auto folded = fold(fetches[i]); folded && folded->controls.empty()) {
+    if (auto folded = fold(fetches[i]); folded && folded->waits.empty()) {
       plan_.constant_fetches.push_back({index, std::move(folded->value)});
       continue;
     }

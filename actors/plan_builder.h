@@ -4,12 +4,14 @@
 
 #include <deque>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "actors/plan.h"
 #include "graph/frames.h"
+#include "graph/hash_index.h"
 #include "graph/prune.h"
 
 namespace tagflow::actors {
@@ -47,10 +49,11 @@ class PlanBuilder {
   using Sources = boost::container::small_vector<Source, 2>;
   static constexpr uint32_t kControlPort = ~0u;
 
-  // A value known now, and what its node waits for before it is one.
+  // A value known now, and what is to be waited for before it is one: no node
+  // that is folded itself.
   struct Folded {
     Tensor value;
-    std::vector<graph::Node*> controls;
+    std::span<graph::Node* const> waits;
   };
 
   using Edges = boost::container::small_vector<EdgeItem, 2>;
@@ -80,7 +83,25 @@ class PlanBuilder {
   };
 
   // What a draft node's data and control inputs come from, each once.
-  using Seen = boost::container::small_vector<Sources, 3>;
+  class Seen {
+   public:
+    // Says whether they are new.
+    bool insert(const Sources& sources);
+
+   private:
+    boost::container::small_vector<Sources, 3> list_;
+    graph::HashIndex index_;  // of `list_`, where that is long
+    uint32_t indexed_ = 0;
+  };
+
+  // What a Const with control inputs waits for in the end, those that are
+  // folded apart.
+  struct Waits {
+    boost::container::small_vector<graph::Node*, 2> nodes;
+    // They are many: the Const becomes a node, lest all its readers wait for
+    // each of them.
+    bool too_many = false;
+  };
 
   // How a node is executed.
   enum class Role : uint8_t {
@@ -106,8 +127,9 @@ class PlanBuilder {
   uint32_t output_frame_of(const graph::Node& node);
   bool is_fed(const graph::Endpoint& endpoint) const;
   graph::Endpoint through_aliases(graph::Endpoint endpoint) const;
-  std::optional<Folded> fold(graph::Endpoint endpoint) const;
-  bool frame_needs_enter(const graph::Node& enter) const;
+  graph::Node* constant_of(graph::Endpoint endpoint) const;
+  const Waits& waits_of(graph::Node* constant);
+  std::optional<Folded> fold(const graph::Endpoint& endpoint);
 
   Result<uint32_t> draft(graph::Node* node);
   uint32_t arrival(graph::Node* node);
@@ -143,6 +165,10 @@ class PlanBuilder {
   std::vector<uint32_t> arrival_index_;  // kNone: not there yet
   // What a chain of aliases begins with; of null where that is not known yet.
   mutable std::vector<graph::Endpoint> alias_memo_;
+  // Of Consts with control inputs, by id, as far as asked for.
+  std::unordered_map<graph::NodeId, Waits> waits_;
+  // By FrameId: some Enter starts it, one that is not constant.
+  std::vector<bool> has_start_;
   graph::NodeSet fed_;
   std::unordered_map<graph::Endpoint, uint32_t, graph::EndpointHash> feeds_;
   graph::NodeSet index_read_;  // Merges whose index somebody reads

@@ -8,6 +8,31 @@ namespace tagflow::actors {
 
 using graph::Node;
 
+bool PlanBuilder::Seen::insert(const Sources& sources) {
+  constexpr size_t kFew = 8;
+  const auto hash = [](const Sources& of) {
+    uint64_t mixed = 0;
+    for (const Source& source : of)
+      for (const uint32_t part : {source.frame, uint32_t(source.is_arrival),
+                                  source.index, source.port})
+        mixed = (mixed + part + 1) * 0x9e3779b97f4a7c15;
+    return uint32_t(mixed >> 32);
+  };
+  const auto is_it = [&](uint32_t i) { return list_[i] == sources; };
+  const bool known =
+      list_.size() <= kFew
+          ? std::ranges::find(list_, sources) != list_.end()
+          : index_.find(hash(sources), is_it) != graph::HashIndex::kNone;
+  if (known) return false;
+  list_.push_back(sources);
+  if (list_.size() > kFew)
+    while (indexed_ < list_.size()) {
+      index_.insert(hash(list_[indexed_]), indexed_);
+      ++indexed_;
+    }
+  return true;
+}
+
 Status PlanBuilder::connect(const Work& work) {
   if (work.is_draft) return connect_draft(work.node, work.index);
   // An Enter, Exit or NextIteration that became an edge.
@@ -72,8 +97,8 @@ Status PlanBuilder::connect_input(Node* node, uint32_t frame, uint32_t index,
       plan.constants.push_back({slot, std::move(folded->value)});
       plan.sticky[slot] = kPlanConstant;
       drafts_[frame].nodes[index].item.has_constant_inputs = true;
-      controls.insert(controls.end(), folded->controls.begin(),
-                      folded->controls.end());
+      controls.insert(controls.end(), folded->waits.begin(),
+                      folded->waits.end());
       return {};
     }
   }
@@ -106,7 +131,7 @@ Status PlanBuilder::connect_input(Node* node, uint32_t frame, uint32_t index,
   } else {
     ++made.waits_steady;
   }
-  seen.push_back(sources);
+  seen.insert(sources);
   return {};
 }
 
@@ -116,20 +141,10 @@ Status PlanBuilder::connect_controls(Node* node, uint32_t frame, uint32_t index,
   // A Merge and a ControlTrigger only wait for their control inputs; for any
   // other node, a control edge from where a data edge comes says nothing new.
   const bool only_waits = node->is_merge() || node->is_control_trigger();
-  if (only_waits) seen.clear();
-  std::vector<Node*> queue = controls;
-  for (size_t i = 0; i < queue.size(); ++i) {
-    Node* source_node = queue[i];
-    // A constant of this frame is there as soon as what it waits for.
-    if (auto folded = fold({source_node, 0});
-        folded && source_node->num_outputs() > 0) {
-      queue.insert(queue.end(), folded->controls.begin(),
-                   folded->controls.end());
-      continue;
-    }
-    TAGFLOW_ASSIGN(const Sources sources, control_sources(source_node));
-    if (std::ranges::find(seen, sources) != seen.end()) continue;
-    seen.push_back(sources);
+  if (only_waits) seen = {};
+  const auto wait_for = [&](Node* control) -> Status {
+    TAGFLOW_ASSIGN(const Sources sources, control_sources(control));
+    if (!seen.insert(sources)) return {};
     const EdgeKind kind =
         only_waits ? EdgeKind::kLiveControl : EdgeKind::kControl;
     for (const Source& source : sources)
@@ -137,6 +152,17 @@ Status PlanBuilder::connect_controls(Node* node, uint32_t frame, uint32_t index,
     DraftNode& made = drafts_[frame].nodes[index];
     ++made.waits;
     if (!is_loop_constant(sources)) ++made.waits_steady;
+    return {};
+  };
+  for (Node* control : controls) {
+    // A constant of this frame is there as soon as what it waits for.
+    const auto folded = control->num_outputs() > 0 ? fold({control, 0})
+                                                   : std::optional<Folded>();
+    if (!folded) {
+      TAGFLOW_RETURN_IF_ERROR(wait_for(control));
+    } else {
+      for (Node* wait : folded->waits) TAGFLOW_RETURN_IF_ERROR(wait_for(wait));
+    }
   }
   return {};
 }
