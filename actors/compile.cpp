@@ -2,9 +2,11 @@
 
 #include "actors/evaluator.h"
 #include "devices/kernel_registry.h"
+#include "graph/function.h"
 #include "graph/functions/lower.h"
 #include "graph/passes/passes.h"
 #include "graph/program.h"
+#include "graph/validate.h"
 
 namespace tagflow::actors {
 namespace {
@@ -29,6 +31,25 @@ Status check_outside_loops(const graph::FrameMap& frames,
   return {};
 }
 
+// What functions are expanded to is seen for the first time here, and may not
+// be valid.
+Status lower(graph::Program& program) {
+  const size_t end_id = program.graph.end_id();
+  TAGFLOW_RETURN_IF_ERROR(graph::lower_functions(program));
+  if (program.graph.end_id() == end_id) return {};
+  // Nothing asks for a function any more.
+  program.graph.library() = graph::FunctionLibrary();
+  TAGFLOW_RETURN_IF_ERROR(graph::validate(program.graph));
+  for (const auto& body : program.bodies) {
+    body->graph.library() = graph::FunctionLibrary();
+    Status status = graph::validate(body->graph);
+    if (!status.ok())
+      return std::move(status).with_prefix(
+          fmt::format("[function] \"{}\": ", body->name));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Plan>> compile(const graph::Graph& graph,
@@ -44,7 +65,7 @@ Result<std::unique_ptr<Plan>> compile(const graph::Graph& graph,
   graph::Program& program = compiled->program;
   TAGFLOW_ASSIGN(program, graph::extract(graph, request.feeds, request.fetches,
                                          request.targets));
-  TAGFLOW_RETURN_IF_ERROR(graph::lower_functions(program));
+  TAGFLOW_RETURN_IF_ERROR(lower(program));
   const KernelEvaluator evaluator;
   TAGFLOW_RETURN_IF_ERROR(graph::optimize(program, passes, &evaluator));
   const PlanOptions options{passes.has(graph::Pass::kEdges), window};

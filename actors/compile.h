@@ -21,7 +21,8 @@ struct Request {
 // The stages, in order: the part of the graph that is needed is copied, its
 // functions are lowered, the passes rewrite it, kernels are made, and all is
 // laid out flat. The plan owns the copy and the kernels. InvalidArgument for a
-// feed or fetch inside a loop; Unimplemented where there is no kernel.
+// feed or fetch inside a loop, and where a function expands to what is not
+// valid; Unimplemented where there is no kernel.
 // REQUIRES: `graph` is valid, and `frames` are its.
 Result<std::unique_ptr<Plan>> compile(const graph::Graph& graph,
                                       const graph::FrameMap& frames,

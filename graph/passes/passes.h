@@ -24,7 +24,9 @@
 
 namespace tagflow::graph {
 
-// Rewrites the program; says whether it did. An error is a bug.
+// Rewrites the program; says whether it did. An error is a bug, or says that
+// the result has more outputs than a graph can have. REQUIRES: it is valid, and
+// so are its bodies.
 using PassFunction = Result<bool> (*)(Program& program,
                                       const Evaluator* evaluator);
 
@@ -39,8 +41,8 @@ struct PassItem {
 std::span<const PassItem> passes();
 
 // Applies the passes of the set that have a function. Without an evaluator
-// nothing is folded but shapes. Where assertions are on, the validator looks
-// at the result of each.
+// nothing is folded but shapes and identities. Where assertions are on, the
+// validator looks at the result of each. REQUIRES: as for each of them.
 Status optimize(Program& program, const PassSet& set,
                 const Evaluator* evaluator);
 

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/actors/sessions.h"
+#include "tests/graph/hand_made_functions.h"
 
 using namespace tagflow;
 using namespace tagflow::actors;
@@ -191,4 +192,52 @@ TEST_CASE("a target that is fed is run, with what it needs") {
   CHECK(must(run(1.f))[0].scalar_value<float>() == -2.f);
   CHECK(contains(message_of(run(nan).status(), Code::kInvalidArgument),
                  "x is bad"));
+}
+
+TEST_CASE("a function that expands to what is not valid is refused") {
+  const AttrMap in_loop = {{"T", DataType::kInt32}, {"frame_name", "loop"}};
+  const std::vector<NodeDef> entered = {
+      body_node("enter", "Enter", {"a"}, in_loop),
+      body_const("limit", Tensor::scalar(true)),
+      body_node("in", "Enter", {"limit:output:0"},
+                {{"T", DataType::kBool}, {"frame_name", "loop"}}),
+  };
+  // A sum of what is in a loop and what is not; a loop of two predicates.
+  std::vector<NodeDef> mixed = entered;
+  mixed.push_back(body_int("sum", "AddV2", "enter:output:0", "a"));
+  mixed.push_back(
+      body_node("out", "Exit", {"sum:z:0"}, {{"T", DataType::kInt32}}));
+  std::vector<NodeDef> twofold = entered;
+  twofold.push_back(body_node("one", "LoopCond", {"in:output:0"}));
+  twofold.push_back(body_node("two", "LoopCond", {"in:output:0"}));
+  twofold.push_back(body_node("live", "Switch",
+                              {"enter:output:0", "one:output:0"},
+                              {{"T", DataType::kInt32}}));
+  twofold.push_back(body_node("twice", "Switch",
+                              {"live:output_true:0", "two:output:0"},
+                              {{"T", DataType::kInt32}}));
+  twofold.push_back(body_node("out", "Exit", {"twice:output_true:0"},
+                              {{"T", DataType::kInt32}}));
+  const std::pair<std::vector<NodeDef>, std::string> kBodies[] = {
+      {mixed,
+       "[AddV2] node \"y/sum\": input 0 (\"y/enter:0\") is in frame "
+       "\"y/loop\""},
+      {twofold,
+       "[LoopCond] frame \"y/loop\" has \"y/one\" and \"y/two\"; a loop has "
+       "one predicate"},
+  };
+  for (const auto& [nodes, message] : kBodies) {
+    Graph graph;
+    must(graph.library().add(function("F", {"a: int32"}, {"r: int32"}, nodes,
+                                      {{"r", "out:output:0"}})));
+    Node* x = int_input(graph, "x");
+    add(graph, "y", "F", {{x, 0}});
+    for (const SessionOptions& options : configurations()) {
+      const auto session = make_session(options, graph);
+      const auto run = session->run({{"x", Tensor::scalar(1)}}, {"y"}, {},
+                                    within_a_minute());
+      CHECK(
+          contains(message_of(run.status(), Code::kInvalidArgument), message));
+    }
+  }
 }
