@@ -187,8 +187,8 @@ class Sharing {
       made.controls.push_back(ends.empty() ? control : ends.front());
     }
     std::ranges::sort(made.controls, {}, &Node::id);
-    const auto twice = std::ranges::unique(made.controls);
-    made.controls.erase(twice.begin(), twice.end());
+    made.controls.erase(std::unique(made.controls.begin(), made.controls.end()),
+                        made.controls.end());
     mix(made.hash, std::bit_cast<size_t>(&node.op_def()));
     for (const Endpoint& input : made.inputs)
       mix(made.hash, EndpointHash()(input));
