@@ -231,8 +231,7 @@ Scope check_cases(const Scope& scope,
                          const char* what) {
     return ops::assert_(
         scope.named(name), holds,
-        {fmt::format("{} of \"{}\":", what, ScopeAccess::name(scope)), all},
-        -1);
+        {fmt::format("{} of {}:", what, ScopeAccess::name(scope)), all}, -1);
   };
   Outputs checks;
   if (one_must_hold)

@@ -98,7 +98,7 @@ class Elements {
         ops::reduce_all(scope_, ops::equal(scope_, all, count_));
     const Output check = ops::assert_(
         scope_.named("lengths"), same,
-        {fmt::format("[{}] \"{}\": inputs differ in length:", what_, name()),
+        {fmt::format("[{}] {}: inputs differ in length:", what_, name()),
          count_, all},
         -1);
     count_ = ops::with_dependencies(scope_.named("n"), check, count_);

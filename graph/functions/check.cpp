@@ -58,11 +58,7 @@ class LoneCall {
     program_.graph.library() = library;
     limits_.max_nodes = std::min(limits_.max_nodes, budget);
   }
-  ~LoneCall() {
-    size_t made = program_.graph.size();
-    for (const auto& body : program_.bodies) made += body->graph.size();
-    budget_ -= std::min(budget_, made);
-  }
+  ~LoneCall() { budget_ -= std::min(budget_, made_); }
   LoneCall(const LoneCall&) = delete;
   LoneCall& operator=(const LoneCall&) = delete;
 
@@ -120,7 +116,7 @@ class LoneCall {
     for (int i = 0; i < call->num_outputs(); ++i)
       program_.fetches.push_back({call, i});
     program_.targets.push_back(call);
-    TAGFLOW_RETURN_IF_ERROR(lower_functions(program_, limits_));
+    TAGFLOW_RETURN_IF_ERROR(lower_functions(program_, limits_, &made_));
     TAGFLOW_RETURN_IF_ERROR(FrameMap::build(graph(), limits_).status());
     for (const auto& body : program_.bodies)
       TAGFLOW_RETURN_IF_ERROR(FrameMap::build(body->graph, limits_).status());
@@ -128,6 +124,7 @@ class LoneCall {
   }
 
   size_t& budget_;
+  size_t made_ = 0;  // nodes
   Limits limits_;
   Program program_;
 };

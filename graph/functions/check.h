@@ -35,8 +35,8 @@ Status check_ops(const std::vector<NodeDef>& nodes,
 // are there.
 //
 // Functions that call functions can stand for very many nodes: `budget` says
-// how many may be made, what was made is taken off, and ResourceExhausted is
-// what needs more.
+// how many may be made, and what was made is taken off. What needs more is
+// ResourceExhausted, and leaves none.
 Status check_call(const Graph& graph, const Node& node, size_t& budget);
 // The same for a call of the function. OK where it needs attributes of its
 // caller, which decide what it means.

@@ -1,10 +1,10 @@
 #include "graph/functions/instance.h"
 
 #include <algorithm>
-#include <bit>
 #include <unordered_map>
 #include <utility>
 
+#include "graph/attr_hash.h"
 #include "graph/functions/ports.h"
 
 namespace tagflow::graph {
@@ -13,58 +13,6 @@ namespace {
 bool is_identity_def(const NodeDef& node) {
   return node.op == "Identity" && node.inputs.size() == 1;
 }
-
-// Mixes attributes into one number. Of tensors it looks at the first bytes.
-class AttrHash {
- public:
-  size_t value() const { return hash_; }
-
-  void add(const AttrMap& attrs) {
-    for (const auto& [name, value] : attrs) {
-      add(name);
-      std::visit([this](const auto& held) { add(held); }, value.value());
-    }
-  }
-  void add(std::string_view text) { mix(std::hash<std::string_view>()(text)); }
-  void add(const std::string& text) { add(std::string_view(text)); }
-
- private:
-  void mix(size_t value) {
-    hash_ ^= value + 0x9e3779b97f4a7c15 + (hash_ << 6) + (hash_ >> 2);
-  }
-  void add(int64_t value) { mix(size_t(value)); }
-  void add(float value) { mix(std::bit_cast<uint32_t>(value)); }
-  void add(bool value) { mix(size_t(value)); }
-  void add(DataType type) { mix(size_t(type)); }
-  void add(const PartialShape& shape) { add(shape.to_string()); }
-  void add(const Tensor& tensor) {
-    constexpr size_t kBytes = 512;
-    add(tensor.describe());
-    if (!tensor.valid() || tensor.num_elements() == 0) return;
-    if (is_plain(tensor.dtype())) {
-      add(std::string_view(static_cast<const char*>(tensor.raw()),
-                           std::min(tensor.bytes(), kBytes)));
-    } else if (tensor.dtype() == DataType::kString) {
-      add(tensor.flat<std::string>()[0]);
-    }
-  }
-  void add(const SharedTensor& tensor) { add(*tensor); }
-  void add(const FunctionRef& function) {
-    add(function.name);
-    add(function.attrs);
-  }
-  void add(const AttrPlaceholder& placeholder) { add(placeholder.name); }
-  // Lists mix in no length: empty ones of all types are equal.
-  void add(const EmptyList&) {}
-  void add(std::monostate) {}
-  template <class T>
-  void add(const std::vector<T>& list) {
-    for (size_t i = 0; i < list.size(); ++i)
-      add(static_cast<const T&>(list[i]));
-  }
-
-  size_t hash_ = 0;
-};
 
 // How many values the attributes of a function may have, those of functions
 // in them included.
@@ -179,8 +127,8 @@ bool operator==(const FunctionInstance& a, const FunctionInstance& b) {
 
 size_t hash_of(const FunctionInstance& instance) {
   AttrHash hash;
-  hash.add(instance.name());
-  hash.add(instance.attrs());
+  hash.add_text(instance.name());
+  hash.add_attrs(instance.attrs());
   return hash.value();
 }
 

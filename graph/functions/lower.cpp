@@ -34,7 +34,7 @@ bool is_functional_op(std::string_view op) {
   return std::ranges::find(kFunctionalOps, op) != std::end(kFunctionalOps);
 }
 
-Status lower_functions(Program& program, const Limits& limits) {
+Status lower_functions(Program& program, const Limits& limits, size_t* nodes) {
   for (const Node* node : program.graph.nodes())
     if (node->op() == "_Call")
       return invalid_argument(
@@ -42,9 +42,11 @@ Status lower_functions(Program& program, const Limits& limits) {
           "a call that runs",
           node->name());
   Lowering::Bodies bodies(program, limits);
-  TAGFLOW_RETURN_IF_ERROR(bodies.count(program.graph.size()));
-  TAGFLOW_RETURN_IF_ERROR(Lowering(program, bodies, nullptr).run());
-  return bodies.lower_all();
+  Status status = bodies.count(program.graph.size());
+  if (status.ok()) status = Lowering(program, bodies, nullptr).run();
+  if (status.ok()) status = bodies.lower_all();
+  if (nodes != nullptr) *nodes = bodies.num_nodes();
+  return status;
 }
 
 // --- Bodies -----------------------------------------------------------------

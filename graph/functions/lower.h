@@ -30,7 +30,9 @@ bool is_functional_op(std::string_view op);
 // NotFound for a function that is not in the library, InvalidArgument for one
 // that does not fit its node, or whose body does not give what it says,
 // ResourceExhausted where the result has more than the limit's nodes, or
-// functions nest too deep.
-Status lower_functions(Program& program, const Limits& limits = {});
+// functions nest too deep. `nodes`, where given, gets how many nodes were made,
+// with those that were one step too many.
+Status lower_functions(Program& program, const Limits& limits = {},
+                       size_t* nodes = nullptr);
 
 }  // namespace tagflow::graph

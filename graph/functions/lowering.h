@@ -141,6 +141,7 @@ class Lowering::Bodies {
   Status lower_all();
   // ResourceExhausted where `more` nodes are too many.
   Status count(size_t more);
+  size_t num_nodes() const { return nodes_; }
   const Limits& limits() const { return limits_; }
   // Of the functions that nodes call: `_Call`s, and those not yet lowered.
   const LibraryTraits& traits();

@@ -8,6 +8,7 @@
 #include <deque>
 #include <unordered_map>
 
+#include "graph/attr_hash.h"
 #include "graph/known_value.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/rewriting.h"
@@ -16,99 +17,34 @@
 namespace tagflow::graph {
 namespace {
 
-// How much of a tensor's elements its hash looks at, unless another tensor has
-// the same there.
-constexpr size_t kHashedBytes = 512;
-
-void mix(size_t& hash, size_t value) {
-  hash ^= value + 0x9e3779b97f4a7c15 + (hash << 6) + (hash >> 2);
-}
-
-void mix(size_t& hash, std::string_view text) {
-  mix(hash, std::hash<std::string_view>()(text));
-}
-
-// Of the type, the number of elements, and the first `most` bytes of these.
-size_t hash_of(const Tensor& tensor, size_t most) {
-  size_t hash = size_t(tensor.dtype());
-  mix(hash, size_t(tensor.num_elements()));
-  if (tensor.num_elements() == 0) return hash;
-  if (is_plain(tensor.dtype()))
-    mix(hash, {static_cast<const char*>(tensor.raw()),
-               std::min(tensor.bytes(), most)});
-  if (tensor.dtype() != DataType::kString) return hash;
-  for (const std::string& text : tensor.flat<std::string>()) {
-    if (most == 0) break;
-    mix(hash, text.size());
-    mix(hash, std::string_view(text).substr(0, most));
-    most -= std::min(most, text.size() + 1);
-  }
-  return hash;
-}
-
-// Hashes values of attributes: what is equal has the same hash.
-class AttrHash {
+// Tensors of which a hash does not see all. Those that begin alike, it must:
+// they would be compared pairwise.
+class LongTensors {
  public:
-  // Is told of all tensors beforehand.
+  // To be told of all.
   void expect(const Tensor& tensor) {
-    if (is_long(tensor)) ++alike_[hash_of(tensor, kHashedBytes)];
+    if (is_long(tensor)) ++alike_[start_of(tensor)];
   }
-  void mix_in(size_t& hash, const AttrMap& attrs) const {
-    for (const auto& [name, value] : attrs) {
-      // The others are the same for all nodes of an op.
-      if (name.starts_with('_')) add(hash, name);
-      std::visit([&](const auto& v) { add(hash, v); }, value.value());
-    }
+  // How much to hash.
+  size_t bytes_to_see(const Tensor& tensor) const {
+    if (!is_long(tensor)) return AttrHash::kTensorBytes;
+    const auto alike = alike_.find(start_of(tensor));
+    return alike != alike_.end() && alike->second > 1 ? ~size_t(0)
+                                                      : AttrHash::kTensorBytes;
   }
 
  private:
   static bool is_long(const Tensor& tensor) {
-    return tensor.bytes() > kHashedBytes || tensor.dtype() == DataType::kString;
+    return tensor.bytes() > AttrHash::kTensorBytes ||
+           tensor.dtype() == DataType::kString;
+  }
+  static size_t start_of(const Tensor& tensor) {
+    AttrHash hash;
+    hash.add_tensor(tensor);
+    return hash.value();
   }
 
-  void add(size_t& hash, std::monostate) const { mix(hash, size_t(0)); }
-  // The same for lists of all types, since empty ones are equal.
-  void add(size_t& hash, const EmptyList&) const { mix(hash, size_t(0)); }
-  void add(size_t& hash, const std::string& text) const {
-    mix(hash, std::string_view(text));
-  }
-  void add(size_t& hash, int64_t value) const { mix(hash, size_t(value)); }
-  void add(size_t& hash, bool value) const { mix(hash, size_t(value)); }
-  void add(size_t& hash, DataType type) const { mix(hash, size_t(type)); }
-  void add(size_t& hash, float value) const {
-    mix(hash, size_t(std::bit_cast<uint32_t>(value)));
-  }
-  void add(size_t& hash, const PartialShape& shape) const {
-    mix(hash, size_t(shape.has_rank() ? shape.rank() : -1));
-    if (!shape.has_rank()) return;
-    for (const int64_t dim : shape.dims()) mix(hash, size_t(dim));
-  }
-  void add(size_t& hash, const Tensor& tensor) const {
-    size_t own = hash_of(tensor, kHashedBytes);
-    if (is_long(tensor)) {
-      const auto alike = alike_.find(own);
-      if (alike != alike_.end() && alike->second > 1)
-        own = hash_of(tensor, ~size_t(0));
-    }
-    mix(hash, own);
-  }
-  void add(size_t& hash, const SharedTensor& tensor) const {
-    add(hash, *tensor);
-  }
-  // Not by its attributes, which may nest.
-  void add(size_t& hash, const FunctionRef& function) const {
-    add(hash, function.name);
-  }
-  void add(size_t& hash, const AttrPlaceholder& placeholder) const {
-    add(hash, placeholder.name);
-  }
-  template <class T>
-  void add(size_t& hash, const std::vector<T>& list) const {
-    mix(hash, list.size());
-    for (const T& element : list) add(hash, element);
-  }
-
-  std::unordered_map<size_t, int> alike_;  // long tensors, by `hash_of`
+  std::unordered_map<size_t, int> alike_;  // how many, by their start's hash
 };
 
 // What a node computes, told by its sources.
@@ -134,7 +70,7 @@ class Sharing {
     TAGFLOW_ASSIGN(const auto order, topological_order(program_.graph));
     index_ = HashIndex(order.size());
     for (Node* node : order)
-      if (node->is_const()) attr_hash_.expect(*known_constant({node, 0}));
+      if (node->is_const()) long_tensors_.expect(*known_constant({node, 0}));
     std::vector<Node*> gone;
     for (Node* node : order) {
       if (!is_pure(*node)) continue;
@@ -189,20 +125,35 @@ class Sharing {
     std::ranges::sort(made.controls, {}, &Node::id);
     made.controls.erase(std::unique(made.controls.begin(), made.controls.end()),
                         made.controls.end());
-    mix(made.hash, std::bit_cast<size_t>(&node.op_def()));
-    for (const Endpoint& input : made.inputs)
-      mix(made.hash, EndpointHash()(input));
-    for (const Node* control : made.controls) mix(made.hash, control->id());
-    mix(made.hash, std::string_view(node.device()));
-    attr_hash_.mix_in(made.hash, node.attrs());
+    made.hash = hash_of(made);
     return made;
+  }
+
+  size_t hash_of(const Expression& made) const {
+    const Node& node = *made.node;
+    AttrHash hash;
+    hash.add_number(std::bit_cast<size_t>(&node.op_def()));
+    for (const Endpoint& input : made.inputs)
+      hash.add_number(EndpointHash()(input));
+    for (const Node* control : made.controls) hash.add_number(control->id());
+    if (!node.device().empty()) hash.add_text(node.device());
+    for (const auto& [name, value] : node.attrs()) {
+      // The other names are the same for all nodes of an op.
+      if (name.starts_with('_')) hash.add_text(name);
+      if (const auto* tensor = value.get_if<Tensor>()) {
+        hash.add_tensor(*tensor, long_tensors_.bytes_to_see(*tensor));
+      } else {
+        hash.add_value(value);
+      }
+    }
+    return hash.value();
   }
 
   Program& program_;
   Detour detour_;
   std::deque<Expression> known_;
   HashIndex index_;  // of `known_`
-  AttrHash attr_hash_;
+  LongTensors long_tensors_;
 };
 
 }  // namespace

@@ -143,11 +143,11 @@ TEST_CASE("case_ without a default fails where no predicate is true") {
   CHECK(p.run(low, one)[0].scalar_value<int>() == -1);
   CHECK(p.error({{"x", Tensor::scalar(5)}}, two) ==
         "[Assert] assertion failed: [there is no default, and no predicate is "
-        "true of \"two\":] [0 0] (node \"two/one_is_true\", device "
+        "true of two:] [0 0] (node \"two/one_is_true\", device "
         "/device:CPU:0)");
   CHECK(p.error(high, one) ==
         "[Assert] assertion failed: [there is no default, and no predicate is "
-        "true of \"one\":] [0] (node \"one/one_is_true\", device "
+        "true of one:] [0] (node \"one/one_is_true\", device "
         "/device:CPU:0)");
 }
 
@@ -165,7 +165,7 @@ TEST_CASE("an exclusive case_ fails where two predicates are true") {
   CHECK(p.run(feeds(false, false), r)[0].scalar_value<int>() == 3);
   CHECK(p.error(feeds(true, true), r) ==
         "[Assert] assertion failed: [more than one predicate is true of "
-        "\"case\":] [1 1] (node \"case/exclusive\", device /device:CPU:0)");
+        "case:] [1 1] (node \"case/exclusive\", device /device:CPU:0)");
 }
 
 TEST_CASE("what depends on an assertion runs only where it holds") {

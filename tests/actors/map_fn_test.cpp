@@ -215,6 +215,6 @@ TEST_CASE("inputs that differ in length are told when the graph runs") {
             {{"x", vector_of({1, 2})}, {"y", vector_of({3, 4})}}, sum)[0]) ==
         std::vector<int>{4, 6});
   CHECK(p.error({{"x", vector_of({1, 2})}, {"y", vector_of({3})}}, sum) ==
-        "[Assert] assertion failed: [[map_fn] \"sums\": inputs differ in "
+        "[Assert] assertion failed: [[map_fn] sums: inputs differ in "
         "length:] [2] [2 1] (node \"sums/lengths\", device /device:CPU:0)");
 }
