@@ -1,7 +1,6 @@
 // CallFrames: the frame actors of calls, shared by all that call.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <caf/actor.hpp>
 #include <mutex>
@@ -28,14 +27,11 @@ class CallFrames {
   // given back.
   FrameActor* take(int plan, caf::actor_system& system);
   void give(FrameActor* frame);
-  // More calls are open at once than a recursion that ends is likely to need,
-  // as of one that calls itself twice, forever: they take all memory before
-  // they are too deep. Thread-safe.
+  // More calls are open at once than there may be, as of a recursion that calls
+  // itself twice, forever: it takes all memory before it is too deep.
+  // Thread-safe.
   bool is_full() const {
-    return open_.load(std::memory_order_relaxed) > max_open();
-  }
-  size_t max_open() const {
-    return std::max(size_t(1) << 17, 2 * size_t(run_.max_call_depth));
+    return open_.load(std::memory_order_relaxed) > run_.max_open_calls;
   }
 
   void collect(Counters& counters) const;
@@ -46,7 +42,7 @@ class CallFrames {
 
  private:
   const PartitionRun& run_;
-  std::atomic<size_t> open_{0};
+  std::atomic<int> open_{0};
   std::mutex mutex_;  // guards the below
   std::vector<caf::actor> all_;
   std::unordered_map<const FramePlan*, std::vector<FrameActor*>> idle_;

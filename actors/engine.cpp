@@ -193,6 +193,7 @@ struct Engine::Parts {
         parallel(system, workers),
         hand_off(options.hand_off),
         max_call_depth(options.max_call_depth),
+        max_open_calls(options.max_open_calls),
         warn(options.on_warning ? options.on_warning : print_warning),
         session(system.spawn<SessionActor>(warn)) {}
 
@@ -203,6 +204,7 @@ struct Engine::Parts {
   WorkerParallel parallel;
   HandOff hand_off;
   int max_call_depth;
+  int max_open_calls;
   Warn warn;
   caf::actor session;
   DeviceActor* device = nullptr;
@@ -227,6 +229,7 @@ int Engine::workers() const { return parts_->workers; }
 HandOff Engine::hand_off() const { return parts_->hand_off; }
 
 int Engine::max_call_depth() const { return parts_->max_call_depth; }
+int Engine::max_open_calls() const { return parts_->max_open_calls; }
 DeviceActor* Engine::device() const { return parts_->device; }
 devices::Parallel* Engine::parallel() const { return &parts_->parallel; }
 

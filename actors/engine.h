@@ -32,6 +32,7 @@ class Engine {
   int workers() const;
   HandOff hand_off() const;
   int max_call_depth() const;
+  int max_open_calls() const;
   DeviceActor* device() const;
   // Shards kernels over the workers.
   devices::Parallel* parallel() const;

@@ -26,6 +26,7 @@ std::unique_ptr<RunContext> Executable::make_context() {
     run->workers = engine_.workers();
     run->device = engine_.device();
     run->max_call_depth = engine_.max_call_depth();
+    run->max_open_calls = engine_.max_open_calls();
     context->handles.push_back(
         engine_.system().spawn<PartitionActor, caf::lazy_init>(std::ref(*run)));
     context->partitions.push_back(

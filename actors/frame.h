@@ -43,6 +43,7 @@ struct PartitionRun {
   int workers = 1;
   DeviceActor* device = nullptr;
   int max_call_depth = 0;
+  int max_open_calls = 0;
   CallFrames* calls = nullptr;  // the partition's
 };
 

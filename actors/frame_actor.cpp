@@ -76,7 +76,7 @@ bool FrameActor::begin(const Batch& batch) {
     }
     if (plan.is_body && instance_.run->calls->is_full()) {
       refuse_call(outer, fmt::format("more than {} calls are open at once",
-                                     instance_.run->calls->max_open()));
+                                     instance_.run->max_open_calls));
       return false;
     }
   }

@@ -74,6 +74,8 @@ Result<std::unique_ptr<Session>> Session::create(SessionOptions options) {
   if (options.max_call_depth < 1)
     return invalid_argument("[session] a call depth of {}",
                             options.max_call_depth);
+  if (options.max_open_calls < 1)
+    return invalid_argument("[session] {} open calls", options.max_open_calls);
   if (options.timeout.count() < 0)
     return invalid_argument("[session] a negative time-out");
   return std::unique_ptr<Session>(

@@ -43,9 +43,10 @@ struct SessionOptions {
   graph::PassSet passes;
   // Overrides parallel_iterations of every loop where > 0.
   int window = 0;
-  // Calls of recursive functions inside one another; deeper ones fail. So do
-  // more than 2^17 of them, or twice this number, that are open at once.
+  // Calls of recursive functions inside one another, and all that are open at
+  // once, side by side too: what makes more fails.
   int max_call_depth = 10000;
+  int max_open_calls = 1 << 17;
   // Of random ops.
   uint64_t seed = 0;
   // Default time-out of a run; none where zero.

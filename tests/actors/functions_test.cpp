@@ -186,12 +186,19 @@ TEST_CASE("a recursion that branches without end is refused") {
     SessionOptions options;
     options.hand_off = hand_off;
     options.workers = 2;
+    // No branch gets so deep.
+    options.max_call_depth = 1'000'000;
+    options.max_open_calls = 1000;
     const auto session = g.session(options);
-    const auto value = run_int(*session, 1);
-    CHECK(value.status().code() == Code::kResourceExhausted);
-    const std::string text(value.status().message());
-    CAPTURE(text);
-    CHECK(text.find("does the recursion end?") != std::string::npos);
+    for (int run = 0; run < 2; ++run) {
+      const auto value = run_int(*session, 1);
+      CHECK(value.status().code() == Code::kResourceExhausted);
+      const std::string text(value.status().message());
+      CAPTURE(text);
+      CHECK(text.find("[call] more than 1000 calls are open at once: node ") ==
+            0);
+      CHECK(text.ends_with("does the recursion end?"));
+    }
   }
 }
 
@@ -572,4 +579,15 @@ TEST_CASE(
     CHECK(deep.code() == Code::kInvalidArgument);
     CHECK(deep.message().find("[Assert]") == std::string::npos);
   }
+}
+
+TEST_CASE("sessions that may not call at all are refused") {
+  SessionOptions options;
+  options.max_call_depth = 0;
+  CHECK(Session::create(options).status().message() ==
+        "[session] a call depth of 0");
+  options.max_call_depth = 1;
+  options.max_open_calls = 0;
+  CHECK(Session::create(options).status().message() ==
+        "[session] 0 open calls");
 }
