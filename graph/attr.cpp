@@ -175,8 +175,11 @@ AttrMap::AttrMap(std::vector<value_type> entries) {
     return entry.first;
   };
   std::ranges::stable_sort(entries, {}, name);
-  const auto twice = std::ranges::unique(entries, {}, name);
-  entries.erase(twice.begin(), twice.end());
+  const auto same = [](const value_type& a, const value_type& b) {
+    return a.first == b.first;
+  };
+  entries.erase(std::unique(entries.begin(), entries.end(), same),
+                entries.end());
   entries_ = make_ref_counted<Entries>();
   entries_->list = std::move(entries);
 }

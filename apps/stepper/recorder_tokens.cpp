@@ -1,6 +1,5 @@
 // What the steps of a run do to its tokens.
 #include <algorithm>
-#include <ranges>
 
 #include "apps/stepper/recorder.h"
 
@@ -222,8 +221,8 @@ void Recorder::note_pending(const actors::IterationView& view) {
   const std::span<const uint32_t> ready = view.ready();
   const size_t kept = std::min(ready.size(), Step::kMaxReady);
   step_.more_ready = ready.size() - kept;
-  for (const uint32_t index : ready.last(kept) | std::views::reverse) {
-    step_.ready.push_back(frame_->node_of[index]);
+  for (size_t i = 0; i < kept; ++i) {
+    step_.ready.push_back(frame_->node_of[ready[ready.size() - 1 - i]]);
   }
 }
 
