@@ -118,17 +118,6 @@ class Report {
         add_unanswered(*iteration);
     });
   }
-  void add_unanswered(const IterationActor& iteration) {
-    const FramePlan& plan = *iteration.frame().plan;
-    for (uint32_t n = 0; n < plan.nodes.size(); ++n) {
-      if (!iteration.awaits(n)) continue;
-      const graph::Node& node = *plan.nodes[n].node;
-      line("{} \"{}\" in {} {}", node.op(), node.name(), place(iteration),
-           plan.nodes[n].kind == NodeKind::kRecv
-               ? "waits for a token that nobody has sent"
-               : "has not answered");
-    }
-  }
 
   // Nodes that wait for others, from the root frame inwards.
   void add_waiting(const FrameActor& root) {
@@ -197,6 +186,18 @@ class Report {
         each_child(*iteration, [&](uint32_t, const FrameActor& child) {
           open.push_back(&child);
         });
+    }
+  }
+
+  void add_unanswered(const IterationActor& iteration) {
+    const FramePlan& plan = *iteration.frame().plan;
+    for (uint32_t n = 0; n < plan.nodes.size(); ++n) {
+      if (!iteration.awaits(n)) continue;
+      const graph::Node& node = *plan.nodes[n].node;
+      line("{} \"{}\" in {} {}", node.op(), node.name(), place(iteration),
+           plan.nodes[n].kind == NodeKind::kRecv
+               ? "waits for a token that nobody has sent"
+               : "has not answered");
     }
   }
 

@@ -19,6 +19,7 @@ namespace {
 using actors::TraceEvent;
 using actors::TraceFrame;
 using actors::TraceNode;
+
 // Numbers and texts of one event after the other.
 class TraceWriter {
  public:

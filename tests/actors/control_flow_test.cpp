@@ -1,12 +1,12 @@
 // What the builder's conditionals, cases and checks do when they run.
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 
 #include "tests/actors/program.h"
+#include "tests/temp_path.h"
 
 using namespace tagflow;
 using namespace tagflow::actors;
@@ -183,8 +183,7 @@ TEST_CASE("what depends on an assertion runs only where it holds") {
 }
 
 TEST_CASE("a line is printed once for every time that it is reached") {
-  const auto path = std::filesystem::temp_directory_path() /
-                    ("tagflow_line_test_" + std::to_string(::getpid()));
+  const auto path = tagflow::testing::temp_path("line");
   Program p;
   const Output last = while_loop(
       p.s, [](const Scope& in, Output i) { return ops::less(in, i, 2); },

@@ -4,7 +4,7 @@
 
 #include "apps/io/npy.h"
 #include "graph/builder/builder.h"
-#include "tests/apps/temp_path.h"
+#include "tests/temp_path.h"
 
 namespace tagflow::apps {
 namespace {
@@ -97,7 +97,7 @@ TEST_CASE("feeds that do not fit the graph are refused, and it says why") {
 }
 
 TEST_CASE("an .npy file of another type is refused") {
-  const auto path = apps::temp_path("feed.npy");
+  const auto path = testing::temp_path("feed.npy");
   REQUIRE(io::write_npy(path, Tensor::scalar(1.0)).ok());
   const LoadedFeeds loaded = load({"n:0=" + path.string()});
   std::filesystem::remove(path);

@@ -4,8 +4,8 @@
 
 #include "apps/io/file.h"
 #include "graph/builder/builder.h"
-#include "tests/apps/temp_path.h"
 #include "tests/graph/hand_made_functions.h"
+#include "tests/temp_path.h"
 
 namespace tagflow::apps {
 namespace {
@@ -112,7 +112,7 @@ TEST_CASE("a node inside of a function is known for what it is") {
 }
 
 TEST_CASE("a file's unknown ops are all named") {
-  const auto path = apps::temp_path("model.pbtxt");
+  const auto path = testing::temp_path("model.pbtxt");
   REQUIRE(io::write_file(path,
                          "node { name: 'a' op: 'NoSuchOpAtAll' }\n"
                          "node { name: 'b' op: 'NorThisOneHere' }\n"

@@ -7,7 +7,7 @@
 
 #include "apps/io/file.h"
 #include "apps/io/npy.h"
-#include "tests/apps/temp_path.h"
+#include "tests/temp_path.h"
 
 namespace tagflow::apps {
 namespace {
@@ -29,7 +29,7 @@ TEST_CASE("slashes and colons of a name become underscores in a file's") {
 TEST_CASE("two results for one file are refused before anything is written") {
   const std::vector<FetchName> ports = {fetch_of_port("a/b"),
                                         fetch_of_port("a_b:0")};
-  const fs::path folder = temp_path("no_such_results");
+  const fs::path folder = testing::temp_path("no_such_results");
   CHECK(prepare_folder(folder, ports).message() ==
         "[--out] \"a/b\" and \"a_b:0\" would both be written to a_b_0; fetch "
         "one at a time");
@@ -54,7 +54,7 @@ TEST_CASE("results are valid JSON, with the statistics") {
 }
 
 TEST_CASE("results are files, numbers as .npy and strings as .json") {
-  const fs::path folder = temp_path("results") / "deep";
+  const fs::path folder = testing::temp_path("results") / "deep";
   REQUIRE(prepare_folder(folder, kPorts).ok());
   REQUIRE(write_results(folder, kPorts, kResults).ok());
   const Result<Tensor> numbers = io::read_npy(folder / "a_b_1.npy");
@@ -68,7 +68,7 @@ TEST_CASE("handles cannot be written to a file") {
   const std::vector<FetchName> ports = {fetch_of_port("v:0")};
   const std::vector<Tensor> handles = {
       Tensor::make(DataType::kVariant, Shape())};
-  const fs::path folder = temp_path("handles");
+  const fs::path folder = testing::temp_path("handles");
   REQUIRE(prepare_folder(folder, ports).ok());
   CHECK(!write_results(folder, ports, handles).ok());
   fs::remove_all(folder);

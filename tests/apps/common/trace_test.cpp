@@ -10,7 +10,7 @@
 #include "actors/session.h"
 #include "apps/io/file.h"
 #include "graph/builder/builder.h"
-#include "tests/apps/temp_path.h"
+#include "tests/temp_path.h"
 
 using namespace tagflow;
 using nlohmann::json;
@@ -44,7 +44,7 @@ json trace_loop(int trips, int workers, bool compile_edges,
   ta::RunOptions run;
   run.trace = &recorded;
   REQUIRE(session->run({}, {last[0].name()}, {}, run).ok());
-  const auto path = apps::temp_path("trace.json");
+  const auto path = testing::temp_path("trace.json");
   REQUIRE(apps::write_trace(recorded, path).ok());
   const auto text = io::read_file(path);
   std::filesystem::remove(path);

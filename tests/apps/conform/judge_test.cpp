@@ -9,7 +9,7 @@
 #include "apps/io/npy.h"
 #include "graph/builder/builder.h"
 #include "graph/graphdef.h"
-#include "tests/apps/temp_path.h"
+#include "tests/temp_path.h"
 
 namespace tagflow::apps {
 namespace {
@@ -50,7 +50,7 @@ class Recorded {
     REQUIRE(io::write_npy(folder_ / name, tensor).ok());
   }
 
-  fs::path folder_ = apps::temp_path("judge");
+  fs::path folder_ = testing::temp_path("judge");
 };
 
 constexpr const char* kGood =

@@ -6,14 +6,14 @@
 #include <string>
 
 #include "apps/io/file.h"
-#include "tests/apps/temp_path.h"
+#include "tests/temp_path.h"
 
 namespace tagflow {
 namespace {
 
 // The result of reading a file of these bytes.
 Result<Tensor> read(std::string_view bytes) {
-  const auto path = apps::temp_path("idx");
+  const auto path = testing::temp_path("idx");
   REQUIRE(io::write_file(path, bytes).ok());
   Result<Tensor> tensor = io::read_idx(path);
   std::filesystem::remove(path);

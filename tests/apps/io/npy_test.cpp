@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/apps/temp_path.h"
+#include "tests/temp_path.h"
 
 namespace tagflow {
 namespace {
@@ -224,7 +224,7 @@ TEST_CASE("a file that is not there is NotFound, and named") {
 }
 
 TEST_CASE("what is written to a file can be read from it") {
-  const auto path = apps::temp_path("array.npy");
+  const auto path = testing::temp_path("array.npy");
   const Tensor tensor = Tensor::vector<double>({1, 2, 3, 4});
   REQUIRE(io::write_npy(path, tensor).ok());
   const Result<Tensor> again = io::read_npy(path);

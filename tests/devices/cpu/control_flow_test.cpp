@@ -1,5 +1,4 @@
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
@@ -8,6 +7,7 @@
 
 #include "devices/cpu/summarize.h"
 #include "tests/devices/kernel_fixture.h"
+#include "tests/temp_path.h"
 
 namespace tagflow::devices {
 
@@ -87,8 +87,7 @@ TEST_CASE("printing passes its input on") {
 }
 
 TEST_CASE("a line is printed to a file") {
-  const auto path = std::filesystem::temp_directory_path() /
-                    ("tagflow_print_test_" + std::to_string(::getpid()));
+  const auto path = tagflow::testing::temp_path("print");
   const AttrMap attrs{{"output_stream", "file://" + path.string()},
                       {"end", "!"}};
   CHECK(run_op("PrintV2", {Tensor::scalar("one")}, attrs).ok());

@@ -18,6 +18,21 @@ Node* loop_constant(Graph& graph, std::string name, std::string frame,
 
 bool hoist(Program& program) { return run_pass(hoist_invariants, program); }
 
+void expect_nothing_to_hoist(const Graph& graph) {
+  Program program = program_of(graph, {"loop/exit"});
+  const std::string before = dump(program.graph);
+  CHECK(!hoist(program));
+  CHECK(dump(program.graph) == before);
+}
+
+// Counts from x to x, which is a loop constant, too.
+struct Loop {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kInt32);
+  Counter c = counter(graph, "loop", {x, 0}, {x, 0});
+  Node* in_x = loop_constant(graph, "in_x", "loop", {x, 0});
+};
+
 }  // namespace
 
 TEST_CASE("what depends on loop constants only goes in front of the loop") {
@@ -46,19 +61,14 @@ TEST_CASE("what depends on loop constants only goes in front of the loop") {
 }
 
 TEST_CASE("what the body's pivot guards, or an iteration changes, stays") {
-  Graph graph;
-  Node* x = placeholder(graph, "x", DataType::kInt32);
-  const Counter c = counter(graph, "loop", {x, 0}, {x, 0});
-  Node* in_x = loop_constant(graph, "in_x", "loop", {x, 0});
+  Loop loop;
+  auto& [graph, x, c, in_x] = loop;
   Node* guarded = add(graph, "guarded", "Neg", {{in_x, 0}}, {}, {c.body});
   Node* printed = add(graph, "printed", "Print", {{in_x, 0}, {in_x, 0}});
   Node* varies = add(graph, "varies", "Mul", {{c.body, 0}, {printed, 0}});
   Node* sum = add(graph, "sum", "AddV2", {{varies, 0}, {guarded, 0}});
   must(graph.set_input(c.next, 0, {sum, 0}));
-  Program program = program_of(graph, {"loop/exit"});
-  const std::string before = dump(program.graph);
-  CHECK(!hoist(program));
-  CHECK(dump(program.graph) == before);
+  expect_nothing_to_hoist(graph);
 }
 
 TEST_CASE("a node can leave two loops at once") {
@@ -84,10 +94,8 @@ TEST_CASE("a node can leave two loops at once") {
 }
 
 TEST_CASE("a constant that waits for loop constants goes along") {
-  Graph graph;
-  Node* x = placeholder(graph, "x", DataType::kInt32);
-  const Counter c = counter(graph, "loop", {x, 0}, {x, 0});
-  Node* in_x = loop_constant(graph, "in_x", "loop", {x, 0});
+  Loop loop;
+  auto& [graph, x, c, in_x] = loop;
   Node* two = number(graph, "two", 2, {in_x});
   Node* twice = add(graph, "twice", "Mul", {{in_x, 0}, {two, 0}});
   must(graph.set_input(c.less, 1, {twice, 0}));
@@ -99,10 +107,8 @@ TEST_CASE("a constant that waits for loop constants goes along") {
 
 TEST_CASE(
     "constants that wait for constants go along, in chains of any length") {
-  Graph graph;
-  Node* x = placeholder(graph, "x", DataType::kInt32);
-  const Counter c = counter(graph, "loop", {x, 0}, {x, 0});
-  Node* in_x = loop_constant(graph, "in_x", "loop", {x, 0});
+  Loop loop;
+  auto& [graph, x, c, in_x] = loop;
   Node* last = in_x;
   for (int i = 0; i < 50'000; ++i)
     last = number(graph, fmt::format("c{}", i), i, {last});
@@ -116,10 +122,8 @@ TEST_CASE(
 }
 
 TEST_CASE("what waits for more and more constants does not get all of them") {
-  Graph graph;
-  Node* x = placeholder(graph, "x", DataType::kInt32);
-  const Counter c = counter(graph, "loop", {x, 0}, {x, 0});
-  Node* in_x = loop_constant(graph, "in_x", "loop", {x, 0});
+  Loop loop;
+  auto& [graph, x, c, in_x] = loop;
   Node* last = in_x;
   for (int i = 0; i < 100; ++i) {
     Node* y = placeholder(graph, fmt::format("y{}", i), DataType::kInt32);
@@ -136,17 +140,12 @@ TEST_CASE("what waits for more and more constants does not get all of them") {
 }
 
 TEST_CASE("constants of a loop that nothing leaves with stay alone there") {
-  Graph graph;
-  Node* x = placeholder(graph, "x", DataType::kInt32);
-  const Counter c = counter(graph, "loop", {x, 0}, {x, 0});
-  Node* in_x = loop_constant(graph, "in_x", "loop", {x, 0});
+  Loop loop;
+  auto& [graph, x, c, in_x] = loop;
   Node* two = number(graph, "two", 2, {in_x});
   Node* sum = add(graph, "sum", "AddV2", {{c.body, 0}, {two, 0}});
   must(graph.set_input(c.next, 0, {sum, 0}));
-  Program program = program_of(graph, {"loop/exit"});
-  const std::string before = dump(program.graph);
-  CHECK(!hoist(program));
-  CHECK(dump(program.graph) == before);
+  expect_nothing_to_hoist(graph);
 }
 
 TEST_CASE("a constant can leave two loops, with what reads it") {

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <string>
 
-namespace tagflow::apps {
+namespace tagflow::testing {
 
 // In the system's folder for such; tests that run at the same time, of another
 // build too, get others.
@@ -15,4 +15,4 @@ inline std::filesystem::path temp_path(const std::string& name) {
          ("tagflow_" + std::to_string(getpid()) + "_" + name);
 }
 
-}  // namespace tagflow::apps
+}  // namespace tagflow::testing
