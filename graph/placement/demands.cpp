@@ -1,0 +1,160 @@
+#include "graph/placement/demands.h"
+
+#include <algorithm>
+
+#include "graph/placement/op_work.h"
+
+namespace tagflow::graph {
+namespace {
+
+// How many devices a message lists.
+constexpr size_t kShownDevices = 8;
+
+// Gets its value from the caller; there is no kernel for it.
+bool gets_fed(const Node& node) {
+  return node.op() == "Placeholder" || node.op() == "PlaceholderV2";
+}
+
+bool has_objects(std::span<const DataType> types) {
+  return std::ranges::any_of(types, [](DataType type) {
+    const DataType plain = remove_ref(type);
+    return plain == DataType::kString || plain == DataType::kVariant;
+  });
+}
+
+bool needs_host_memory(const Node& node) {
+  return gets_fed(node) || is_call(node) || has_objects(node.input_dtypes()) ||
+         has_objects(node.output_dtypes());
+}
+
+// What a kernel is chosen by: the op, and the types in ports and attributes.
+void write_kernel_key(const Node& node, std::string& key) {
+  key = node.op();
+  const auto add = [&](std::span<const DataType> types) {
+    key += '\0';
+    for (const DataType type : types) key += char(type);
+  };
+  add(node.input_dtypes());
+  add(node.output_dtypes());
+  for (const auto& [name, value] : node.attrs()) {
+    if (name.starts_with('_')) continue;  // notes of tools
+    if (const auto* type = value.get_if<DataType>()) add({type, 1});
+    if (const auto* list = value.get_if<std::vector<DataType>>()) add(*list);
+  }
+}
+
+}  // namespace
+
+Demands::Demands(std::span<const DeviceInfo> devices,
+                 const KernelCatalog& catalog, DeviceSets& sets)
+    : devices_(devices), catalog_(catalog), sets_(sets) {
+  std::vector<uint32_t> hosts;
+  std::map<std::string, std::vector<uint32_t>> by_type;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    if (devices[i].host_memory) hosts.push_back(uint32_t(i));
+    by_type[devices[i].name.type.value_or("")].push_back(uint32_t(i));
+  }
+  hosts_ = sets.add(std::move(hosts));
+  cpus_ = sets.add(by_type.contains("CPU") ? by_type["CPU"]
+                                           : std::vector<uint32_t>());
+  for (auto& [type, members] : by_type)
+    types_.emplace_back(type, sets.add(std::move(members)));
+}
+
+Result<Demand> Demands::of(const Node& node) {
+  TAGFLOW_ASSIGN(const DeviceSets::Id asked, find_asked(node));
+  return Demand{find_able(node), asked};
+}
+
+DeviceSets::Id Demands::find_able(const Node& node) {
+  if (gets_fed(node) || is_call(node)) return hosts_;
+  // What passes make may differ in more than types.
+  const bool is_known_by_types = !node.op().starts_with('_');
+  if (is_known_by_types) {
+    write_kernel_key(node, key_);
+    if (const auto it = able_.find(key_); it != able_.end()) return it->second;
+  }
+  std::vector<uint32_t> able;
+  for (const auto& [type, members] : types_) {
+    if (!catalog_.has_kernel(node, type)) continue;
+    const auto of_type = sets_.of(members);
+    able.insert(able.end(), of_type.begin(), of_type.end());
+  }
+  std::ranges::sort(able);
+  DeviceSets::Id set = sets_.add(std::move(able));
+  if (needs_host_memory(node)) set = sets_.intersection(set, hosts_);
+  if (is_known_by_types) able_.emplace(key_, set);
+  return set;
+}
+
+Result<DeviceSets::Id> Demands::find_asked(const Node& node) {
+  if (node.device().empty()) return DeviceSets::kAll;
+  if (const auto it = asked_.find(node.device()); it != asked_.end())
+    return it->second;
+  Result<DeviceName> name = DeviceName::parse(node.device());
+  if (!name.ok())
+    return std::move(name).status().with_prefix(
+        fmt::format("[placement] node \"{}\": ", node.name()));
+  std::vector<uint32_t> matching;
+  for (size_t i = 0; i < devices_.size(); ++i)
+    if (name->matches(devices_[i].name)) matching.push_back(uint32_t(i));
+  const DeviceSets::Id set = sets_.add(std::move(matching));
+  asked_.emplace(node.device(), set);
+  return set;
+}
+
+std::string Demands::refusal(const Node& node, const Demand& demand) const {
+  const std::string limits = limits_of(node, demand);
+  if (sets_.is_empty(demand.able))
+    return fmt::format(
+        "node \"{}\" (op {}) {}, and so can run on none of the devices {}",
+        node.name(), node.op(), limits, names_of(DeviceSets::kAll));
+  if (sets_.is_empty(demand.asked))
+    return fmt::format(
+        "node \"{}\" asks for \"{}\", and there is no such device; the "
+        "devices are {}",
+        node.name(), node.device(), names_of(DeviceSets::kAll));
+  return fmt::format("node \"{}\" asks for \"{}\", but its op {} {}",
+                     node.name(), node.device(), node.op(), limits);
+}
+
+std::string Demands::explain(const Node& node, const Demand& demand) const {
+  std::string text = fmt::format("\"{}\"", node.name());
+  const bool has_asked = !node.device().empty();
+  if (has_asked) text += fmt::format(" asks for \"{}\"", node.device());
+  if (demand.able != DeviceSets::kAll)
+    text += fmt::format("{} (op {}) {}", has_asked ? " and" : "", node.op(),
+                        limits_of(node, demand));
+  return text;
+}
+
+std::string Demands::limits_of(const Node& node, const Demand& demand) const {
+  if (is_call(node))
+    return fmt::format(
+        "calls a function that needs memory that the host reads and runs as "
+        "one, on {}",
+        names_of(demand.able));
+  if (gets_fed(node)) return "needs memory that the host reads";
+  std::string text;
+  for (const std::string& type : catalog_.types_of(node.op())) {
+    text += text.empty() ? "has kernels for " : ", ";
+    text += type;
+    if (!catalog_.has_kernel(node, type)) text += " (of other types)";
+  }
+  if (text.empty()) text = "has no kernels";
+  if (needs_host_memory(node)) text += " and needs memory that the host reads";
+  return text;
+}
+
+std::string Demands::names_of(DeviceSets::Id set) const {
+  std::string text;
+  const auto devices = sets_.of(set);
+  for (size_t i = 0; i < devices.size(); ++i) {
+    if (i == kShownDevices)
+      return text + fmt::format(", ... ({} in all)", devices.size());
+    text += (i == 0 ? "" : ", ") + devices_[devices[i]].name.to_string();
+  }
+  return text.empty() ? "none" : text;
+}
+
+}  // namespace tagflow::graph

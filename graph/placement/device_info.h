@@ -1,0 +1,46 @@
+// What placement and partitioning know of devices: names and numbers, nothing
+// that runs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/device_name.h"
+#include "graph/graph.h"
+
+namespace tagflow::graph {
+
+struct DeviceInfo {
+  DeviceName name;           // full
+  uint64_t incarnation = 1;  // of this life of the device; in transfer keys
+  // The host reads its tensors where they are. Feeds and fetches are on such
+  // a device.
+  bool host_memory = true;
+  int64_t memory_limit = 0;      // bytes; 0: none
+  double flops_per_ns = 8;       // of one kernel
+  double bytes_per_ns = 8;       // of one kernel that is bound by memory
+  double launch_ns = 100;        // for each kernel
+  int kernels_at_once = 1;       // workers, or streams
+  double link_latency_ns = 0;    // of a copy between it and the host
+  double link_bytes_per_ns = 0;  // 0: nothing is copied
+};
+
+// Which kernels exist: the registry of devices/, seen from here.
+class KernelCatalog {
+ public:
+  virtual ~KernelCatalog() = default;
+  // Whether the node can run on devices of the type, given its attributes.
+  // Control flow runs everywhere. Thread-safe.
+  virtual bool has_kernel(const Node& node, std::string_view type) const = 0;
+  // The types of devices that have some kernel of the op, each once.
+  virtual std::vector<std::string> types_of(std::string_view op) const = 0;
+};
+
+// Where each node of a graph runs.
+struct Placement {
+  std::vector<uint32_t> device_of;  // by node id: an index into the devices
+};
+
+}  // namespace tagflow::graph

@@ -1,0 +1,22 @@
+// What ops are thought to take, by their families.
+#pragma once
+
+#include "graph/placement/cost_model.h"
+
+namespace tagflow::graph {
+
+// Hands its inputs on, or a value that is there already: control flow,
+// identities, constants, calls.
+bool is_free_op(const Node& node);
+
+// Runs a function in frames of its own.
+inline bool is_call(const Node& node) { return node.op() == "_Call"; }
+
+// Of a shape; what is unknown is assumed (Note [Costs]).
+double assumed_elements(const PartialShape& shape);
+
+// Arithmetic operations of a node that reads and writes so many bytes, of
+// which it may correct the number. REQUIRES: the node is not free.
+double estimate_flops(const Node& node, double output_bytes, double& bytes);
+
+}  // namespace tagflow::graph

@@ -1,0 +1,77 @@
+#include "graph/placement/program_costs.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "graph/frames.h"
+#include "graph/placement/op_work.h"
+
+namespace tagflow::graph {
+namespace {
+
+// Loops deeper than this count as if they were not: a guess of a guess.
+constexpr int kMaxAssumedDepth = 3;
+
+// Gives numbers that say where or whether, not what: scalars, also where the
+// rank is unknown, as that of a loop's counter often is.
+bool is_bookkeeping(const Node& node) {
+  for (int port = 0; port < node.num_outputs(); ++port) {
+    const DataType type = node.output_dtypes()[size_t(port)];
+    if (!is_integer(type) && type != DataType::kBool) return false;
+    const PartialShape& shape = node.output_shape(port);
+    if (shape.has_rank() && shape.num_elements() != 1) return false;
+  }
+  return node.num_outputs() > 0;
+}
+
+}  // namespace
+
+Result<ProgramCosts> ProgramCosts::build(const Program& program,
+                                         std::span<const DeviceInfo> devices,
+                                         const CostModel& model) {
+  ProgramCosts costs(devices, model);
+  std::vector<double> of_node(devices.size());
+  for (const auto& body : program.bodies) {
+    std::vector<double>& sum = costs.of_bodies_.emplace_back(devices.size());
+    for (const Node* node : body->graph.nodes()) {
+      if (is_call(*node)) continue;
+      model.find_times(*node, model.work(*node), devices, of_node);
+      for (size_t d = 0; d < sum.size(); ++d) sum[d] += of_node[d];
+    }
+  }
+  const Graph& graph = program.graph;
+  costs.works_.resize(graph.end_id());
+  costs.light_.resize(graph.end_id());
+  costs.repeats_.assign(graph.end_id(), 1);
+  bool has_loops = false;
+  for (const Node* node : graph.nodes()) {
+    const Work work = model.work(*node);
+    costs.works_[node->id()] = work;
+    costs.light_[node->id()] =
+        (work.is_free && !is_call(*node)) || is_bookkeeping(*node);
+    has_loops |= node->is_enter();
+  }
+  if (!has_loops) return costs;
+  TAGFLOW_ASSIGN(const FrameMap frames, FrameMap::build(graph));
+  for (const Node* node : graph.nodes()) {
+    const int depth = frames.frame(frames.of(*node)).depth;
+    costs.repeats_[node->id()] =
+        std::pow(CostModel::kAssumedTrips, std::min(depth, kMaxAssumedDepth));
+  }
+  return costs;
+}
+
+void ProgramCosts::add_times(const Node& node,
+                             std::span<double> nanoseconds) const {
+  std::vector<double> once(devices_.size());
+  model_.find_times(node, work(node), devices_, once);
+  if (is_call(node)) {
+    const auto body = node.attr<int64_t>("body");
+    if (body.ok() && size_t(*body) < of_bodies_.size())
+      once = of_bodies_[size_t(*body)];
+  }
+  for (size_t d = 0; d < once.size(); ++d)
+    nanoseconds[d] += repeats(node) * once[d];
+}
+
+}  // namespace tagflow::graph

@@ -1,0 +1,41 @@
+// Sets that grow together, by union-find.
+#pragma once
+
+#include <cstdint>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+namespace tagflow::graph {
+
+// Of the numbers below `size`, each alone at first. Thread-compatible.
+class UnionFind {
+ public:
+  explicit UnionFind(size_t size) : parent_(size), size_(size, 1) {
+    std::iota(parent_.begin(), parent_.end(), uint32_t(0));
+  }
+
+  // The number that stands for the set of `i`.
+  uint32_t find(uint32_t i) {
+    while (parent_[i] != i) i = parent_[i] = parent_[parent_[i]];
+    return i;
+  }
+  // Of the set that `i` stands for.
+  uint32_t size_of(uint32_t i) const { return size_[i]; }
+  // What stands for both sets, which are one from now on.
+  uint32_t unite(uint32_t a, uint32_t b) {
+    a = find(a);
+    b = find(b);
+    if (a == b) return a;
+    if (size_[a] < size_[b]) std::swap(a, b);
+    parent_[b] = a;
+    size_[a] += size_[b];
+    return a;
+  }
+
+ private:
+  std::vector<uint32_t> parent_;
+  std::vector<uint32_t> size_;
+};
+
+}  // namespace tagflow::graph
