@@ -17,7 +17,8 @@ namespace tagflow::graph {
 struct Program {
   std::string name;  // of a function's body; else empty
   Graph graph;
-  // Of Placeholders, in the order of the signature.
+  // Of Placeholders, in the order of the signature. Of null where another
+  // partition of the signature has it; so with fetches.
   std::vector<Endpoint> feeds;
   std::vector<Endpoint> fetches;
   std::vector<Node*> targets;

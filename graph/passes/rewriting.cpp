@@ -165,14 +165,16 @@ Status Detour::apply() {
       continue;
     graph.set_control_inputs(node, ends_of(node->control_inputs()));
   }
-  for (Endpoint& fetch : program_.fetches) fetch = end(fetch);
+  for (Endpoint& fetch : program_.fetches)
+    if (fetch.node != nullptr) fetch = end(fetch);
   program_.targets = ends_of(program_.targets);
   return {};
 }
 
 void sweep(Program& program) {
   std::vector<Node*> roots = program.targets;
-  for (const Endpoint& feed : program.feeds) roots.push_back(feed.node);
+  for (const Endpoint& feed : program.feeds)
+    if (feed.node != nullptr) roots.push_back(feed.node);
   const NodeSet needed = prune(program.graph, program.fetches, roots, {});
   if (needed.size() == program.graph.size()) return;
   std::vector<Node*> gone;

@@ -1,0 +1,135 @@
+// The loops that start a device's Recvs once in each iteration.
+#include "graph/partition/cutter.h"
+
+namespace tagflow::graph {
+
+Cutter::Share& Cutter::share(FrameId frame, uint32_t device) {
+  const auto [known, is_new] =
+      share_index_.try_emplace(uint64_t(frame) << 32 | device, shares_.size());
+  if (is_new) {
+    shares_.emplace_back();
+    share_of_.emplace_back(frame, device);
+  }
+  return shares_[known->second];
+}
+
+void Cutter::note_share(const Visit& visit) {
+  const FrameId frame = frames_.of(*visit.original);
+  if (frame == FrameId::kRoot) return;
+  Share& share = this->share(frame, device_of(*visit.node));
+  share.has_next_iteration |= visit.node->is_next_iteration();
+  bool reads_constant = false;
+  for (const Endpoint& input : visit.node->inputs())
+    reads_constant |= input.node->is_constant_enter();
+  for (const Node* control : visit.node->control_inputs())
+    reads_constant |= control->is_constant_enter();
+  if (reads_constant) share.constant_readers.push_back(visit.node);
+}
+
+// They have tokens in every iteration, but start none.
+Status Cutter::drive_constant_readers() {
+  for (size_t i = 0; i < shares_.size(); ++i) {
+    const auto [frame, device] = share_of_[i];
+    if (shares_[i].has_next_iteration || shares_[i].merge != nullptr ||
+        shares_[i].constant_readers.empty() ||
+        frames_.frame(frame).next_iterations.empty())
+      continue;
+    const std::vector<Node*> readers = shares_[i].constant_readers;
+    TAGFLOW_RETURN_IF_ERROR(make_loop(
+        {frame, Presence::kAlways, nullptr, readers.front(), device}));
+    // So that the control loop is needed by what is wanted.
+    for (Node* reader : readers) drives_.emplace_back(reader, shares_[i].merge);
+  }
+  return {};
+}
+
+Result<std::vector<Node*>> Cutter::starts(const Reading& reading) {
+  if (reading.frame == FrameId::kRoot) return std::vector<Node*>();
+  if (reading.presence == Presence::kFirst) {
+    TAGFLOW_ASSIGN(Node * enter, control_enter(reading));
+    return std::vector<Node*>{enter};
+  }
+  TAGFLOW_RETURN_IF_ERROR(make_loop(reading));
+  const Share& made = share(reading.frame, reading.device);
+  switch (reading.presence) {
+    case Presence::kAlways:
+      return std::vector<Node*>{made.merge};
+    case Presence::kLater:
+      return std::vector<Node*>{made.next};
+    default:  // No iteration has a token of both.
+      return std::vector<Node*>{made.enter, made.next};
+  }
+}
+
+Result<Node*> Cutter::control_enter(const Reading& reading) {
+  if (Node* known = share(reading.frame, reading.device).enter) return known;
+  const StaticFrame& frame = frames_.frame(reading.frame);
+  const Node& origin = *frame.enters.front();
+  Reading outer = reading;
+  outer.frame = frame.parent;
+  outer.presence = presence_.of_frame(frame.id);
+  TAGFLOW_ASSIGN(std::vector<Node*> controls, starts(outer));
+  Node* start = nullptr;
+  if (controls.empty()) {
+    TAGFLOW_ASSIGN(start, start_of_loops(reading, origin));
+  } else {
+    start = controls.front();
+    controls.erase(controls.begin());
+  }
+  AttrMap attrs{{"frame_name", frame.name},
+                {"is_constant", false},
+                {"parallel_iterations", frame.parallel_iterations}};
+  TAGFLOW_ASSIGN(Node * enter,
+                 add(reading.device, origin, "/control_loop/Enter", "Enter",
+                     {{start, 0}}, std::move(attrs), std::move(controls)));
+  return share(reading.frame, reading.device).enter = enter;
+}
+
+Status Cutter::make_loop(const Reading& reading) {
+  const uint32_t device = reading.device;
+  if (share(reading.frame, device).merge != nullptr) return {};
+  const StaticFrame& frame = frames_.frame(reading.frame);
+  if (frame.loop_conds.empty() ||
+      presence_.of(*frame.loop_conds.front()) != Presence::kAlways)
+    return invalid_argument(
+        "[partition] a loop without a predicate (LoopCond) cannot be split "
+        "over devices: in frame \"{}\" node \"{}\" is on {}{}",
+        frame.name, reading.reader->name(), device_names_[device],
+        reading.source == nullptr
+            ? std::string(", the back edges are not")
+            : fmt::format(", and reads \"{}\" on {}", reading.source->name(),
+                          device_names_[device_of(*reading.source)]));
+  const Node& origin = *frame.enters.front();
+  TAGFLOW_ASSIGN(Node * enter, control_enter(reading));
+  TAGFLOW_ASSIGN(
+      Node * merge,
+      add(device, origin, "/control_loop/Merge", "Merge", {{enter, 0}, {}},
+          {{"N", int64_t(2)}, {"T", enter->output_dtypes()[0]}}));
+  share(reading.frame, device).merge = merge;
+  Endpoint predicate{frame.loop_conds.front(), 0};
+  if (device_of(*predicate.node) == device) {
+    need(predicate.node);
+  } else {
+    TAGFLOW_ASSIGN(predicate, bring(predicate, merge, device));
+  }
+  TAGFLOW_ASSIGN(Node * branch, add(device, origin, "/control_loop/Switch",
+                                    "Switch", {{merge, 0}, predicate}, {}));
+  TAGFLOW_ASSIGN(Node * next, add(device, origin, "/control_loop/NextIteration",
+                                  "NextIteration", {{branch, 1}}, {}));
+  share(reading.frame, device).next = next;
+  return graph_.set_input(merge, 1, {next, 0});
+}
+
+// What enters the outermost control loops of a device.
+Result<Node*> Cutter::start_of_loops(const Reading& reading,
+                                     const Node& origin) {
+  Node*& start = starts_of_loops_[reading.device];
+  if (start == nullptr) {
+    AttrMap attrs{{"dtype", DataType::kInt32}, {"value", Tensor::scalar(0)}};
+    TAGFLOW_ASSIGN(start, add(reading.device, origin, "/control_loop/start",
+                              "Const", {}, std::move(attrs)));
+  }
+  return start;
+}
+
+}  // namespace tagflow::graph

@@ -1,0 +1,305 @@
+#include "graph/partition/recv_schedule.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "graph/frames.h"
+#include "graph/partition/presence.h"
+#include "graph/passes/rewriting.h"
+#include "graph/topology.h"
+
+namespace tagflow::graph {
+namespace {
+
+// So that no sum of costs overflows.
+constexpr int64_t kMaxCost = int64_t(1) << 40;
+
+struct Times {
+  int64_t cost = 1;
+  int64_t asap = 0;  // earliest start
+  int64_t alap = 0;  // latest start
+  int64_t earliest_end() const { return asap + cost; }
+  int64_t latest_end() const { return alap + cost; }
+};
+
+// A Send and its Recv have the same.
+Result<std::string> transfer_key(const Node& node) {
+  TAGFLOW_ASSIGN(const auto from, node.attr<std::string>("send_device"));
+  TAGFLOW_ASSIGN(const auto to, node.attr<std::string>("recv_device"));
+  TAGFLOW_ASSIGN(const auto name, node.attr<std::string>("tensor_name"));
+  return fmt::format("{};{};{}", from, to, name);
+}
+
+bool is_transfer(const Node& node) {
+  return node.op() == "_Send" || node.op() == "_Recv";
+}
+
+// Its only output is known to have fewer bytes.
+bool is_below(const Node& recv, int64_t bytes) {
+  const int64_t elements = recv.output_shape(0).num_elements();
+  const DataType type = recv.output_dtypes()[0];
+  if (elements == PartialShape::kUnknown || type == DataType::kString ||
+      type == DataType::kVariant)
+    return false;
+  return double(elements) * double(dtype_size(type)) < double(bytes);
+}
+
+class RecvScheduler {
+ public:
+  RecvScheduler(std::vector<Partition>& partitions,
+                const RecvScheduleOptions& options)
+      : options_(options) {
+    for (Partition& partition : partitions)
+      parts_.push_back({&partition.program.graph, {}, {}, {}});
+  }
+
+  Result<size_t> run() {
+    TAGFLOW_RETURN_IF_ERROR(number());
+    TAGFLOW_ASSIGN(const Precedence before, precedence());
+    const auto order = topological_order(
+        before, [](size_t) { return std::string_view("a node"); });
+    if (!order.ok()) return size_t(0);
+    compute_asap(before, *order);
+    compute_alap(before, *order, latest_ends(before, *order));
+    size_t held_back = 0;
+    for (const Part& part : parts_) {
+      TAGFLOW_ASSIGN(const size_t count, schedule(part));
+      held_back += count;
+    }
+    return held_back;
+  }
+
+ private:
+  struct Part {
+    Graph* graph = nullptr;
+    FrameMap frames;
+    PresenceMap presence;
+    std::vector<uint32_t> things;  // by node id
+  };
+  // What a Recv could wait for.
+  struct Candidate {
+    Node* node = nullptr;
+    int64_t latest_end = 0;
+    int64_t earliest_end = 0;
+  };
+
+  // Nodes first, partition by partition; then the end of each frame.
+  Status number() {
+    for (Part& part : parts_) {
+      TAGFLOW_ASSIGN(part.frames, FrameMap::build(*part.graph));
+      TAGFLOW_ASSIGN(part.presence,
+                     PresenceMap::build(*part.graph, part.frames));
+      part.things.resize(part.graph->end_id());
+      for (const Node* node : part.graph->nodes()) {
+        const auto thing = uint32_t(nodes_.size());
+        if (node->op() == "_Send") {
+          TAGFLOW_ASSIGN(std::string key, transfer_key(*node));
+          sends_[std::move(key)] = thing;
+        }
+        part.things[node->id()] = thing;
+        nodes_.push_back(node);
+      }
+    }
+    for (const Part& part : parts_)
+      for (const StaticFrame& frame : part.frames.frames())
+        if (ends_.try_emplace(frame.name, uint32_t(nodes_.size())).second)
+          nodes_.push_back(nullptr);
+    times_.resize(nodes_.size());
+    for (size_t thing = 0; thing < nodes_.size(); ++thing)
+      times_[thing].cost = cost_of(nodes_[thing]);
+    return {};
+  }
+
+  int64_t cost_of(const Node* node) const {
+    if (node == nullptr || !options_.cost) return 1;
+    return std::clamp(options_.cost(*node), int64_t(1), kMaxCost);
+  }
+
+  uint32_t end_of(const Part& part, FrameId frame) const {
+    return ends_.at(part.frames.frame(frame).name);
+  }
+
+  Result<Precedence> precedence() const {
+    Precedence before(times_.size(), 4 * times_.size());
+    std::vector<std::vector<uint32_t>> within(times_.size());  // of ends
+    for (const Part& part : parts_) {
+      for (const Node* node : part.graph->nodes()) {
+        for (size_t i = 0; i < node->inputs().size(); ++i)
+          if (!is_back_edge(*node, i))
+            before.add(part.things[node->inputs()[i].node->id()]);
+        for (const Node* control : node->control_inputs())
+          before.add(part.things[control->id()]);
+        if (node->op() == "_Recv") {
+          TAGFLOW_ASSIGN(const std::string key, transfer_key(*node));
+          if (const auto send = sends_.find(key); send != sends_.end())
+            before.add(send->second);
+        }
+        if (node->is_exit())
+          before.add(end_of(part, part.frames.of(*node)));
+        else
+          within[end_of(part, part.frames.of(*node))].push_back(
+              part.things[node->id()]);
+        if (node->is_enter())
+          within[end_of(part, part.frames.output_of(*node))].push_back(
+              part.things[node->id()]);
+        before.end_list();
+      }
+      for (const StaticFrame& frame : part.frames.frames())
+        if (frame.id != FrameId::kRoot)
+          within[end_of(part, frame.parent)].push_back(end_of(part, frame.id));
+    }
+    for (size_t end = before.size(); end < times_.size(); ++end) {
+      for (const uint32_t thing : within[end]) before.add(thing);
+      before.end_list();
+    }
+    return before;
+  }
+
+  void compute_asap(const Precedence& before,
+                    const std::vector<uint32_t>& order) {
+    may_block_.resize(nodes_.size());
+    for (const uint32_t thing : order) {
+      Times& times = times_[thing];
+      const Node* node = nodes_[thing];
+      may_block_[thing] =
+          node != nullptr && node->op_def().is_stateful && !is_transfer(*node);
+      for (const uint32_t input : before.of(thing)) {
+        times.asap = std::max(times.asap, times_[input].earliest_end());
+        if (may_block_[input]) may_block_[thing] = true;
+      }
+    }
+  }
+
+  // In a loop what depends on an earlier iteration depends on all of it.
+  bool may_block(const Part& part, const Node& node) const {
+    if (may_block_[part.things[node.id()]]) return true;
+    for (FrameId at = part.frames.output_of(node); at != FrameId::kRoot;
+         at = part.frames.frame(at).parent)
+      if (may_block_[end_of(part, at)]) return true;
+    return false;
+  }
+
+  // The last times to end: of all with the last; of NextIterations with the
+  // last of their frame, so that the next iteration does not start later; of
+  // what tells the predicate to others at once.
+  std::vector<int64_t> latest_ends(const Precedence& before,
+                                   const std::vector<uint32_t>& order) const {
+    int64_t last = 0;
+    for (const Times& times : times_)
+      last = std::max(last, times.earliest_end());
+    std::vector<int64_t> pace(times_.size());  // by end of a frame
+    for_each_next([&](size_t thing, size_t end) {
+      pace[end] = std::max(pace[end], times_[thing].earliest_end());
+    });
+    std::vector<int64_t> ends(times_.size(), last);
+    for_each_next([&](size_t thing, size_t end) { ends[thing] = pace[end]; });
+    std::vector<bool> is_urgent(times_.size());
+    for (const uint32_t thing : order) {
+      const Node* node = nodes_[thing];
+      if (node == nullptr) continue;
+      is_urgent[thing] =
+          node->is_loop_cond() ||
+          (is_transfer(*node) &&
+           std::ranges::any_of(before.of(thing), [&](uint32_t input) {
+             return is_urgent[input];
+           }));
+      if (is_urgent[thing]) ends[thing] = times_[thing].earliest_end();
+    }
+    return ends;
+  }
+
+  template <class Function>
+  void for_each_next(const Function& function) const {
+    for (const Part& part : parts_)
+      for (const StaticFrame& frame : part.frames.frames())
+        for (const Node* next : frame.next_iterations)
+          function(part.things[next->id()], end_of(part, frame.id));
+  }
+
+  void compute_alap(const Precedence& before,
+                    const std::vector<uint32_t>& order,
+                    std::vector<int64_t> ends) {
+    for (size_t i = order.size(); i-- > 0;) {
+      Times& times = times_[order[i]];
+      times.alap = ends[order[i]] - times.cost;
+      for (const uint32_t input : before.of(order[i]))
+        ends[input] = std::min(ends[input], times.alap);
+    }
+  }
+
+  // By frame, those that run in every iteration, by when they have to end;
+  // each stands for those before it, too: the one that can end last.
+  std::vector<std::vector<Candidate>> candidates(const Part& part) const {
+    std::vector<std::vector<Candidate>> all(part.frames.frames().size());
+    for (Node* node : part.graph->nodes()) {
+      const FrameId frame = part.frames.output_of(*node);
+      const Presence wanted = part.presence.possible(frame);
+      if (part.presence.of(*node) != wanted || node->op() == "_Send" ||
+          may_block(part, *node))
+        continue;
+      const Times& times = times_[part.things[node->id()]];
+      all[size_t(frame)].push_back(
+          {node, times.latest_end(), times.earliest_end()});
+    }
+    for (std::vector<Candidate>& frame : all) {
+      std::ranges::stable_sort(frame, {}, &Candidate::latest_end);
+      for (size_t i = 1; i < frame.size(); ++i) {
+        if (frame[i].earliest_end >= frame[i - 1].earliest_end) continue;
+        frame[i].node = frame[i - 1].node;
+        frame[i].earliest_end = frame[i - 1].earliest_end;
+      }
+    }
+    return all;
+  }
+
+  Result<size_t> schedule(const Part& part) {
+    const auto all = candidates(part);
+    std::vector<Node*> recvs;
+    for (Node* node : part.graph->nodes())
+      if (node->op() == "_Recv") recvs.push_back(node);
+    std::unordered_map<const Node*, Node*> triggers;
+    size_t held_back = 0;
+    for (Node* recv : recvs) {
+      if (is_below(*recv, options_.min_bytes)) continue;
+      const Times& times = times_[part.things[recv->id()]];
+      const auto& frame = all[size_t(part.frames.of(*recv))];
+      // The ControlTrigger takes 1.
+      const auto above = std::ranges::upper_bound(frame, times.alap - 1, {},
+                                                  &Candidate::latest_end);
+      if (above == frame.begin()) continue;
+      const Candidate& best = *std::prev(above);
+      if (best.earliest_end < times.asap + options_.min_delay) continue;
+      Node*& trigger = triggers[best.node];
+      if (trigger == nullptr) {
+        Graph& graph = *part.graph;
+        Node* const controls[] = {best.node};
+        TAGFLOW_ASSIGN(
+            trigger,
+            graph.add(name_after(graph, *best.node, "/done"), "ControlTrigger",
+                      {}, {}, controls, best.node->device()));
+      }
+      part.graph->add_control_input(recv, trigger);
+      ++held_back;
+    }
+    return held_back;
+  }
+
+  const RecvScheduleOptions& options_;
+  std::vector<Part> parts_;
+  std::vector<const Node*> nodes_;  // by number; null: the end of a frame
+  std::unordered_map<std::string, uint32_t> sends_;  // by transfer_key()
+  std::map<std::string, uint32_t> ends_;             // of frames, by name
+  // By number.
+  std::vector<Times> times_;
+  std::vector<bool> may_block_;  // it, or what it depends on
+};
+
+}  // namespace
+
+Result<size_t> schedule_recvs(std::vector<Partition>& partitions,
+                              const RecvScheduleOptions& options) {
+  return RecvScheduler(partitions, options).run();
+}
+
+}  // namespace tagflow::graph

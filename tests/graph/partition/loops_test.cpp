@@ -1,0 +1,361 @@
+// Loops that are cut: the invariants of Note [Cut loops] in
+// graph/partition/partition.h, by their numbers.
+#include <doctest/doctest.h>
+
+#include "graph/prune.h"
+#include "tests/graph/partition/cut.h"
+
+using namespace tagflow;
+using namespace tagflow::graph;
+using namespace tagflow::graph::testing;
+
+namespace {
+
+// for (i = x; i < n; i += 1) with both fed; the names start with "l/".
+struct Counting {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kInt32);
+  Node* n = placeholder(graph, "n", DataType::kInt32);
+  Counter loop = counter(graph, "l", {x, 0}, {n, 0});
+
+  Cut cut(const Places& places, const std::string& fetch = "l/exit") const {
+    return {program_of(graph, {fetch}, {}, {"x", "n"}), places, cpus(4)};
+  }
+};
+
+// The same around another one, "i/", that negates in every iteration.
+struct Nested : Counting {
+  Nested() {
+    Node* limit = add(graph, "l/n", "Enter", {{n, 0}},
+                      {{"frame_name", "l"}, {"is_constant", true}});
+    const Counter inner = counter(graph, "i", {loop.body, 0}, {limit, 0});
+    Node* neg = add(graph, "i/neg", "Neg", {{inner.body, 0}});
+    must(graph.set_input(inner.add, 0, {neg, 0}));
+    must(graph.set_input(loop.add, 0, {inner.exit, 0}));
+  }
+};
+
+Node* constant_enter(Graph& graph, const std::string& name, Node* value,
+                     const std::string& frame) {
+  return add(graph, name, "Enter", {{value, 0}},
+             {{"frame_name", frame}, {"is_constant", true}});
+}
+
+}  // namespace
+
+TEST_CASE("1: a token crosses once for all its readers on a device") {
+  Counting c;
+  Node* twice =
+      add(c.graph, "l/twice", "AddV2", {{c.loop.body, 0}, {c.loop.body, 0}});
+  must(c.graph.set_input(c.loop.add, 0, {twice, 0}));
+  const Cut cut = c.cut({{"l/twice", 1}, {"l/add", 1}, {"l/one", 1}});
+  CHECK(cut.count(0, "_Send") == 2);  // the predicate, and l/body
+  CHECK(cut.count(1, "_Recv") == 2);
+  CHECK(cut.line(1, "l/twice") == "l/twice = AddV2(l/body/recv, l/body/recv)");
+  // Its value serves as control edge too.
+  CHECK(cut.line(1, "l/one") == "l/one = Const(^l/body/recv)");
+}
+
+TEST_CASE("2: a Recv in a loop is started by the control loop of its device") {
+  const Counting c;
+  const Cut cut = c.cut({{"l/body", 1}, {"l/one", 1}, {"l/add", 1}});
+  const std::string first = "l/enter/control_loop/";
+  CHECK(cut.text(1) ==
+        "l/body = Identity(l/switch/recv)\n"
+        "l/one = Const(^l/body)\n"
+        "l/add = AddV2(l/body, l/one)\n"
+        "l/add/send = _Send(l/add)\n"
+        "l/enter/control_loop/start_1 = Const()\n"
+        "l/enter/control_loop/Enter_1 = Enter(l/enter/control_loop/start_1)\n"
+        "l/enter/control_loop/Merge_1 = Merge(l/enter/control_loop/Enter_1, "
+        "l/enter/control_loop/NextIteration_1)\n"
+        "l/cond/recv = _Recv(^l/enter/control_loop/Merge_1)\n"
+        "l/enter/control_loop/Switch_1 = Switch("
+        "l/enter/control_loop/Merge_1, l/cond/recv)\n"
+        "l/enter/control_loop/NextIteration_1 = "
+        "NextIteration(l/enter/control_loop/Switch_1:1)\n"
+        "l/switch/recv = _Recv(^l/enter/control_loop/Merge_1)\n");
+  // The device of the predicate has one too, for what it receives.
+  CHECK(cut.line(0, "l/next") == "l/next = NextIteration(l/add/recv)");
+  CHECK(cut.line(0, "l/add/recv") == "l/add/recv = _Recv(^" + first + "Merge)");
+  CHECK(cut.line(0, first + "Switch") ==
+        first + "Switch = Switch(" + first + "Merge, l/cond)");
+  const Node& enter = cut.node(1, first + "Enter_1");
+  CHECK(text_of(enter, "frame_name") == "l");
+  CHECK(must(enter.attr<int64_t>("parallel_iterations")) == 10);
+  CHECK(!enter.is_constant_enter());
+}
+
+TEST_CASE("2: a token of the first iteration is received in that one only") {
+  Counting c;
+  Node* y = add(c.graph, "l/y", "Enter", {{c.x, 0}}, {{"frame_name", "l"}});
+  Node* sum = add(c.graph, "l/sum", "AddV2", {{y, 0}, {c.loop.limit, 0}});
+  Node* neg = add(c.graph, "l/neg", "Neg", {{sum, 0}});
+  Node* later = add(c.graph, "l/later", "NextIteration", {{c.loop.body, 0}});
+  Node* merge = add(c.graph, "l/choose", "Merge", {{neg, 0}, {later, 0}});
+  add(c.graph, "l/out", "Switch", {{merge, 0}, {c.loop.cond, 0}});
+  add(c.graph, "l/done", "Exit", {{c.graph.find("l/out"), 0}});
+  const Cut cut = c.cut({{"l/neg", 1}}, "l/done");
+  // All of device 1 is in the first iteration: nothing has to go around.
+  CHECK(cut.count(1, "NextIteration") == 0);
+  CHECK(cut.line(1, "l/sum/recv") ==
+        "l/sum/recv = _Recv(^l/enter/control_loop/Enter_1)");
+  CHECK(cut.line(0, "l/neg/recv") ==
+        "l/neg/recv = _Recv(^l/enter/control_loop/Enter)");
+}
+
+TEST_CASE("2: a token of later iterations is received in those only") {
+  Counting c;
+  Node* back = add(c.graph, "l/back", "NextIteration", {{c.loop.body, 0}});
+  Node* before = add(c.graph, "l/before", "Neg", {{back, 0}});
+  Node* start =
+      add(c.graph, "l/start", "Enter", {{c.x, 0}}, {{"frame_name", "l"}});
+  Node* merge = add(c.graph, "l/choose", "Merge", {{start, 0}, {before, 0}});
+  add(c.graph, "l/out", "Switch", {{merge, 0}, {c.loop.cond, 0}});
+  add(c.graph, "l/done", "Exit", {{c.graph.find("l/out"), 0}});
+  // The NextIteration goes where it is read, or nobody would know there that
+  // its value is one of the iteration before.
+  const Cut cut = c.cut({{"l/before", 1}}, "l/done");
+  CHECK(cut.line(1, "l/before") == "l/before = Neg(l/back_1)");
+  CHECK(cut.line(1, "l/back_1") == "l/back_1 = NextIteration(l/body/recv)");
+  CHECK(cut.line(0, "l/before/recv") ==
+        "l/before/recv = _Recv(^l/enter/control_loop/NextIteration)");
+}
+
+TEST_CASE("2: a token that no iteration has starts no Recv") {
+  Counting c;
+  Node* y = add(c.graph, "l/y", "Enter", {{c.x, 0}}, {{"frame_name", "l"}});
+  Node* never = add(c.graph, "l/never", "AddV2", {{y, 0}, {c.loop.next, 0}});
+  Node* neg = add(c.graph, "l/neg", "Neg", {{never, 0}});
+  Node* merge =
+      add(c.graph, "l/choose", "Merge", {{c.loop.branch, 0}, {neg, 0}});
+  add(c.graph, "l/done", "Exit", {{merge, 0}});
+  const Cut cut = c.cut({{"l/neg", 1}}, "l/done");
+  CHECK(cut.line(1, "l/never/recv") ==
+        "l/never/recv = _Recv(^l/enter/control_loop/Enter_1, "
+        "^l/enter/control_loop/NextIteration_1)");
+}
+
+TEST_CASE("2: a device of loop constants only goes around all the same") {
+  Counting c;
+  Node* twice =
+      add(c.graph, "l/twice", "AddV2", {{c.loop.limit, 0}, {c.loop.limit, 0}});
+  must(c.graph.set_input(c.loop.less, 1, {twice, 0}));
+  for (const uint32_t enter_on : {0, 1}) {
+    const Cut cut = c.cut({{"l/twice", 1}, {"l/limit", enter_on}});
+    CHECK(cut.count(1, "Enter") == 2);
+    CHECK(cut.count(1, "NextIteration") == 1);
+    CHECK(contains(cut.line(1, "l/twice"), ", ^l/enter/control_loop/Merge"));
+    CHECK(cut.count(1, "_Recv") == 2);  // n, and the predicate
+  }
+}
+
+TEST_CASE("2: a frame without back edges needs no predicate") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kInt32);
+  Node* enter = add(graph, "e", "Enter", {{x, 0}}, {{"frame_name", "once"}});
+  Node* limit = constant_enter(graph, "c", x, "once");
+  Node* neg = add(graph, "neg", "AddV2", {{enter, 0}, {limit, 0}});
+  add(graph, "out", "Exit", {{neg, 0}});
+  const Cut cut(program_of(graph, {"out"}, {}, {"x"}), {{"neg", 1}}, cpus(2));
+  CHECK(cut.text(1) ==
+        "neg = AddV2(e_1, c_1)\n"
+        "neg/send = _Send(neg)\n"
+        "e_1 = Enter(x/recv)\n"
+        "c_1 = Enter*(x/recv)\n"
+        "x/recv = _Recv()\n");
+  CHECK(cut.text(0) ==
+        "out = Exit(neg/recv)\n"
+        "x = Placeholder()\n"
+        "e/control_loop/start = Const()\n"
+        "e/control_loop/Enter = Enter(e/control_loop/start)\n"
+        "neg/recv = _Recv(^e/control_loop/Enter)\n"
+        "x/send = _Send(x)\n");
+}
+
+TEST_CASE("3: all control loops of a frame read its one predicate") {
+  const Counting c;
+  const Cut cut = c.cut({{"l/body", 1}, {"l/one", 2}, {"l/add", 3}});
+  for (const uint32_t device : {1, 2, 3}) {
+    CHECK(cut.count(device, "LoopCond") == 0);
+    const Graph& graph = cut.on(device).graph;
+    size_t predicates = 0;
+    for (const Node* node : graph.nodes()) {
+      if (!node->is_switch()) continue;
+      ++predicates;
+      CHECK(text_of(*node->inputs()[1].node, "tensor_name") == "l/cond:0");
+    }
+    CHECK(predicates == 1);
+  }
+}
+
+TEST_CASE("3: readers of the predicate share what is sent of it") {
+  const Counting c;
+  const Cut cut = c.cut({{"l/switch", 1}});
+  CHECK(cut.line(1, "l/switch") ==
+        "l/switch = Switch(l/merge/recv, l/cond/recv)");
+  CHECK(cut.line(1, "l/enter/control_loop/Switch_1") ==
+        "l/enter/control_loop/Switch_1 = Switch("
+        "l/enter/control_loop/Merge_1, l/cond/recv)");
+  CHECK(cut.count(1, "_Recv") == 2);
+}
+
+TEST_CASE("3: a loop without a predicate is refused") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kInt32);
+  Node* p = placeholder(graph, "p", DataType::kBool);
+  Node* enter = add(graph, "e", "Enter", {{x, 0}}, {{"frame_name", "f"}});
+  Node* off = constant_enter(graph, "off", p, "f");
+  Node* merge = add(graph, "m", "Merge", {{enter, 0}, {}});
+  Node* fork = add(graph, "s", "Switch", {{merge, 0}, {off, 0}});
+  Node* neg = add(graph, "neg", "Neg", {{fork, 1}});
+  Node* next = add(graph, "next", "NextIteration", {{neg, 0}});
+  must(graph.set_input(merge, 1, {next, 0}));
+  add(graph, "out", "Exit", {{fork, 0}});
+  CHECK(refusal(program_of(graph, {"out"}, {}, {"x", "p"}), {{"neg", 1}},
+                cpus(2)) ==
+        "[partition] a loop without a predicate (LoopCond) cannot be split "
+        "over devices: in frame \"f\" node \"next\" is on "
+        "/job:localhost/replica:0/task:0/device:CPU:0, and reads \"neg\" on "
+        "/job:localhost/replica:0/task:0/device:CPU:1");
+  // On one device it may be.
+  const Cut whole(program_of(graph, {"out"}, {}, {"x", "p"}),
+                  {{"x", 0}, {"p", 0}, {"", 1}}, cpus(2));
+  CHECK(whole.parts.size() == 1);
+}
+
+TEST_CASE("3: so is one that shares constants with another device") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kInt32);
+  Node* enter = add(graph, "e", "Enter", {{x, 0}}, {{"frame_name", "f"}});
+  Node* merge = add(graph, "m", "Merge", {{enter, 0}, {}});
+  Node* next = add(graph, "next", "NextIteration", {{merge, 0}});
+  must(graph.set_input(merge, 1, {next, 0}));
+  Node* c = constant_enter(graph, "c", x, "f");
+  add(graph, "neg", "Neg", {{c, 0}});
+  CHECK(refusal(program_of(graph, {}, {"neg", "m"}, {"x"}), {{"neg", 1}},
+                cpus(2)) ==
+        "[partition] a loop without a predicate (LoopCond) cannot be split "
+        "over devices: in frame \"f\" node \"neg\" is on "
+        "/job:localhost/replica:0/task:0/device:CPU:1, the back edges are "
+        "not");
+}
+
+TEST_CASE("3: so is one whose predicate is not there in every iteration") {
+  Counting c;
+  Node* pred = placeholder(c.graph, "p", DataType::kBool);
+  Node* once =
+      add(c.graph, "l/once", "Enter", {{pred, 0}}, {{"frame_name", "l"}});
+  must(c.graph.set_input(c.loop.cond, 0, {once, 0}));
+  add(c.graph, "l/neg", "Neg", {{c.loop.merge, 0}});
+  CHECK(contains(refusal(program_of(c.graph, {}, {"l/neg"}, {"x", "p"}),
+                         {{"l/neg", 1}}, cpus(2)),
+                 "in frame \"l\" node \"l/neg\" is on "
+                 "/job:localhost/replica:0/task:0/device:CPU:1, and reads "
+                 "\"l/merge\" on "));
+}
+
+TEST_CASE("4: an inner control loop is entered by the outer one") {
+  const Nested nested;
+  const Cut cut = nested.cut({{"i/neg", 1}});
+  CHECK(cut.line(1, "i/enter/control_loop/Enter_1") ==
+        "i/enter/control_loop/Enter_1 = Enter(l/enter/control_loop/Merge_1)");
+  CHECK(cut.line(1, "l/enter/control_loop/Enter_1") ==
+        "l/enter/control_loop/Enter_1 = Enter(l/enter/control_loop/start_1)");
+  CHECK(cut.line(1, "i/body/recv") ==
+        "i/body/recv = _Recv(^i/enter/control_loop/Merge_1)");
+  CHECK(cut.line(1, "l/cond/recv") ==
+        "l/cond/recv = _Recv(^l/enter/control_loop/Merge_1)");
+}
+
+TEST_CASE("4: a device with nodes of the outer loop only has no inner one") {
+  const Nested nested;
+  const Cut cut = nested.cut({{"l/add", 1}, {"l/one", 1}, {"i/neg", 2}});
+  for (const Node* node : cut.on(1).graph.nodes())
+    if (node->is_enter()) CHECK(text_of(*node, "frame_name") == "l");
+  CHECK(cut.line(1, "i/exit/recv") ==
+        "i/exit/recv = _Recv(^l/enter/control_loop/Merge_1)");
+}
+
+TEST_CASE("5: a loop's Merge gets its Enter and NextIteration") {
+  const Counting c;
+  const Cut cut = c.cut({{"l/merge", 1}});
+  CHECK(cut.line(1, "l/merge") == "l/merge = Merge(l/enter_1, l/next_1)");
+  CHECK(cut.line(1, "l/next_1") == "l/next_1 = NextIteration(l/add/recv)");
+  CHECK(cut.line(1, "l/enter_1") == "l/enter_1 = Enter(x/recv)");
+  CHECK(cut.line(1, "x/recv") == "x/recv = _Recv()");
+  CHECK(cut.on(0).graph.find("l/next") == nullptr);
+  CHECK(cut.on(0).graph.find("l/enter") == nullptr);
+}
+
+TEST_CASE("5: Merges on several devices share a NextIteration by copies") {
+  Counting c;
+  Node* second =
+      add(c.graph, "l/second", "Merge", {{c.loop.enter, 0}, {c.loop.next, 0}});
+  must(c.graph.set_input(c.loop.less, 0, {second, 0}));
+  const Cut cut = c.cut({{"l/second", 1}});
+  CHECK(cut.line(0, "l/merge") == "l/merge = Merge(l/enter, l/next)");
+  CHECK(cut.line(1, "l/second") == "l/second = Merge(l/enter_1, l/next_1)");
+  CHECK(cut.line(1, "l/next_1") == "l/next_1 = NextIteration(l/add/recv)");
+}
+
+TEST_CASE("6: to start a Recv a device waits for predicates only") {
+  const Nested nested;
+  const Cut cut = nested.cut({{"i/neg", 1}, {"i/add", 2}, {"l/add", 3}});
+  for (const Partition& part : cut.parts) {
+    std::vector<const Node*> waited_for;
+    NodeSet seen;
+    const auto wait_for = [&](const Node* node) {
+      if (seen.insert(*node)) waited_for.push_back(node);
+    };
+    for (const Node* node : part.program.graph.nodes())
+      if (node->op() == "_Recv")
+        for (const Node* control : node->control_inputs()) wait_for(control);
+    for (size_t i = 0; i < waited_for.size(); ++i) {
+      const Node& node = *waited_for[i];
+      CAPTURE(node.name());
+      const bool is_predicate =
+          node.is_loop_cond() ||
+          (node.op() == "_Recv" &&
+           text_of(node, "tensor_name").ends_with("/cond:0"));
+      CHECK((is_predicate || contains(node.name(), "/control_loop/")));
+      if (node.is_loop_cond()) continue;
+      for (const Endpoint& input : node.inputs()) wait_for(input.node);
+      for (const Node* control : node.control_inputs()) wait_for(control);
+    }
+    CHECK(waited_for.size() > 4);
+  }
+}
+
+TEST_CASE("a constant of a loop is sent once, from outside") {
+  const Counting c;
+  const Cut cut = c.cut({{"l/less", 1}});
+  CHECK(cut.line(1, "l/less") == "l/less = Less(l/merge/recv, l/limit_1)");
+  CHECK(cut.line(1, "l/limit_1") == "l/limit_1 = Enter*(n/recv)");
+  CHECK(cut.line(1, "n/recv") == "n/recv = _Recv()");
+}
+
+TEST_CASE("a constant of nested loops is sent once for all of them") {
+  const Nested nested;
+  const Cut cut = nested.cut({{"i/less", 1}});
+  CHECK(cut.line(1, "i/less") == "i/less = Less(i/merge/recv, i/limit_1)");
+  CHECK(cut.line(1, "i/limit_1") == "i/limit_1 = Enter*(l/n_1)");
+  CHECK(cut.line(1, "l/n_1") == "l/n_1 = Enter*(n/recv)");
+}
+
+TEST_CASE("a control edge out of an Enter reaches other devices") {
+  Counting c;
+  Node* neg =
+      add(c.graph, "l/neg", "Neg", {{c.loop.body, 0}}, {}, {c.loop.limit});
+  must(c.graph.set_input(c.loop.add, 0, {neg, 0}));
+  const Cut cut = c.cut({{"l/neg", 1}});
+  CHECK(cut.line(1, "l/neg") == "l/neg = Neg(l/body/recv, ^l/limit_1)");
+}
+
+TEST_CASE("an Exit elsewhere than its loop is told by the predicate") {
+  const Counting c;
+  const Cut cut = c.cut({{"l/exit", 1}});
+  CHECK(cut.line(1, "l/exit") == "l/exit = Exit(l/switch/recv)");
+  CHECK(cut.line(1, "l/switch/recv") ==
+        "l/switch/recv = _Recv(^l/enter/control_loop/Merge)");
+}
