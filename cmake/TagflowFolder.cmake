@@ -33,9 +33,15 @@ endfunction()
 # tagflow_choose_sources(VAR SOURCE...)
 # Sets VAR to the sources that fit this configuration. Optional libraries are
 # chosen by file, never by #ifdef: where x_onednn.cpp and x_eigen.cpp stand
-# side by side, exactly one of them is compiled.
+# side by side, exactly one of them is compiled; of the folders cuda/ and
+# no_cuda/ one is.
 function(tagflow_choose_sources var)
   set(chosen ${ARGN})
+  if(TAGFLOW_CUDA_TARGETS)
+    list(FILTER chosen EXCLUDE REGEX "/no_cuda/")
+  else()
+    list(FILTER chosen EXCLUDE REGEX "/cuda/")
+  endif()
   foreach(source IN LISTS ARGN)
     if(source MATCHES "_onednn\\.cpp$")
       string(REPLACE "_onednn.cpp" "_eigen.cpp" fallback "${source}")
@@ -51,8 +57,10 @@ endfunction()
 
 # tagflow_folder(NAME [DEPENDS folder...] [LINK lib...] [LINK_PRIVATE lib...]
 #                [PCH header...])
-# Makes library tagflow_NAME, alias tagflow::NAME, of every NAME/**.cpp, with
-# its headers and its place in the export. Then the folder's test binary, see
+# Makes library tagflow_NAME, alias tagflow::NAME, of every NAME/**.cpp and
+# NAME/**.cu, with its headers and its place in the export. What is CUDA is
+# compiled as a target of its own, since flags, precompiled headers and unity
+# are for C++; linking stays that of C++. Then the folder's test binary, see
 # tagflow_tests(). DEPENDS names folders whose headers it may include.
 # Does nothing where the folder has no sources.
 function(tagflow_folder name)
@@ -62,7 +70,10 @@ function(tagflow_folder name)
   if(NOT sources)
     return()
   endif()
+  file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS
+    "${PROJECT_SOURCE_DIR}/${name}/*.cu")
   tagflow_choose_sources(sources ${sources})
+  tagflow_choose_sources(cuda_sources ${cuda_sources})
   list(TRANSFORM arg_DEPENDS PREPEND "tagflow::")
   foreach(library IN LISTS arg_DEPENDS)
     if(NOT TARGET ${library})  # no sources (yet)
@@ -82,6 +93,14 @@ function(tagflow_folder name)
     PUBLIC ${arg_DEPENDS} ${arg_LINK}
     PRIVATE ${arg_LINK_PRIVATE} "$<BUILD_INTERFACE:tagflow_flags>")
   tagflow_precompile(${target} ${TAGFLOW_COMMON_PCH} ${arg_PCH})
+  if(cuda_sources)
+    add_library(${target}_cuda OBJECT ${cuda_sources})
+    target_compile_features(${target}_cuda PRIVATE cuda_std_17)
+    target_include_directories(${target}_cuda PRIVATE "${PROJECT_SOURCE_DIR}")
+    set_target_properties(${target}_cuda PROPERTIES
+      POSITION_INDEPENDENT_CODE ON)
+    target_sources(${target} PRIVATE $<TARGET_OBJECTS:${target}_cuda>)
+  endif()
 
   install(TARGETS ${target} EXPORT tagflow)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/${name}"
@@ -106,6 +125,7 @@ function(tagflow_tests name)
   cmake_parse_arguments(arg "" "SUPPORT" "LINK" ${ARGN})
   set(root "${PROJECT_SOURCE_DIR}/tests/${name}")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${root}/*.cpp")
+  tagflow_choose_sources(sources ${sources})
   if(NOT sources)
     return()
   endif()

@@ -43,6 +43,12 @@ set(TAGFLOW_SANITIZE "" CACHE STRING
 set(TAGFLOW_WITH_ONEDNN AUTO CACHE STRING
   "Use oneDNN for dense kernels: ON (required), OFF, or AUTO (if found).")
 set_property(CACHE TAGFLOW_WITH_ONEDNN PROPERTY STRINGS AUTO ON OFF)
+set(TAGFLOW_CUDA AUTO CACHE STRING
+  "Build devices of type GPU: ON (CUDA required), OFF, or AUTO (if found).")
+set_property(CACHE TAGFLOW_CUDA PROPERTY STRINGS AUTO ON OFF)
+set(TAGFLOW_CUDA_ARCHITECTURES "80-real;90" CACHE STRING
+  "What GPUs to generate code for, as CMAKE_CUDA_ARCHITECTURES says it; newer \
+ones run what the last one's PTX gives.")
 
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
@@ -141,3 +147,28 @@ function(tagflow_find_onednn)
   set(TAGFLOW_ONEDNN_TARGET "${target}" PARENT_SCOPE)
   message(STATUS "oneDNN: ${TAGFLOW_WITH_ONEDNN} -> \"${target}\"")
 endfunction()
+
+# tagflow_find_cuda()
+# Sets TAGFLOW_CUDA_TARGETS to what devices/cuda links, or to nothing, as
+# TAGFLOW_CUDA wants. tagflow_folder() chooses sources by it. A macro: a
+# language is enabled for the scope of a file.
+macro(tagflow_find_cuda)
+  set(TAGFLOW_CUDA_TARGETS "")
+  if(TAGFLOW_CUDA)
+    include(CheckLanguage)
+    check_language(CUDA)
+    find_package(CUDAToolkit 12.2 QUIET)
+    if(CMAKE_CUDA_COMPILER AND TARGET CUDA::cublas)
+      set(CMAKE_CUDA_ARCHITECTURES "${TAGFLOW_CUDA_ARCHITECTURES}")
+      set(CMAKE_CUDA_COMPILER_LAUNCHER "${CMAKE_CXX_COMPILER_LAUNCHER}")
+      enable_language(CUDA)
+      # The run time is linked statically: a program starts without a driver.
+      set(TAGFLOW_CUDA_TARGETS CUDA::cudart_static CUDA::cublas)
+    elseif(NOT TAGFLOW_CUDA STREQUAL "AUTO")
+      message(FATAL_ERROR
+        "TAGFLOW_CUDA is ${TAGFLOW_CUDA}, but there is no CUDA toolkit 12.2 or "
+        "newer with cuBLAS; CUDACXX names its compiler")
+    endif()
+  endif()
+  message(STATUS "CUDA: ${TAGFLOW_CUDA} -> \"${TAGFLOW_CUDA_TARGETS}\"")
+endmacro()

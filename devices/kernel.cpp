@@ -20,7 +20,8 @@ Result<Tensor*> KernelContext::forward_or_allocate(int candidate, int i,
   Tensor& from = inputs_[size_t(candidate)];
   if (step_->forward_buffers && from.buffer() != nullptr && from.unique() &&
       from.dtype() == node_->output_dtypes()[size_t(i)] &&
-      from.buffer()->allocator == allocator_ && from.shape() == shape) {
+      allocator_->shares_memory(*from.buffer()->allocator) &&
+      from.shape() == shape) {
     // A second reference: the kernel still reads the input through its slot.
     outputs_[size_t(i)] = from;
     return &outputs_[size_t(i)];

@@ -100,6 +100,7 @@ class Parallel {
 struct Tag {
   uint64_t frame_hi = 0, frame_lo = 0;  // 128-bit id; 0 is the root frame
   int64_t iteration = 0;
+  bool operator==(const Tag&) const = default;
 };
 
 // Facts about the step that many kernels of it share. Outlives their calls.
@@ -144,10 +145,14 @@ class KernelContext {
   // (strings and handles default-constructed).
   Result<Tensor*> allocate_output(int i, const Shape& shape);
   // The same, but reuses input `candidate` in place where it is in a buffer of
-  // this allocator that nobody else holds, and type and shape agree. Then the
+  // the same memory that nobody else holds, and type and shape agree. Then the
   // output's elements ARE the input's: read element k before writing it.
   Result<Tensor*> forward_or_allocate(int candidate, int i, const Shape& shape);
   Result<Tensor> allocate_temp(DataType dtype, const Shape& shape);
+
+  // For who runs kernels: an accelerator brings inputs over to its memory.
+  std::span<Tensor> mutable_inputs() const { return inputs_; }
+  std::span<Tensor> mutable_outputs() const { return outputs_; }
 
   const graph::Node& node() const { return *node_; }
   const StepInfo& step() const { return *step_; }

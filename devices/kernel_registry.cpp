@@ -7,6 +7,8 @@
 #include <set>
 
 #include "devices/cpu/kernels.h"
+#include "devices/cuda_type.h"
+#include "devices/stream/stream_device.h"
 
 namespace tagflow::devices {
 namespace {
@@ -24,10 +26,22 @@ bool serves(const KernelDef& def, const graph::Node& node) {
 
 }  // namespace
 
+bool is_plain_node(const graph::Node& node) {
+  const auto plain = [](DataType type) {
+    return is_plain(type) && !is_ref(type);
+  };
+  const auto& inputs = node.input_dtypes();
+  const auto& outputs = node.output_dtypes();
+  return std::all_of(inputs.begin(), inputs.end(), plain) &&
+         std::all_of(outputs.begin(), outputs.end(), plain);
+}
+
 KernelRegistry& KernelRegistry::global() {
   static KernelRegistry* registry = [] {
     auto* made = new KernelRegistry;
     register_cpu_kernels(*made);
+    register_stream_kernels(*made);
+    register_cuda_kernels(*made);
     return made;
   }();
   return *registry;
@@ -39,23 +53,65 @@ void KernelRegistry::add(KernelDef def) {
   defs_.emplace(std::move(op), std::move(def));
 }
 
-const KernelDef* KernelRegistry::find(const graph::Node& node,
-                                      std::string_view device_type) const {
-  std::shared_lock lock(mutex_);
-  auto [begin, end] = defs_.equal_range(node.op());
+void KernelRegistry::inherit(std::string type, std::string from) {
+  std::unique_lock lock(mutex_);
+  inherits_.insert_or_assign(std::move(type), std::move(from));
+}
+
+void KernelRegistry::limit(std::string type, NodeFilter takes,
+                           std::string what) {
+  std::unique_lock lock(mutex_);
+  limits_.insert_or_assign(std::move(type),
+                           Limit{std::move(takes), std::move(what)});
+}
+
+template <class Visit>
+const KernelDef* KernelRegistry::find_if(std::string_view op,
+                                         std::string_view device_type,
+                                         Visit visit) const {
+  auto [begin, end] = defs_.equal_range(op);
   for (auto it = begin; it != end; ++it)
-    if (it->second.device_type == device_type && serves(it->second, node))
+    if (it->second.device_type == device_type && visit(it->second))
+      return &it->second;
+  auto inherited = inherits_.find(device_type);
+  if (inherited == inherits_.end()) return nullptr;
+  for (auto it = begin; it != end; ++it)
+    if (it->second.device_type == inherited->second && !it->second.is_async &&
+        visit(it->second))
       return &it->second;
   return nullptr;
+}
+
+const KernelRegistry::Limit* KernelRegistry::excluding(
+    const graph::Node& node, std::string_view device_type) const {
+  auto it = limits_.find(device_type);
+  return it == limits_.end() || it->second.takes(node) ? nullptr : &it->second;
+}
+
+const KernelDef* KernelRegistry::find(const graph::Node& node,
+                                      std::string_view device_type) const {
+  if (excluding(node, device_type) != nullptr) return nullptr;
+  return find_if(node.op(), device_type,
+                 [&](const KernelDef& def) { return serves(def, node); });
+}
+
+bool KernelRegistry::has_kernel(const graph::Node& node,
+                                std::string_view device_type) const {
+  std::shared_lock lock(mutex_);
+  return find(node, device_type) != nullptr;
+}
+
+bool KernelRegistry::is_excluded(const graph::Node& node,
+                                 std::string_view device_type) const {
+  std::shared_lock lock(mutex_);
+  return excluding(node, device_type) != nullptr;
 }
 
 bool KernelRegistry::has_op(std::string_view op,
                             std::string_view device_type) const {
   std::shared_lock lock(mutex_);
-  auto [begin, end] = defs_.equal_range(op);
-  return std::any_of(begin, end, [&](const auto& entry) {
-    return entry.second.device_type == device_type;
-  });
+  return find_if(op, device_type, [](const KernelDef&) { return true; }) !=
+         nullptr;
 }
 
 std::vector<KernelDef> KernelRegistry::kernels_of(std::string_view op) const {
@@ -66,28 +122,63 @@ std::vector<KernelDef> KernelRegistry::kernels_of(std::string_view op) const {
   return kernels;
 }
 
+std::vector<std::string> KernelRegistry::types_of(std::string_view op) const {
+  std::shared_lock lock(mutex_);
+  return types_of_locked(op);
+}
+
+std::vector<std::string> KernelRegistry::types_of_locked(
+    std::string_view op) const {
+  std::set<std::string> types;
+  auto [begin, end] = defs_.equal_range(op);
+  for (auto it = begin; it != end; ++it) {
+    types.insert(it->second.device_type);
+    if (it->second.is_async) continue;
+    for (const auto& [type, from] : inherits_)
+      if (from == it->second.device_type) types.insert(type);
+  }
+  return {types.begin(), types.end()};
+}
+
 Result<std::unique_ptr<Kernel>> KernelRegistry::make(
     const graph::Node& node, std::string_view device_type) const {
-  if (const KernelDef* def = find(node, device_type))
-    return def->factory(KernelInfo(node));
-  if (!has_op(node.op(), device_type))
-    return error(Code::kUnimplemented,
-                 "[{}] node \"{}\": there is no kernel for this op on {}",
-                 node.op(), node.name(), device_type);
+  std::shared_lock lock(mutex_);
+  const KernelDef* def = find(node, device_type);
+  if (def == nullptr) return missing(node, device_type);
+  lock.unlock();  // it stays where it is
+  return def->factory(KernelInfo(node));
+}
+
+Status KernelRegistry::missing(const graph::Node& node,
+                               std::string_view device_type) const {
+  const auto refused = [&](std::string_view what) {
+    return error(Code::kUnimplemented, "[{}] node \"{}\": {}", node.op(),
+                 node.name(), what);
+  };
+  std::set<std::string> known;
+  bool any = false;
+  find_if(node.op(), device_type, [&](const KernelDef& def) {
+    any = true;
+    for (const auto& [attr, types] : def.types)
+      for (DataType type : types) known.insert(attr + "=" + dtype_name(type));
+    return false;
+  });
+  if (!any) {
+    const auto others = types_of_locked(node.op());
+    return refused(fmt::format(
+        "there is no kernel for this op on {}{}{}", device_type,
+        others.empty() ? "" : ", there is on ", fmt::join(others, ", ")));
+  }
+  if (const Limit* limit = excluding(node, device_type))
+    return refused(
+        fmt::format("{} runs only nodes with {}", device_type, limit->what));
   std::vector<std::string> wanted;
   for (const auto& [name, value] : node.attrs())
     if (const DataType* type = value.get_if<DataType>())
       wanted.push_back(name + "=" + dtype_name(*type));
-  std::set<std::string> known;
-  std::shared_lock lock(mutex_);
-  auto [begin, end] = defs_.equal_range(node.op());
-  for (auto it = begin; it != end; ++it)
-    for (const auto& [attr, types] : it->second.types)
-      for (DataType type : types) known.insert(attr + "=" + dtype_name(type));
-  return error(Code::kUnimplemented,
-               "[{}] node \"{}\": no kernel on {} for {}; there are {}",
-               node.op(), node.name(), device_type, fmt::join(wanted, ", "),
-               fmt::join(known, ", "));
+  return refused(fmt::format("no kernel on {} for {}; there are {}",
+                             device_type, fmt::join(wanted, ", "),
+                             fmt::join(known, ", ")));
 }
 
 }  // namespace tagflow::devices

@@ -7,6 +7,7 @@
 #include <shared_mutex>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "devices/kernel.h"
@@ -24,7 +25,14 @@ struct KernelDef {
   // Attribute -> types it may have. Attributes not named may be anything.
   std::map<std::string, std::vector<DataType>> types;
   KernelFactory factory;
+  bool is_async = false;  // what the factory makes are AsyncKernels
 };
+
+// Whether a node is of a kind, by its op and its types.
+using NodeFilter = std::function<bool(const graph::Node&)>;
+// All that it takes and gives can be copied as bytes: what the memory of an
+// accelerator holds.
+bool is_plain_node(const graph::Node& node);
 
 // Thread-safe. Kernels are never removed.
 class KernelRegistry {
@@ -41,20 +49,51 @@ class KernelRegistry {
   void add(std::string op,
            std::map<std::string, std::vector<DataType>> types = {});
 
+  // Devices of `type` run the synchronous kernels added for `from` too, where
+  // there is none of their own.
+  void inherit(std::string type, std::string from);
+  // Devices of the type run only nodes that `takes` accepts, which are those
+  // "with WHAT": for messages. By default they run all. Control flow is not
+  // excepted.
+  void limit(std::string type, NodeFilter takes, std::string what);
+
   // Makes the kernel of a node. Unimplemented where the op has none on this
   // device type, or none for these types; the message lists what there is.
   Result<std::unique_ptr<Kernel>> make(const graph::Node& node,
                                        std::string_view device_type) const;
+  // Whether make() would find a kernel.
+  bool has_kernel(const graph::Node& node, std::string_view device_type) const;
+  // Whether a limit of the device type excludes the node.
+  bool is_excluded(const graph::Node& node, std::string_view device_type) const;
   // Whether any kernel of the op exists on the device type.
   bool has_op(std::string_view op, std::string_view device_type) const;
   // The kernels of the op, in the order in which they were added.
   std::vector<KernelDef> kernels_of(std::string_view op) const;
+  // The device types with any kernel of the op, inherited ones included.
+  std::vector<std::string> types_of(std::string_view op) const;
 
  private:
+  struct Limit {
+    NodeFilter takes;
+    std::string what;
+  };
+
+  // Calls `visit` with each kernel of the op on the device type, own ones
+  // first, until it gives true. All below: REQUIRES the mutex.
+  template <class Visit>
+  const KernelDef* find_if(std::string_view op, std::string_view device_type,
+                           Visit visit) const;
   const KernelDef* find(const graph::Node& node,
                         std::string_view device_type) const;
+  const Limit* excluding(const graph::Node& node,
+                         std::string_view device_type) const;
+  std::vector<std::string> types_of_locked(std::string_view op) const;
+  Status missing(const graph::Node& node, std::string_view device_type) const;
+
   mutable std::shared_mutex mutex_;
   std::multimap<std::string, KernelDef, std::less<>> defs_;
+  std::map<std::string, std::string, std::less<>> inherits_;  // type -> from
+  std::map<std::string, Limit, std::less<>> limits_;          // by type
 };
 
 template <class K>
@@ -63,6 +102,7 @@ void KernelRegistry::add(std::string op,
   KernelDef def;
   def.op = std::move(op);
   def.types = std::move(types);
+  def.is_async = std::is_base_of_v<AsyncKernel, K>;
   def.factory = [](const KernelInfo& info) -> Result<std::unique_ptr<Kernel>> {
     if constexpr (requires { K::make(info); }) {
       return K::make(info);

@@ -85,6 +85,7 @@ class HostAllocator : public Allocator {
     }
     std::free(buffer);
   }
+  std::string describe() const override { return "the host's memory"; }
 
  private:
   static void* take_block(size_t total, uint8_t& size_class) {

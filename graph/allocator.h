@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "graph/dtype.h"
 
@@ -35,6 +36,13 @@ class Allocator {
   virtual void deallocate(Buffer* buffer) = 0;
   // Whether the host may read and write the bytes directly.
   virtual bool host_visible() const { return true; }
+  // For messages: whose memory it is, and how much of it is in use.
+  virtual std::string describe() const { return "memory"; }
+  // Whether the bytes of a buffer of `other` may serve as if from here: any
+  // two that the host can see are one memory.
+  bool shares_memory(const Allocator& other) const {
+    return this == &other || (host_visible() && other.host_visible());
+  }
 };
 
 // Ordinary memory of the process. Small blocks are cached per thread, since a

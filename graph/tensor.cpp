@@ -93,8 +93,9 @@ Result<Tensor> Tensor::allocate(DataType dtype, const Shape& shape,
   Buffer* buffer = allocator.allocate(dtype, count);
   if (buffer == nullptr)
     return error(Code::kResourceExhausted,
-                 "[tensor] out of memory: {}{} needs {} bytes",
-                 dtype_name(dtype), shape.to_string(), *bytes);
+                 "[tensor] out of memory: {}{} needs {} bytes of {}",
+                 dtype_name(dtype), shape.to_string(), *bytes,
+                 allocator.describe());
   return adopt(dtype, shape, buffer);
 }
 
@@ -209,6 +210,8 @@ std::string handle_text(const T& handle) {
 
 std::string Tensor::to_string(int limit) const {
   if (!valid()) return describe();
+  if (buffer() != nullptr && !buffer()->allocator->host_visible())
+    return describe() + " on a device";
   std::string text = describe() + (is_scalar() ? " " : " {");
   const int64_t count = num_elements();
   for (int64_t i = 0; i < std::min<int64_t>(count, limit); ++i) {

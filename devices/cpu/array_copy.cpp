@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "devices/element_mover.h"
+
 namespace tagflow::devices {
 
 namespace {
@@ -196,6 +198,8 @@ void strided_copy(const KernelContext& context, StridedCopy copy,
   for (const CopyLoop& loop : copy.loops)
     if (loop.count == 0) return;
   simplify(copy);
+  if (ElementMover* mover = mover_of(context))
+    return mover->move(copy, from, to);
   visit_movable(to.dtype(), [&]<class T>(TypeTag<T>) {
     run_copy(context, copy, static_cast<const T*>(from.raw()),
              static_cast<T*>(to.mutable_raw()));
@@ -220,6 +224,7 @@ void fill_elements(const KernelContext& context, const Tensor& value,
 
 void zero_elements(const KernelContext& context, Tensor& to) {
   if (!is_plain(to.dtype()) || to.num_elements() == 0) return;
+  if (ElementMover* mover = mover_of(context)) return mover->clear(to);
   auto* bytes = static_cast<std::byte*>(to.mutable_raw());
   const auto count = int64_t(to.bytes());
   auto body = [bytes](int64_t begin, int64_t end) {

@@ -3,6 +3,7 @@
 
 #include "devices/cpu/array_kernels.h"
 #include "devices/cpu/array_scatter.h"
+#include "devices/cpu/gather_plan.h"
 
 namespace tagflow::devices {
 
@@ -75,63 +76,27 @@ class GatherKernel : public BytesKernel {
 
   Status compute(KernelContext& context) const override {
     const Tensor& params = context.input(0);
-    const Tensor& indices = context.input(1);
-    if (params.rank() < 1)
-      return context.fail("params must be at least a vector, got {}",
-                          params.describe());
-    int64_t axis_value = 0;
-    if (context.num_inputs() == 3) {
-      TAGFLOW_ASSIGN(axis_value, index_scalar(context, 2, "axis"));
-    }
-    TAGFLOW_ASSIGN(const int axis,
-                   checked_axis(context, axis_value, params.rank()));
-    TAGFLOW_ASSIGN(const int batch, batch_dims(context, axis));
-    Shape shape;
-    for (int i = 0; i < axis; ++i) shape.add_dim(params.dim(i));
-    for (int i = batch; i < indices.rank(); ++i) shape.add_dim(indices.dim(i));
-    for (int i = axis + 1; i < params.rank(); ++i) shape.add_dim(params.dim(i));
-    TAGFLOW_ASSIGN(shape, Shape::make(shape.dims()));
-
-    TAGFLOW_ASSIGN(const Tensor numbers, as_int64(context, indices));
-    const int64_t limit = params.dim(axis);
+    TAGFLOW_ASSIGN(const GatherPlan plan, plan_gather(context, batch_dims_));
+    TAGFLOW_ASSIGN(const Tensor numbers, as_int64(context, context.input(1)));
     const auto flat = numbers.flat<int64_t>();
     for (size_t i = 0; i < flat.size(); ++i)
-      if (flat[i] < 0 || flat[i] >= limit)
+      if (flat[i] < 0 || flat[i] >= plan.limit)
         return context.fail("indices[{}] = {} is outside [0, {})", i, flat[i],
-                            limit);
-    TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, shape));
+                            plan.limit);
+    TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, plan.shape));
     if (output->num_elements() == 0) return {};
-    const Shape whole = params.shape();
     SliceGather gather;
     gather.numbers = flat;
-    gather.slice = product(whole.dims(), axis + 1, whole.rank());
+    gather.slice = plan.slice;
     gather.outputs = output->num_elements() / gather.slice;
-    gather.repeat = product(whole.dims(), batch, axis);
-    gather.per_batch = int64_t(flat.size()) / product(whole.dims(), 0, batch);
-    gather.part_slices = limit;
+    gather.repeat = plan.repeat;
+    gather.per_batch = plan.per_batch;
+    gather.part_slices = plan.limit;
     run_gather(context, gather, params, *output);
     return {};
   }
 
  private:
-  // Also checks that the batch dimensions of both agree.
-  Result<int> batch_dims(const KernelContext& context, int axis) const {
-    const Tensor& params = context.input(0);
-    const Tensor& indices = context.input(1);
-    if (batch_dims_ < -indices.rank() || batch_dims_ > indices.rank())
-      return context.fail("batch_dims {} is outside indices {}", batch_dims_,
-                          indices.describe());
-    const auto batch =
-        int(batch_dims_ < 0 ? batch_dims_ + indices.rank() : batch_dims_);
-    if (batch > axis)
-      return context.fail("batch_dims {} is over the axis {}", batch, axis);
-    for (int i = 0; i < batch; ++i)
-      if (params.dim(i) != indices.dim(i))
-        return context.fail("params {} and indices {} differ in dimension {}",
-                            params.describe(), indices.describe(), i);
-    return batch;
-  }
-
   double work_bytes(const KernelContext& context) const override {
     const Tensor& params = context.input(0);
     if (params.rank() < 1 || params.dim(0) == 0) return 0;

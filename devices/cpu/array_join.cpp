@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "devices/cpu/array_kernels.h"
+#include "devices/element_mover.h"
 
 namespace tagflow::devices {
 
@@ -138,7 +139,7 @@ class PackKernel : public BytesKernel {
       return {};
     }
     TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, shape));
-    if (first.is_inline_scalar()) {
+    if (first.is_inline_scalar() && mover_of(context) == nullptr) {
       auto* bytes = static_cast<std::byte*>(output->mutable_raw());
       const size_t size = dtype_size(first.dtype());
       for (int i = 0; i < count; ++i)

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "devices/cpu/array_kernels.h"
+#include "devices/element_mover.h"
 
 namespace tagflow::devices {
 
@@ -173,6 +174,12 @@ class StridedSliceKernel : public BytesKernel {
       return context.fail("slice index {} of dimension 0 is outside {}", index,
                           input.describe());
     TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, {}));
+    if (mover_of(context) != nullptr) {
+      StridedCopy copy;
+      copy.from = at;
+      strided_copy(context, std::move(copy), input, *output);
+      return {};
+    }
     const size_t size = dtype_size(input.dtype());
     std::memcpy(output->mutable_raw(),
                 static_cast<const std::byte*>(input.raw()) + size_t(at) * size,

@@ -25,6 +25,13 @@ class BroadcastPlan {
   // Per operand: an offset in elements.
   using Offsets = std::array<int64_t, kMaxOperands>;
 
+  // A loop around the innermost one, and how far each operand moves in it.
+  struct Loop {
+    int64_t count;
+    Offsets strides;
+  };
+  using Loops = boost::container::small_vector<Loop, 6>;
+
   // REQUIRES: at most kMaxOperands shapes, which broadcast to `result`, which
   // has elements.
   BroadcastPlan(const Shape& result,
@@ -38,6 +45,9 @@ class BroadcastPlan {
   // r * row_size() on.
   int64_t rows() const { return rows_; }
 
+  // The loops around the rows, innermost first.
+  const Loops& loops() const { return loops_; }
+
   // Calls f(row, offsets) for the rows [begin, end), with each operand's
   // offset of the row's first element.
   template <class F>
@@ -50,12 +60,6 @@ class BroadcastPlan {
   }
 
  private:
-  // A loop around the innermost one, and how far each operand moves in it.
-  struct Loop {
-    int64_t count;
-    Offsets strides;
-  };
-  using Loops = boost::container::small_vector<Loop, 6>;
   struct Position {
     boost::container::small_vector<int64_t, 6> indices;
     Offsets offsets{};
@@ -64,7 +68,7 @@ class BroadcastPlan {
   Position position_of(int64_t row) const;
   void advance(Position& position) const;
 
-  Loops loops_;  // innermost first
+  Loops loops_;
   std::array<bool, kMaxOperands> moves_{};
   int64_t row_size_ = 1;
   int64_t rows_ = 1;

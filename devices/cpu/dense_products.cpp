@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "devices/cpu/gemm.h"
+#include "devices/element_mover.h"
 #include "graph/dtype_visit.h"
 
 namespace tagflow::devices {
@@ -226,6 +227,8 @@ std::pair<int64_t, int64_t> ProductBatch::factors(int64_t i) const {
 Status multiply(KernelContext& context, const ProductBatch& batch,
                 const Tensor& a, const Tensor& b, Tensor& out) {
   if (out.num_elements() == 0) return Status();
+  if (ElementMover* mover = mover_of(context))
+    return mover->multiply(context, batch, a, b, out);
   Status status;
   const bool known =
       detail::visit_among<float, double, int16_t, int32_t, int64_t, uint8_t,

@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <array>
 #include <boost/container/small_vector.hpp>
-#include <charconv>
 
 #include "devices/cpu/elementwise_register.h"
+#include "devices/cpu/fused_program.h"
 #include "graph/graph.h"
 
 namespace tagflow::devices {
@@ -105,24 +105,16 @@ class FusedKernel final : public Kernel {
 
   Status add_op(std::string_view line, const std::string& name, DataType dtype,
                 std::vector<graph::Endpoint>& values) {
+    TAGFLOW_ASSIGN(const FusedLine parsed,
+                   parse_fused_line(line, values.size()));
     FusedOp op;
-    const size_t end_of_op = std::min(line.find(' '), line.size());
     std::vector<graph::Endpoint> operands;
-    for (std::string_view rest = line.substr(end_of_op); !rest.empty();) {
-      rest.remove_prefix(1);
-      const std::string_view text = rest.substr(0, rest.find(' '));
-      rest.remove_prefix(text.size());
-      size_t number = 0;
-      const char* const text_end = text.data() + text.size();
-      const auto [end, bad] = std::from_chars(text.data(), text_end, number);
-      if (bad != std::errc() || end != text_end || number >= values.size() ||
-          op.num_operands == 2)
-        return invalid_argument("\"{}\" is no operand", text);
+    for (const size_t number : parsed.operands) {
       op.operands[op.num_operands++] = number;
       operands.push_back(values[number]);
     }
-    TAGFLOW_ASSIGN(op.node, graph_.add(graph_.unique_name(name),
-                                       line.substr(0, end_of_op), operands));
+    TAGFLOW_ASSIGN(op.node,
+                   graph_.add(graph_.unique_name(name), parsed.op, operands));
     TAGFLOW_ASSIGN(op.kernel, KernelRegistry::global().make(*op.node, "CPU"));
     if (const auto* one = dynamic_cast<const UnaryBase*>(op.kernel.get()))
       op.unary = &one->loop();

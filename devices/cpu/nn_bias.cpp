@@ -1,16 +1,11 @@
 // BiasAdd and BiasAddGrad.
+#include "devices/cpu/channels.h"
 #include "devices/cpu/nn_kernels.h"
 #include "devices/cpu/reduction_loops.h"
 #include "devices/cpu/reduction_ops.h"
 #include "devices/kernel_registry.h"
 
 namespace tagflow::devices {
-namespace {
-
-// A tensor as [outer, channels, inner].
-struct Channels {
-  int64_t outer = 1, count = 0, inner = 1;
-};
 
 Result<bool> channels_first(const KernelInfo& info) {
   if (info.node().op() == "BiasAddV1") return false;
@@ -32,6 +27,20 @@ Result<Channels> split_channels(const KernelContext& context,
     if (i != at) (i < at ? channels.outer : channels.inner) *= value.dim(i);
   return channels;
 }
+
+ReductionPlan channel_sums(const Channels& c, int64_t num_elements) {
+  ReductionPlan plan;
+  plan.output_shape = Shape{c.count};
+  plan.kept_count = c.count;
+  plan.reduced_count = num_elements == 0 ? 0 : c.outer * c.inner;
+  if (c.outer > 1) plan.reduced.push_back({c.outer, c.count * c.inner});
+  if (c.inner > 1) plan.reduced.push_back({c.inner, 1});
+  if (c.count > 1) plan.kept.push_back({c.count, c.inner});
+  plan.ends_reduced = c.inner > 1 || c.count == 1;
+  return plan;
+}
+
+namespace {
 
 template <class T>
 class BiasAddKernel : public Kernel {
@@ -107,14 +116,7 @@ class BiasAddGradKernel : public Kernel {
     TAGFLOW_ASSIGN(const Channels c,
                    split_channels(context, value, channels_first_));
     TAGFLOW_ASSIGN(Tensor * out, context.allocate_output(0, Shape{c.count}));
-    // The plan of a reduction of [outer, channels, inner] to [channels].
-    ReductionPlan plan;
-    plan.kept_count = c.count;
-    plan.reduced_count = value.num_elements() == 0 ? 0 : c.outer * c.inner;
-    if (c.outer > 1) plan.reduced.push_back({c.outer, c.count * c.inner});
-    if (c.inner > 1) plan.reduced.push_back({c.inner, 1});
-    if (c.count > 1) plan.kept.push_back({c.count, c.inner});
-    plan.ends_reduced = c.inner > 1 || c.count == 1;
+    const ReductionPlan plan = channel_sums(c, value.num_elements());
     reduce<SumOp<T>>(context, plan, value.data<T>(), out->mutable_data<T>());
     return Status();
   }

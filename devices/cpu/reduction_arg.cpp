@@ -5,6 +5,24 @@
 #include "devices/cpu/reduction_ops.h"
 
 namespace tagflow::devices {
+
+Result<int> arg_axis(const KernelContext& context) {
+  const Tensor& input = context.input(0);
+  const Tensor& axis_tensor = context.input(1);
+  if (!axis_tensor.is_scalar())
+    return context.fail("the dimension is {}, not a scalar",
+                        axis_tensor.describe());
+  int64_t axis = 0;
+  detail::visit_among<int16_t, int32_t, int64_t>(
+      axis_tensor.dtype(), [&]<class Index>(TypeTag<Index>) {
+        axis = axis_tensor.scalar_value<Index>();
+      });
+  if (axis < -input.rank() || axis >= input.rank())
+    return context.fail("dimension {} is not one of {}", axis,
+                        input.describe());
+  return int(axis < 0 ? axis + input.rank() : axis);
+}
+
 namespace {
 
 // Whether a is a better choice than b; never where one is NaN.
@@ -80,7 +98,7 @@ class ArgKernel : public Kernel {
 
   Status compute(KernelContext& context) const override {
     const Tensor& input = context.input(0);
-    TAGFLOW_ASSIGN(const int axis, parse_axis(context));
+    TAGFLOW_ASSIGN(const int axis, arg_axis(context));
     const int64_t count = input.dim(axis);
     if (count == 0)
       return context.fail("dimension {} of {} is empty", axis,
@@ -116,23 +134,6 @@ class ArgKernel : public Kernel {
   }
 
  private:
-  static Result<int> parse_axis(const KernelContext& context) {
-    const Tensor& input = context.input(0);
-    const Tensor& axis_tensor = context.input(1);
-    if (!axis_tensor.is_scalar())
-      return context.fail("the dimension is {}, not a scalar",
-                          axis_tensor.describe());
-    int64_t axis = 0;
-    detail::visit_among<int16_t, int32_t, int64_t>(
-        axis_tensor.dtype(), [&]<class Index>(TypeTag<Index>) {
-          axis = axis_tensor.scalar_value<Index>();
-        });
-    if (axis < -input.rank() || axis >= input.rank())
-      return context.fail("dimension {} is not one of {}", axis,
-                          input.describe());
-    return int(axis < 0 ? axis + input.rank() : axis);
-  }
-
   template <class Index>
   static void search(const KernelContext& context, int64_t outer, int64_t count,
                      int64_t inner, const T* in, Index* out) {

@@ -13,6 +13,9 @@ namespace tagflow::devices {
 Result<boost::container::small_vector<bool, 8>> reduced_dims(
     const KernelContext& context, const Tensor& input, const Tensor& axes);
 
+// The dimension of input 0 that ArgMax and ArgMin search: input 1, a scalar.
+Result<int> arg_axis(const KernelContext& context);
+
 // The dimensions of an input without those of size 1, neighbours merged where
 // both are kept or both reduced: what remains alternates.
 struct ReductionPlan {

@@ -1,0 +1,60 @@
+#include "devices/cpu/gather_plan.h"
+
+#include "devices/cpu/array_args.h"
+#include "devices/cpu/array_copy.h"
+
+namespace tagflow::devices {
+namespace {
+
+// Also checks that the batch dimensions of both agree.
+Result<int> checked_batch_dims(const KernelContext& context, int64_t wanted,
+                               int axis) {
+  const Tensor& params = context.input(0);
+  const Tensor& indices = context.input(1);
+  if (wanted < -indices.rank() || wanted > indices.rank())
+    return context.fail("batch_dims {} is outside indices {}", wanted,
+                        indices.describe());
+  const auto batch = int(wanted < 0 ? wanted + indices.rank() : wanted);
+  if (batch > axis)
+    return context.fail("batch_dims {} is over the axis {}", batch, axis);
+  for (int i = 0; i < batch; ++i)
+    if (params.dim(i) != indices.dim(i))
+      return context.fail("params {} and indices {} differ in dimension {}",
+                          params.describe(), indices.describe(), i);
+  return batch;
+}
+
+}  // namespace
+
+Result<GatherPlan> plan_gather(const KernelContext& context,
+                               int64_t batch_dims) {
+  const Tensor& params = context.input(0);
+  const Tensor& indices = context.input(1);
+  if (params.rank() < 1)
+    return context.fail("params must be at least a vector, got {}",
+                        params.describe());
+  int64_t axis_value = 0;
+  if (context.num_inputs() == 3) {
+    TAGFLOW_ASSIGN(axis_value, index_scalar(context, 2, "axis"));
+  }
+  TAGFLOW_ASSIGN(const int axis,
+                 checked_axis(context, axis_value, params.rank()));
+  TAGFLOW_ASSIGN(const int batch,
+                 checked_batch_dims(context, batch_dims, axis));
+  GatherPlan plan;
+  for (int i = 0; i < axis; ++i) plan.shape.add_dim(params.dim(i));
+  for (int i = batch; i < indices.rank(); ++i)
+    plan.shape.add_dim(indices.dim(i));
+  for (int i = axis + 1; i < params.rank(); ++i)
+    plan.shape.add_dim(params.dim(i));
+  TAGFLOW_ASSIGN(plan.shape, Shape::make(plan.shape.dims()));
+  plan.limit = params.dim(axis);
+  if (plan.shape.num_elements() == 0) return plan;
+  const Shape whole = params.shape();
+  plan.slice = product(whole.dims(), axis + 1, whole.rank());
+  plan.repeat = product(whole.dims(), batch, axis);
+  plan.per_batch = indices.num_elements() / product(whole.dims(), 0, batch);
+  return plan;
+}
+
+}  // namespace tagflow::devices

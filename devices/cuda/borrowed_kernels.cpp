@@ -1,0 +1,73 @@
+// Kernels of the CPU that serve a GPU as they are: those that look at shapes
+// only, and those that plan how elements are moved; see ElementMover.
+#include "devices/cuda/cuda_kernel.h"
+
+namespace tagflow::devices {
+namespace {
+
+using Runs = CudaKernel::Runs;
+
+const std::vector<DataType> kFloating = {DataType::kFloat, DataType::kDouble,
+                                         DataType::kHalf, DataType::kBFloat16};
+const std::vector<DataType> kIntegers = {DataType::kInt32, DataType::kInt64};
+
+// Shapes, and what passes tensors on.
+void register_on_host(KernelRegistry& registry) {
+  const auto add = [&](const char* op, Steering steering = {},
+                       TypeLimits types = {}) {
+    add_borrowed(registry, op, Runs::kOnHost, std::move(steering),
+                 std::move(types));
+  };
+  for (const char* op :
+       {"Const", "Placeholder", "PlaceholderV2", "Identity",
+        "PlaceholderWithDefault", "StopGradient", "PreventGradient", "Snapshot",
+        "GuaranteeConst", "IdentityN", "NoOp", "EnsureShape", "Abort", "Shape",
+        "ShapeN", "Size", "Rank", "Squeeze"})
+    add(op);
+  for (const char* op : {"Reshape", "ExpandDims"}) add(op, {.inputs = {1}});
+  for (const char* op :
+       {"BroadcastArgs", "BroadcastGradientArgs", "ConcatOffset",
+        "InvertPermutation", "Range", "LinSpace", "_ForTripCount"})
+    add(op, Steering::everything());
+  // What can fail by an element of many would be seen too late on a GPU.
+  for (const char* op : {"Div", "FloorDiv", "TruncateDiv", "FloorMod", "Mod",
+                         "TruncateMod", "Pow"})
+    add(op, Steering::everything(), {{"T", kIntegers}});
+}
+
+// Elements that only change their places.
+void register_by_mover(KernelRegistry& registry) {
+  const auto add = [&](const char* op, std::vector<int> steers,
+                       TypeLimits types = {}) {
+    add_borrowed(registry, op, Runs::kByMover, {.inputs = std::move(steers)},
+                 std::move(types));
+  };
+  add("ConcatV2", {-1});
+  add("Concat", {0});
+  add("Pack", {});
+  add("Unpack", {});
+  add("Split", {0});
+  add("SplitV", {1, 2});
+  add("Slice", {1, 2});
+  add("StridedSlice", {1, 2, 3});
+  add("Transpose", {1});
+  for (const char* op : {"ReverseV2", "Reverse"}) add(op, {1});
+  add("MatMul", {}, {{"T", kFloating}});
+  for (const char* op : {"BatchMatMul", "BatchMatMulV2"})
+    add(op, {}, {{"T", kFloating}});
+  add("Fill", {0});
+  add("Tile", {1});
+  add("BroadcastTo", {1});
+  for (const char* op : {"Pad", "PadV2"}) add(op, {1});
+  add("StridedSliceGrad", {0, 1, 2, 3});
+  for (const char* op : {"ZerosLike", "OnesLike"}) add(op, {});
+}
+
+}  // namespace
+
+void register_cuda_borrowed_kernels(KernelRegistry& registry) {
+  register_on_host(registry);
+  register_by_mover(registry);
+}
+
+}  // namespace tagflow::devices

@@ -1,0 +1,403 @@
+#include "devices/cuda/cuda_device.h"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <future>
+#include <new>
+
+#include "devices/cuda/operands.h"
+#include "devices/cuda/status.h"
+#include "devices/tracking_allocator.h"
+
+namespace tagflow::devices {
+namespace {
+
+constexpr size_t kSmallInputBytes = size_t(1) << 20;
+constexpr size_t kArrivingBytes = size_t(16) << 20;
+constexpr size_t kDepartingBytes = size_t(8) << 20;
+
+Status cancelled(std::string_view why) {
+  return error(Code::kCancelled, "[cuda] {}", why);
+}
+
+Status destroyed() { return cancelled("the device is being destroyed"); }
+
+// What a kernel throws is its error: the device goes on.
+template <class F>
+Status without_exceptions(const KernelContext& context, F&& f) {
+  const std::string& op = context.node().op();
+  try {
+    return f();
+  } catch (const std::bad_alloc&) {
+    return error(Code::kResourceExhausted, "[{}] out of memory", op);
+  } catch (const std::exception& thrown) {
+    return error(Code::kInternal, "[{}] unexpected exception: {}", op,
+                 thrown.what());
+  } catch (...) {
+    return error(Code::kInternal, "[{}] unexpected exception", op);
+  }
+}
+
+// The context with another memory, and without other workers.
+template <class F>
+Status with_memory(KernelContext& context, Allocator& allocator, F&& f,
+                   bool may_forward = true) {
+  StepInfo step = context.step();
+  step.parallel = nullptr;
+  step.forward_buffers = step.forward_buffers && may_forward;
+  KernelContext here(&context.node(), context.mutable_inputs(),
+                     context.mutable_outputs(), &step, &context.tag(),
+                     &allocator);
+  return without_exceptions(context, [&] { return f(here); });
+}
+
+}  // namespace
+
+CudaDevice::CudaDevice(graph::DeviceInfo info, CudaMemory::Owner memory)
+    : Device(std::move(info)), memory_(std::move(memory)), mover_(*memory_) {}
+
+CudaDevice::~CudaDevice() {
+  // All of them first, and none gone before the last callback, which may use
+  // any of them.
+  for (Stream* stream : {&launching_, &to_device_, &to_host_}) stream->stop();
+  for (Stream* stream : {&launching_, &to_device_, &to_host_}) stream->join();
+  const OnDevice on(memory_->device());
+  // Nothing may use the pinned memory any more when it goes.
+  (void)memory_->compute().drain().ok();
+  (void)memory_->arrivals().drain().ok();
+  if (departures_ != nullptr) (void)departures_->drain().ok();
+}
+
+Status CudaDevice::open() {
+  const OnDevice on(memory_->device());
+  TAGFLOW_ASSIGN(departures_, CudaLane::make(2));
+  TAGFLOW_ASSIGN(PinnedBlock small, PinnedBlock::make(kSmallInputBytes));
+  TAGFLOW_ASSIGN(PinnedBlock arriving, PinnedBlock::make(kArrivingBytes));
+  TAGFLOW_ASSIGN(departing_, PinnedBlock::make(kDepartingBytes));
+  small_inputs_ =
+      std::make_unique<PinnedRing>(std::move(small), memory_->compute());
+  arriving_ =
+      std::make_unique<PinnedRing>(std::move(arriving), memory_->arrivals());
+  const auto use_device = [device = memory_->device()](Stream::Turn) {
+    cudaSetDevice(device);
+  };
+  for (Stream* stream : {&launching_, &to_device_, &to_host_})
+    stream->enqueue(use_device);
+  return {};
+}
+
+// --- Launches ---------------------------------------------------------------
+
+void CudaDevice::launch(const Kernel& kernel, KernelContext& context,
+                        Completion done) {
+  if (Status status = usable(); !status.ok()) return done(std::move(status));
+  const auto& cuda = static_cast<const CudaKernel&>(kernel);
+  for (int i = 0; i < context.num_inputs(); ++i)
+    if (cuda.steers(i) && !host_readable(context.input(i)))
+      return fetch_steering(cuda, context, std::move(done));
+  begin(cuda, context, std::move(done));
+}
+
+void CudaDevice::fetch_steering(const CudaKernel& kernel,
+                                KernelContext& context, Completion done) {
+  to_host_.enqueue(
+      [this, &kernel, &context, done = std::move(done)](Stream::Turn turn) {
+        if (turn == Stream::Turn::kAbandon) return done(destroyed());
+        if (context.cancelled())
+          return done(cancelled("the step was cancelled"));
+        for (int i = 0; i < context.num_inputs(); ++i) {
+          Tensor& input = context.mutable_inputs()[size_t(i)];
+          if (!kernel.steers(i) || host_readable(input)) continue;
+          const Result<bool> elsewhere = is_elsewhere(input);
+          if (!elsewhere.ok()) return done(elsewhere.status());
+          Result<Tensor> fetched = fetch(input);
+          if (!fetched.ok()) return done(std::move(fetched).status());
+          input = std::move(*fetched);
+        }
+        begin(kernel, context, done);
+      });
+}
+
+// What the host has too much of for the launch to take along comes by the
+// other stream, while launches before it go on.
+void CudaDevice::begin(const CudaKernel& kernel, KernelContext& context,
+                       Completion done) {
+  const bool on_host = kernel.runs() == CudaKernel::Runs::kOnHost;
+  if (on_host || std::ranges::all_of(context.inputs(), is_small_value)) {
+    Status status = compute_on_host(kernel, context);
+    if (on_host || status.code() != Code::kResourceExhausted)
+      return finish_on_host(context, std::move(status), std::move(done));
+  }
+  StreamEvent inputs_here;
+  bool any_large = false;
+  for (int i = 0; i < context.num_inputs(); ++i)
+    any_large =
+        any_large || (!kernel.steers(i) && host_readable(context.input(i)) &&
+                      context.input(i).bytes() > small_inputs_->largest());
+  if (any_large)
+    inputs_here =
+        to_device_.enqueue([this, &kernel, &context](Stream::Turn turn) {
+          if (turn == Stream::Turn::kAbandon || context.cancelled()) return;
+          // What cannot come now, for want of memory, comes with the launch.
+          for (int i = 0; i < context.num_inputs(); ++i) {
+            Tensor& input = context.mutable_inputs()[size_t(i)];
+            if (kernel.steers(i) || !host_readable(input) ||
+                input.bytes() <= small_inputs_->largest())
+              continue;
+            Result<Tensor> sent = send(input);
+            if (sent.ok()) input = std::move(*sent);
+          }
+        });
+  launching_.enqueue([this, &kernel, &context, inputs_here,
+                      done = std::move(done)](Stream::Turn turn) {
+    inputs_here.wait();  // in any case: a copy may be using the context
+    done(turn == Stream::Turn::kRun ? checked(run(kernel, context))
+                                    : destroyed());
+  });
+}
+
+// ResourceExhausted where it is for the GPU after all, since results are not
+// as small as the inputs. Nothing is written in place before that is known.
+Status CudaDevice::compute_on_host(const CudaKernel& kernel,
+                                   KernelContext& context) {
+  constexpr int64_t kMostBytes = 1024;
+  if (context.cancelled()) return cancelled("the step was cancelled");
+  const auto compute = [&](KernelContext& here) {
+    return kernel.cpu().compute(here);
+  };
+  if (kernel.runs() == CudaKernel::Runs::kOnHost)
+    return with_memory(context, host_allocator(), compute);
+  const auto small = TrackingAllocator::make({"small values", kMostBytes});
+  return with_memory(context, *small, compute, false);
+}
+
+// Results that are no small values belong into the GPU's memory.
+void CudaDevice::finish_on_host(KernelContext& context, Status status,
+                                Completion done) {
+  const auto is_large = [this](const Tensor& output) {
+    const Result<bool> comes = has_to_come(output);
+    return comes.ok() && *comes;
+  };
+  if (!status.ok() || std::ranges::none_of(context.mutable_outputs(), is_large))
+    return done(std::move(status));
+  to_device_.enqueue(
+      [this, &context, is_large, done = std::move(done)](Stream::Turn turn) {
+        if (turn == Stream::Turn::kAbandon) return done(destroyed());
+        for (Tensor& output : context.mutable_outputs()) {
+          if (!is_large(output)) continue;
+          Result<Tensor> sent = send(output);
+          if (!sent.ok()) return done(std::move(sent).status());
+          output = std::move(*sent);
+        }
+        done(Status());
+      });
+}
+
+Status CudaDevice::run(const CudaKernel& kernel, KernelContext& context) {
+  TAGFLOW_RETURN_IF_ERROR(usable());
+  if (context.cancelled()) return cancelled("the step was cancelled");
+  cudaGetLastError();  // what is left of others is not this launch's
+  for (int i = 0; i < context.num_inputs(); ++i) {
+    Tensor& input = context.mutable_inputs()[size_t(i)];
+    if (kernel.steers(i)) continue;
+    TAGFLOW_ASSIGN(const bool elsewhere, is_elsewhere(input));
+    if (elsewhere && !(kernel.takes_values() && fits_operand(input)))
+      TAGFLOW_RETURN_IF_ERROR(stage(input));
+    TAGFLOW_RETURN_IF_ERROR(
+        memory_->hold_for(input, memory_->compute().stream()));
+  }
+  Status status = enqueue(kernel, context);
+  // Also after an error, which may have come when some was enqueued.
+  TAGFLOW_ASSIGN(const uint64_t ticket, memory_->compute().record());
+  small_inputs_->close(ticket);
+  TAGFLOW_RETURN_IF_ERROR(std::move(status));
+  for (const Tensor& output : context.mutable_outputs())
+    if (memory_->holds(output))
+      memory_->note_ready(output, memory_->compute(), ticket);
+  return {};
+}
+
+Status CudaDevice::enqueue(const CudaKernel& kernel, KernelContext& context) {
+  const bool by_mover = kernel.runs() == CudaKernel::Runs::kByMover;
+  Allocator& allocator = by_mover ? static_cast<Allocator&>(mover_) : *memory_;
+  TAGFLOW_RETURN_IF_ERROR(
+      with_memory(context, allocator, [&](KernelContext& here) {
+        return kernel.enqueue(here, memory_->compute().stream());
+      }));
+  return cuda_status(cudaGetLastError(), "launching " + context.node().op());
+}
+
+// Replaces a tensor of the host by a copy in the order of launches; one that
+// is too large for it had no memory to come to earlier, and gets it now.
+Status CudaDevice::stage(Tensor& input) {
+  TAGFLOW_ASSIGN(Tensor copy,
+                 Tensor::allocate(input.dtype(), input.shape(), *memory_));
+  const cudaStream_t stream = memory_->compute().stream();
+  const auto* from = static_cast<const std::byte*>(input.raw());
+  auto* to = static_cast<std::byte*>(copy.mutable_raw());
+  for (size_t done = 0; done < input.bytes();) {
+    if (small_inputs_->crowded()) {
+      TAGFLOW_ASSIGN(const uint64_t ticket, memory_->compute().record());
+      small_inputs_->close(ticket);
+    }
+    const size_t part =
+        std::min(input.bytes() - done, small_inputs_->largest());
+    TAGFLOW_ASSIGN(std::byte * pinned, small_inputs_->take(part));
+    std::memcpy(pinned, from + done, part);
+    TAGFLOW_RETURN_IF_ERROR(
+        cuda_status(cudaMemcpyAsync(to + done, pinned, part,
+                                    cudaMemcpyHostToDevice, stream),
+                    "copying from the host"));
+    done += part;
+  }
+  input = std::move(copy);
+  return {};
+}
+
+// --- Copies -----------------------------------------------------------------
+
+Result<bool> CudaDevice::is_elsewhere(const Tensor& tensor) const {
+  if (!tensor.valid() || memory_->holds(tensor) || !is_plain(tensor.dtype()))
+    return false;
+  if (host_readable(tensor)) return true;
+  return invalid_argument("[cuda] {} is not in the memory of {}, but in {}",
+                          tensor.describe(), info().name.to_string(),
+                          tensor.buffer()->allocator->describe());
+}
+
+Result<bool> CudaDevice::has_to_come(const Tensor& tensor) const {
+  if (!tensor.valid() || is_small_value(tensor)) return false;
+  if (!is_plain(tensor.dtype()))
+    return invalid_argument("[cuda] {} cannot be in the memory of {}",
+                            tensor.describe(), info().name.to_string());
+  return is_elsewhere(tensor);
+}
+
+void CudaDevice::copy_to_host(Tensor tensor, Copied done) {
+  if (host_readable(tensor)) return done(std::move(tensor));
+  if (Status status = usable(); !status.ok()) return done(std::move(status));
+  const Result<bool> elsewhere = is_elsewhere(tensor);
+  if (!elsewhere.ok()) return done(elsewhere.status());
+  to_host_.enqueue([this, tensor = std::move(tensor),
+                    done = std::move(done)](Stream::Turn turn) mutable {
+    if (turn == Stream::Turn::kAbandon) return done(destroyed());
+    Result<Tensor> fetched = fetch(tensor);
+    tensor.reset();  // who is told may count on the memory
+    done(std::move(fetched));
+  });
+}
+
+void CudaDevice::copy_from_host(Tensor tensor, Copied done) {
+  if (Status status = usable(); !status.ok()) return done(std::move(status));
+  const Result<bool> comes = has_to_come(tensor);
+  if (!comes.ok()) return done(comes.status());
+  if (!*comes) return done(std::move(tensor));
+  to_device_.enqueue([this, tensor = std::move(tensor),
+                      done = std::move(done)](Stream::Turn turn) mutable {
+    if (turn == Stream::Turn::kAbandon) return done(destroyed());
+    Result<Tensor> sent = send(tensor);
+    tensor.reset();
+    done(std::move(sent));
+  });
+}
+
+Result<Tensor> CudaDevice::upload(const Tensor& tensor) {
+  std::promise<Result<Tensor>> answer;
+  copy_from_host(tensor, [&answer](Result<Tensor> sent) {
+    answer.set_value(std::move(sent));
+  });
+  return answer.get_future().get();
+}
+
+Result<Tensor> CudaDevice::send(const Tensor& tensor) {
+  TAGFLOW_RETURN_IF_ERROR(usable());
+  Result<Tensor> allocated =
+      Tensor::allocate(tensor.dtype(), tensor.shape(), memory_->for_arrivals());
+  // A GPU that has failed has no memory either.
+  if (!allocated.ok()) return checked(allocated.status());
+  Tensor copy = std::move(*allocated);
+  CudaLane& lane = memory_->arrivals();
+  const auto* from = static_cast<const std::byte*>(tensor.raw());
+  auto* to = static_cast<std::byte*>(copy.mutable_raw());
+  const size_t bytes = tensor.bytes();
+  for (size_t done = 0; done < bytes;) {
+    const size_t part = std::min(bytes - done, arriving_->largest());
+    const Result<std::byte*> pinned = arriving_->take(part);
+    if (!pinned.ok()) return checked(pinned.status());
+    std::memcpy(*pinned, from + done, part);
+    TAGFLOW_RETURN_IF_ERROR(checked(
+        cuda_status(cudaMemcpyAsync(to + done, *pinned, part,
+                                    cudaMemcpyHostToDevice, lane.stream()),
+                    "copying from the host")));
+    const Result<uint64_t> ticket = lane.record();
+    if (!ticket.ok()) return checked(ticket.status());
+    arriving_->close(*ticket);
+    memory_->note_ready(copy, lane, *ticket);
+    done += part;
+  }
+  return copy;
+}
+
+// In two halves of the pinned memory in turn: while one is filled by the GPU,
+// the other is emptied.
+Result<Tensor> CudaDevice::fetch(const Tensor& tensor) {
+  TAGFLOW_RETURN_IF_ERROR(usable());
+  TAGFLOW_ASSIGN(Tensor copy, Tensor::allocate(tensor.dtype(), tensor.shape()));
+  const size_t bytes = tensor.bytes();
+  const size_t half = departing_.size() / 2;
+  const auto* from = static_cast<const std::byte*>(tensor.raw());
+  auto* to = static_cast<std::byte*>(copy.mutable_raw());
+  const auto piece = [&](size_t i) { return departing_.data() + i % 2 * half; };
+  const size_t pieces = (bytes + half - 1) / half;
+  uint64_t before = 0;  // the ticket of the piece before
+  TAGFLOW_RETURN_IF_ERROR(
+      checked(memory_->hold_for(tensor, departures_->stream())));
+  for (size_t i = 0; i <= pieces; ++i) {
+    uint64_t ticket = 0;
+    if (i < pieces) {
+      TAGFLOW_RETURN_IF_ERROR(checked(cuda_status(
+          cudaMemcpyAsync(piece(i), from + i * half,
+                          std::min(half, bytes - i * half),
+                          cudaMemcpyDeviceToHost, departures_->stream()),
+          "copying to the host")));
+      const Result<uint64_t> recorded = departures_->record();
+      if (!recorded.ok()) return checked(recorded.status());
+      ticket = *recorded;
+    }
+    if (i > 0) {
+      TAGFLOW_RETURN_IF_ERROR(checked(departures_->wait(before)));
+      const size_t begin = (i - 1) * half;
+      std::memcpy(to + begin, piece(i - 1), std::min(half, bytes - begin));
+    }
+    before = ticket;
+  }
+  return copy;
+}
+
+// --- Failures ---------------------------------------------------------------
+
+Status CudaDevice::usable() const {
+  if (!failed_.load(std::memory_order_acquire)) return {};
+  std::lock_guard lock(failure_mutex_);
+  return failure_;
+}
+
+// CUDA repeats an error for ever where it is one that the GPU does not recover
+// from.
+Status CudaDevice::checked(Status status) {
+  if (status.ok()) return status;
+  const cudaError_t state = cudaStreamQuery(memory_->compute().stream());
+  if (state == cudaSuccess || state == cudaErrorNotReady) {
+    cudaGetLastError();
+    return status;
+  }
+  std::lock_guard lock(failure_mutex_);
+  if (!failed_.load(std::memory_order_relaxed)) {
+    failure_ = cuda_status(state, info().name.to_string() + " has failed");
+    failed_.store(true, std::memory_order_release);
+  }
+  return failure_;
+}
+
+}  // namespace tagflow::devices

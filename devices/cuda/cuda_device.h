@@ -1,0 +1,105 @@
+// CudaDevice: a GPU of this machine.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+#include "devices/cuda/cuda_kernel.h"
+#include "devices/cuda/memory.h"
+#include "devices/cuda/mover.h"
+#include "devices/cuda/pinned.h"
+#include "devices/cuda_type.h"
+#include "devices/stream/stream.h"
+
+namespace tagflow::devices {
+
+// Note [Three threads of a GPU]
+//
+// All calls of CUDA that take long, or may block, are made by three threads of
+// the device, each with a queue of tasks and a CUDA stream: one enqueues
+// kernels (the lane `compute` of the memory), one copies from the host (the
+// lane `arrivals`), one copies to it. Note [Stream order] says how the streams
+// wait for one another; the threads hardly do.
+//
+// A launch is answered when it is enqueued. It waits in the queue, not in its
+// caller, while CudaMemory::kLaunchesInFlight are. A copy from the host is
+// answered when it is enqueued, too, a copy to the host when the bytes are
+// there. So a loop whose predicate is computed here has it fetched as soon as
+// it is there, while launches go on.
+//
+// Every copy goes through pinned memory, of which there is a fixed amount: the
+// rest of a large one waits for its beginning.
+//
+// An error that the GPU does not recover from is kept, and is the answer to
+// all that is asked for from then on.
+class CudaDevice final : public Device, public Accelerator {
+ public:
+  // See make_cuda_device().
+  static Result<std::unique_ptr<Device>> make(graph::DeviceInfo info,
+                                              const CudaOptions& options);
+  // What is queued is answered Cancelled; what is enqueued comes to its end.
+  // REQUIRES: not called from a callback of this device.
+  ~CudaDevice() override;
+
+  Allocator& allocator() override { return *memory_; }
+  MemoryStats memory() const override { return memory_->stats(); }
+  Accelerator* accelerator() override { return this; }
+
+  void launch(const Kernel& kernel, KernelContext& context,
+              Completion done) override;
+  void copy_to_host(Tensor tensor, Copied done) override;
+  // Small values stay with the host; see Note [Small values].
+  void copy_from_host(Tensor tensor, Copied done) override;
+  Result<Tensor> upload(const Tensor& tensor) override;
+  // Takes no times.
+  void observe(Observer) override {}
+
+ private:
+  CudaDevice(graph::DeviceInfo info, CudaMemory::Owner memory);
+  Status open();
+
+  // Launching, step by step; each may go on on another thread.
+  void fetch_steering(const CudaKernel& kernel, KernelContext& context,
+                      Completion done);
+  void begin(const CudaKernel& kernel, KernelContext& context, Completion done);
+  Status compute_on_host(const CudaKernel& kernel, KernelContext& context);
+  void finish_on_host(KernelContext& context, Status status, Completion done);
+
+  // On the thread that launches.
+  Status run(const CudaKernel& kernel, KernelContext& context);
+  Status enqueue(const CudaKernel& kernel, KernelContext& context);
+  Status stage(Tensor& input);
+
+  // On the thread that copies from the host.
+  Result<Tensor> send(const Tensor& tensor);
+  // On the thread that copies to it.
+  Result<Tensor> fetch(const Tensor& tensor);
+
+  // Whether a kernel on the GPU needs a copy of it. InvalidArgument where it
+  // is in the memory of another device.
+  Result<bool> is_elsewhere(const Tensor& tensor) const;
+  // The same of what is asked to be copied: strings and handles are refused,
+  // and small values stay.
+  Result<bool> has_to_come(const Tensor& tensor) const;
+
+  // Ok, or why nothing works any more.
+  Status usable() const;
+  // Passes a result on; where the GPU has failed for good, keeps that in mind.
+  Status checked(Status status);
+
+  const CudaMemory::Owner memory_;
+  CudaMover mover_;
+  std::unique_ptr<CudaLane> departures_;      // of copies to the host
+  std::unique_ptr<PinnedRing> small_inputs_;  // that come with launches
+  std::unique_ptr<PinnedRing> arriving_;
+  PinnedBlock departing_;
+  std::atomic<bool> failed_{false};
+  mutable std::mutex failure_mutex_;
+  Status failure_;  // by the mutex
+  Stream launching_;
+  Stream to_device_;
+  Stream to_host_;
+};
+
+}  // namespace tagflow::devices

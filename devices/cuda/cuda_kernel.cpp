@@ -1,0 +1,79 @@
+#include "devices/cuda/cuda_kernel.h"
+
+#include "devices/cuda_type.h"
+#include "devices/device.h"
+
+namespace tagflow::devices {
+namespace {
+
+// See CudaKernel::Runs.
+class BorrowedKernel final : public CudaKernel {
+ public:
+  using CudaKernel::CudaKernel;
+
+  Status enqueue(KernelContext& context, cudaStream_t) const override {
+    return cpu().compute(context);
+  }
+};
+
+}  // namespace
+
+bool is_small_value(const Tensor& tensor) {
+  constexpr size_t kSmall = 256;  // bytes
+  if (tensor.buffer() == nullptr) return tensor.valid();
+  return host_readable(tensor) && tensor.bytes() <= kSmall &&
+         (is_integer(tensor.dtype()) || tensor.dtype() == DataType::kBool);
+}
+
+Status CudaKernel::compute(KernelContext& context) const {
+  return error(Code::kInternal, "[{}] is launched, not computed",
+               context.node().op());
+}
+
+std::vector<bool> Steering::of(int num_inputs) const {
+  std::vector<bool> steers(size_t(num_inputs), all);
+  for (const int input : inputs) {
+    const int at = input < 0 ? input + num_inputs : input;
+    if (at >= 0 && at < num_inputs) steers[size_t(at)] = true;
+  }
+  return steers;
+}
+
+void add_cuda_kernel(KernelRegistry& registry, const std::string& op,
+                     TypeLimits types, CudaFactory make) {
+  KernelDef def;
+  def.op = op;
+  def.device_type = "GPU";
+  def.types = std::move(types);
+  def.factory = [&registry, make = std::move(make)](
+                    const KernelInfo& info) -> Result<std::unique_ptr<Kernel>> {
+    TAGFLOW_ASSIGN(auto cpu, registry.make(info.node(), "CPU"));
+    return make(info, std::move(cpu));
+  };
+  registry.add(std::move(def));
+}
+
+void add_borrowed(KernelRegistry& registry, const std::string& op,
+                  CudaKernel::Runs runs, Steering steering, TypeLimits types) {
+  add_cuda_kernel(
+      registry, op, std::move(types),
+      [=, steering = std::move(steering)](
+          const KernelInfo& info,
+          std::unique_ptr<Kernel> cpu) -> Result<std::unique_ptr<Kernel>> {
+        CudaKernel::Traits traits{runs, steering.of(info.num_inputs())};
+        return std::unique_ptr<Kernel>(std::make_unique<BorrowedKernel>(
+            std::move(cpu), std::move(traits)));
+      });
+}
+
+void register_cuda_kernels(KernelRegistry& registry) {
+  register_cuda_borrowed_kernels(registry);
+  register_cuda_elementwise_kernels(registry);
+  register_cuda_select_kernels(registry);
+  register_cuda_fused_kernels(registry);
+  register_cuda_reduction_kernels(registry);
+  register_cuda_gather_kernels(registry);
+  registry.limit("GPU", is_plain_node, "inputs and outputs of plain types");
+}
+
+}  // namespace tagflow::devices

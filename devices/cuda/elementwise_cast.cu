@@ -1,0 +1,86 @@
+// Casts, and sums of many terms.
+#include <type_traits>
+
+#include "devices/cuda/elementwise.cuh"
+
+namespace tagflow::devices::cuda {
+namespace {
+
+// Towards zero; the least number for NaN and what does not fit.
+template <class Int, class Real>
+__device__ Int truncate(Real x) {
+  constexpr Int kLeast = Int(Int(1) << (8 * sizeof(Int) - 1));
+  const bool fits = x >= Real(kLeast) && x < -Real(kLeast);
+  return fits ? Int(x) : kLeast;
+}
+
+template <class To, class From>
+__device__ To convert(From x) {
+  if constexpr (std::is_same<To, bool>::value) {
+    return x != From(0);
+  } else if constexpr (std::is_floating_point<From>::value &&
+                       std::is_integral<To>::value) {
+    if constexpr (sizeof(To) <= 4) {
+      return To(truncate<int32_t>(x));
+    } else {
+      return To(truncate<int64_t>(x));
+    }
+  } else {
+    return To(x);
+  }
+}
+
+template <class From, class To>
+struct Cast {
+  static __device__ Wide<To> apply(Wide<From> x, double) {
+    return convert<Wide<To>>(x);
+  }
+};
+
+template <class F>
+cudaError_t with_any(Element type, F&& f) {
+  switch (type) {
+    case Element::kBool:
+      return f(bool());
+    case Element::kInt8:
+      return f(int8_t());
+    case Element::kUInt8:
+      return f(uint8_t());
+    default:
+      return with_number(type, f);
+  }
+}
+
+template <class T>
+__global__ void sum_kernel(const __grid_constant__ SumArgs args) {
+  T* const out = static_cast<T*>(args.out);
+  for (int64_t i = first_index(); i < args.total; i += index_step()) {
+    auto sum = wrap(widen(elements_of<T>(args.terms[0])[i]));
+    for (int k = 1; k < args.count; ++k)
+      sum += wrap(widen(elements_of<T>(args.terms[k])[i]));
+    out[i] = narrow<T>(Wide<T>(sum));
+  }
+}
+
+}  // namespace
+
+cudaError_t cast(Element from, Element to, const ElementwiseArgs& args,
+                 cudaStream_t stream) {
+  return with_any(from, [&](auto in) {
+    return with_any(to, [&](auto out) {
+      using From = decltype(in);
+      using To = decltype(out);
+      return launch_unary<Cast<From, To>, From, To>(args, stream);
+    });
+  });
+}
+
+cudaError_t sum_terms(Element type, const SumArgs& args, cudaStream_t stream) {
+  return with_number(type, [&](auto zero) {
+    using T = decltype(zero);
+    sum_kernel<T><<<blocks_for(args.total), kThreads, 0, stream>>>(args);
+    return cudaGetLastError();
+  });
+}
+
+}  // namespace tagflow::devices::cuda

@@ -1,0 +1,122 @@
+// CudaMemory: the memory of one GPU, given out in the order of its streams.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "devices/cuda/lane.h"
+#include "devices/memory_ledger.h"
+#include "graph/tensor.h"
+
+namespace tagflow::devices {
+
+// Note [Stream order]
+//
+// Kernels run on the lane `compute`, and their outputs are handed on when they
+// are enqueued, long before they are computed. So a buffer notes when its
+// bytes will be there, as a ticket of the lane that makes them: `compute`, or
+// `arrivals`, by which copies from the host come. Who uses it on another
+// stream has that one wait for the ticket; on the same stream nobody waits.
+//
+// A buffer that nobody holds any more is freed in the order of `compute`: all
+// launches that use it were enqueued before, as they held it, and a copy to
+// the host holds it until the bytes are there. What a launch allocates next
+// may then be the same memory, though the GPU is still reading it now.
+//
+// Frees are noted, and carried out before the next allocation: so no worker
+// that drops a tensor calls CUDA.
+//
+// Counts, with a limit where there is one. Thread-safe. Tensors may outlive
+// the device: the memory is held by references, of its owner and its buffers.
+class CudaMemory final : public Allocator {
+ public:
+  struct Options {
+    std::string name;   // of the device, for messages
+    int device = 0;     // CUDA's number
+    int64_t limit = 0;  // bytes; 0: what the GPU has
+  };
+  struct Release {
+    void operator()(CudaMemory* memory) const { memory->close(); }
+  };
+  using Owner = std::unique_ptr<CudaMemory, Release>;
+
+  // At most this many launches are enqueued and not done.
+  static constexpr int kLaunchesInFlight = 1024;
+  static constexpr int kArrivalsInFlight = 64;
+
+  // An error where the GPU lacks something, or CUDA fails.
+  static Result<Owner> make(Options options);
+  CudaMemory(const CudaMemory&) = delete;
+  CudaMemory& operator=(const CudaMemory&) = delete;
+
+  // For launches. Null where the limit or the memory is exhausted.
+  Buffer* allocate(DataType dtype, int64_t count) override;
+  void deallocate(Buffer* buffer) override;
+  bool host_visible() const override { return false; }
+  std::string describe() const override;
+
+  // The same memory for what the lane `arrivals` writes.
+  Allocator& for_arrivals() { return for_arrivals_; }
+  MemoryStats stats() const { return ledger_.stats(); }
+  int device() const { return options_.device; }
+  CudaLane& compute() { return *compute_; }
+  CudaLane& arrivals() { return *arrivals_; }
+
+  // Whether the tensor is in this memory.
+  bool holds(const Tensor& tensor) const {
+    return tensor.buffer() != nullptr && tensor.buffer()->allocator == this;
+  }
+  // Says that the bytes are there when the ticket of the lane has passed.
+  // REQUIRES: the tensor is held here; the lane is one of the two.
+  void note_ready(const Tensor& tensor, const CudaLane& lane, uint64_t ticket);
+  // Makes what is enqueued on the stream from now on wait for the bytes of the
+  // tensor. No effect for tensors that are not held here.
+  Status hold_for(const Tensor& tensor, cudaStream_t stream);
+
+ private:
+  struct CudaBuffer;
+  class ForArrivals final : public Allocator {
+   public:
+    explicit ForArrivals(CudaMemory& memory) : memory_(memory) {}
+    Buffer* allocate(DataType dtype, int64_t count) override {
+      return memory_.allocate_on(*memory_.arrivals_, dtype, count);
+    }
+    void deallocate(Buffer* buffer) override { memory_.deallocate(buffer); }
+    bool host_visible() const override { return false; }
+    std::string describe() const override { return memory_.describe(); }
+
+   private:
+    CudaMemory& memory_;
+  };
+
+  explicit CudaMemory(Options options)
+      : options_(std::move(options)), ledger_(options_.limit, kGranule) {}
+  ~CudaMemory() override;
+
+  Status open();
+  // Gives up the owner's reference.
+  void close();
+  void release();
+  Buffer* allocate_on(const CudaLane& lane, DataType dtype, int64_t count);
+  void free_pending();
+  Status hold_for(const CudaBuffer& buffer, cudaStream_t stream);
+
+  static constexpr int64_t kGranule = 256;  // bytes, as CUDA's own
+
+  const Options options_;
+  MemoryLedger ledger_;
+  cudaMemPool_t pool_ = nullptr;
+  std::unique_ptr<CudaLane> compute_, arrivals_;
+  ForArrivals for_arrivals_{*this};
+  std::mutex mutex_;
+  std::vector<CudaBuffer*> pending_;  // to be freed; by the mutex
+  std::atomic<bool> closed_{false};
+  std::atomic<int64_t> refs_{1};  // buffers, and the owner
+};
+
+}  // namespace tagflow::devices

@@ -1,0 +1,152 @@
+#include "devices/cuda/mover.h"
+
+#include <limits>
+
+#include "devices/cuda/kernels.h"
+#include "devices/cuda/operands.h"
+#include "devices/cuda/status.h"
+
+namespace tagflow::devices {
+namespace {
+
+Status blas_status(cublasStatus_t result, std::string_view what) {
+  if (result == CUBLAS_STATUS_SUCCESS) return {};
+  return error(result == CUBLAS_STATUS_ALLOC_FAILED ? Code::kResourceExhausted
+                                                    : Code::kInternal,
+               "[cuda] {}: {}", what, cublasGetStatusString(result));
+}
+
+// How cuBLAS calls a type, and the one in which it sums.
+struct BlasType {
+  cudaDataType_t data;
+  cublasComputeType_t compute;
+};
+
+Result<BlasType> blas_type(const KernelContext& context, DataType dtype) {
+  switch (dtype) {
+    case DataType::kFloat:
+      return BlasType{CUDA_R_32F, CUBLAS_COMPUTE_32F};
+    case DataType::kDouble:
+      return BlasType{CUDA_R_64F, CUBLAS_COMPUTE_64F};
+    case DataType::kHalf:
+      return BlasType{CUDA_R_16F, CUBLAS_COMPUTE_32F};
+    case DataType::kBFloat16:
+      return BlasType{CUDA_R_16BF, CUBLAS_COMPUTE_32F};
+    default:
+      return error(Code::kUnimplemented, "[{}] no product of type {} on a GPU",
+                   context.node().op(), dtype_name(dtype));
+  }
+}
+
+const std::byte* at(const Tensor& tensor, int64_t element) {
+  return static_cast<const std::byte*>(tensor.raw()) +
+         size_t(element) * dtype_size(tensor.dtype());
+}
+
+// Of the loops [first, end) of a copy.
+cuda::CopyArgs copy_args(const StridedCopy& copy, size_t first) {
+  cuda::CopyArgs args;
+  for (size_t i = first; i < copy.loops.size(); ++i) {
+    const CopyLoop& loop = copy.loops[i];
+    args.counts[args.loops] = loop.count;
+    args.from_strides[args.loops] = loop.from_stride;
+    args.to_strides[args.loops] = loop.to_stride;
+    args.total *= loop.count;
+    ++args.loops;
+  }
+  return args;
+}
+
+}  // namespace
+
+CudaMover::~CudaMover() {
+  const OnDevice on(memory_.device());
+  if (blas_ != nullptr) cublasDestroy(blas_);
+}
+
+// A kernel takes so many loops; those around them are run here, which no
+// program that is not made for it needs.
+void CudaMover::move(const StridedCopy& copy, const Tensor& from, Tensor& to) {
+  const size_t size = dtype_size(to.dtype());
+  const size_t rank = copy.loops.size();
+  const size_t outer =
+      rank > size_t(cuda::kMaxLoops) ? rank - size_t(cuda::kMaxLoops) : 0;
+  int64_t rounds = 1;
+  for (size_t i = 0; i < outer; ++i) rounds *= copy.loops[i].count;
+  cuda::CopyArgs args = copy_args(copy, outer);
+  args.from = operand_of(from);
+  for (int64_t round = 0; round < rounds; ++round) {
+    int64_t in = copy.from, out = copy.to, index = round;
+    for (size_t i = outer; i-- > 0;) {
+      in += index % copy.loops[i].count * copy.loops[i].from_stride;
+      out += index % copy.loops[i].count * copy.loops[i].to_stride;
+      index /= copy.loops[i].count;
+    }
+    args.from_offset = in;
+    args.to = static_cast<std::byte*>(to.mutable_raw()) + size_t(out) * size;
+    cuda::copy_strided(args, size, memory_.compute().stream());
+  }
+}
+
+void CudaMover::clear(Tensor& to) {
+  cudaMemsetAsync(to.mutable_raw(), 0, to.bytes(), memory_.compute().stream());
+}
+
+Result<cublasHandle_t> CudaMover::blas() {
+  if (blas_ == nullptr) {
+    TAGFLOW_RETURN_IF_ERROR(
+        blas_status(cublasCreate(&blas_), "starting cuBLAS"));
+    TAGFLOW_RETURN_IF_ERROR(blas_status(
+        cublasSetStream(blas_, memory_.compute().stream()), "starting cuBLAS"));
+  }
+  return blas_;
+}
+
+// cuBLAS has matrices column by column: it computes the transposed product of
+// the transposed factors, in the other order.
+Status CudaMover::multiply(const KernelContext& context,
+                           const ProductBatch& batch, const Tensor& a,
+                           const Tensor& b, Tensor& out) {
+  if (a.dtype() != out.dtype() || b.dtype() != out.dtype())
+    return error(
+        Code::kUnimplemented, "[{}] no product of {} and {} to {} on a GPU",
+        context.node().op(), a.describe(), b.describe(), out.describe());
+  TAGFLOW_ASSIGN(const BlasType type, blas_type(context, out.dtype()));
+  if (batch.k == 0) {
+    clear(out);
+    return {};
+  }
+  TAGFLOW_ASSIGN(const cublasHandle_t handle, blas());
+  const float one = 1, zero = 0;
+  const double double_one = 1, double_zero = 0;
+  const bool is_double = type.compute == CUBLAS_COMPUTE_64F;
+  const auto form = [](const FactorForm& factor) {
+    return factor.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+  };
+  // The innermost dimension of the batch is one call; so is a single product.
+  const int64_t per_call = batch.dims.empty() ? 1 : batch.dims.back().size;
+  const int64_t a_step = batch.dims.empty() ? 0 : batch.dims.back().a_step;
+  const int64_t b_step = batch.dims.empty() ? 0 : batch.dims.back().b_step;
+  const int64_t total = batch.count();
+  for (int64_t i = 0; i < total; i += per_call) {
+    const auto [in_a, in_b] = batch.factors(i);
+    TAGFLOW_RETURN_IF_ERROR(blas_status(
+        cublasGemmStridedBatchedEx_64(
+            handle, form(batch.b_form), form(batch.a_form), batch.n, batch.m,
+            batch.k, is_double ? static_cast<const void*>(&double_one) : &one,
+            at(b, in_b * batch.k * batch.n), type.data,
+            batch.b_form.transposed ? batch.k : batch.n,
+            b_step * batch.k * batch.n, at(a, in_a * batch.m * batch.k),
+            type.data, batch.a_form.transposed ? batch.m : batch.k,
+            a_step * batch.m * batch.k,
+            is_double ? static_cast<const void*>(&double_zero) : &zero,
+            static_cast<std::byte*>(out.mutable_raw()) +
+                size_t(i * batch.m * batch.n) * dtype_size(out.dtype()),
+            type.data, batch.n, batch.m * batch.n, per_call, type.compute,
+            CUBLAS_GEMM_DEFAULT),
+        "multiplying"));
+  }
+  return {};
+}
+
+}  // namespace tagflow::devices

@@ -1,0 +1,46 @@
+// CudaMover: what kernels of the CPU plan, carried out on a GPU.
+#pragma once
+
+#include <cublas_v2.h>
+
+#include "devices/cuda/memory.h"
+#include "devices/element_mover.h"
+
+namespace tagflow::devices {
+
+// The memory of a GPU, as an allocator whose elements can be moved: for
+// contexts of kernels that are the CPU's own. Everything is enqueued on the
+// lane `compute`; errors of move() and clear() stay with the calling thread's
+// cudaGetLastError(). For the thread that launches.
+class CudaMover final : public Allocator, public ElementMover {
+ public:
+  // REQUIRES: the memory outlives it.
+  explicit CudaMover(CudaMemory& memory) : memory_(memory) {}
+  ~CudaMover() override;
+  CudaMover(const CudaMover&) = delete;
+  CudaMover& operator=(const CudaMover&) = delete;
+
+  // Buffers are the memory's: they may outlive this.
+  Buffer* allocate(DataType dtype, int64_t count) override {
+    return memory_.allocate(dtype, count);
+  }
+  void deallocate(Buffer* buffer) override { memory_.deallocate(buffer); }
+  bool host_visible() const override { return false; }
+  std::string describe() const override { return memory_.describe(); }
+
+  void move(const StridedCopy& copy, const Tensor& from, Tensor& to) override;
+  void clear(Tensor& to) override;
+  // By cuBLAS, 16-bit floats with sums in float. Unimplemented for all but
+  // floating types.
+  Status multiply(const KernelContext& context, const ProductBatch& batch,
+                  const Tensor& a, const Tensor& b, Tensor& out) override;
+
+ private:
+  // Made for the first product, which takes long.
+  Result<cublasHandle_t> blas();
+
+  CudaMemory& memory_;
+  cublasHandle_t blas_ = nullptr;
+};
+
+}  // namespace tagflow::devices

@@ -1,0 +1,27 @@
+// From tensors to what kernels on a GPU take.
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+
+#include "devices/cuda/kernels.h"
+#include "devices/kernel.h"
+
+namespace tagflow::devices {
+
+// The type for kernels; none for those they do not compute with.
+std::optional<cuda::Element> element_of(DataType dtype);
+
+// Whether a launch can take the elements along, though they are the host's.
+bool fits_operand(const Tensor& tensor);
+// The tensor as an argument. REQUIRES: it is in the GPU's memory, or
+// fits_operand().
+cuda::Operand operand_of(const Tensor& tensor);
+
+// The loops in which `operands`, at most three, broadcast to `result`, which
+// has elements. Unimplemented where there are more than kernels take.
+Result<cuda::ElementwiseArgs> broadcast_args(
+    const KernelContext& context, const Shape& result,
+    std::initializer_list<const Shape*> operands);
+
+}  // namespace tagflow::devices

@@ -1,0 +1,104 @@
+// Softmax and the positions of extremes: a block for each row.
+#include "devices/cuda/block.cuh"
+
+namespace tagflow::devices::cuda {
+namespace {
+
+template <class T>
+__global__ void softmax_kernel(const __grid_constant__ SoftmaxArgs args) {
+  using W = Wide<T>;
+  __shared__ W shared[kThreads];
+  for (int64_t row = blockIdx.x; row < args.rows; row += gridDim.x) {
+    const T* const in = static_cast<const T*>(args.in) + row * args.classes;
+    T* const out = static_cast<T*>(args.out) + row * args.classes;
+    W best = widen(in[0]);
+    for (int64_t i = threadIdx.x; i < args.classes; i += blockDim.x)
+      best = larger(best, widen(in[i]));
+    best = combine_block(best, shared, [](W a, W b) { return larger(a, b); });
+    W sum = 0;
+    for (int64_t i = threadIdx.x; i < args.classes; i += blockDim.x)
+      sum += exp(widen(in[i]) - best);
+    sum = combine_block(sum, shared, [](W a, W b) { return a + b; });
+    // Every thread has read what it needs of the others' elements, so that
+    // `out` may be `in`.
+    const W log_sum = args.logarithm ? log(sum) : W(0);
+    const W factor = W(1) / sum;
+    for (int64_t i = threadIdx.x; i < args.classes; i += blockDim.x) {
+      const W shifted = widen(in[i]) - best;
+      out[i] =
+          narrow<T>(args.logarithm ? shifted - log_sum : exp(shifted) * factor);
+    }
+  }
+}
+
+// An element and where it is; none where the position is negative.
+template <class W>
+struct Candidate {
+  W value;
+  int64_t at;
+};
+
+// The better one; of two equal ones the first. NaN is never better.
+template <class W>
+__device__ Candidate<W> better(Candidate<W> a, Candidate<W> b, bool least) {
+  if (a.at < 0) return b;
+  if (b.at < 0) return a;
+  if (a.value == b.value) return a.at < b.at ? a : b;
+  return (least ? b.value < a.value : b.value > a.value) ? b : a;
+}
+
+template <class T>
+__global__ void arg_kernel(const __grid_constant__ ArgArgs args) {
+  using W = Wide<T>;
+  __shared__ Candidate<W> shared[kThreads];
+  const bool least = args.least;
+  for (int64_t row = blockIdx.x; row < args.outer * args.inner;
+       row += gridDim.x) {
+    const Quotient at = divide(row, args.inner);
+    const T* const in = static_cast<const T*>(args.in) +
+                        at.quotient * args.count * args.inner + at.remainder;
+    Candidate<W> best{W(0), -1};
+    for (int64_t i = threadIdx.x; i < args.count; i += blockDim.x) {
+      const W value = widen(in[i * args.inner]);
+      if (value == value) best = better(best, Candidate<W>{value, i}, least);
+    }
+    best = combine_block(best, shared, [=](Candidate<W> a, Candidate<W> b) {
+      return better(a, b, least);
+    });
+    if (threadIdx.x != 0) continue;
+    const int64_t found = best.at < 0 ? 0 : best.at;
+    if (args.wide_result) {
+      static_cast<int64_t*>(args.out)[row] = found;
+    } else {
+      static_cast<int32_t*>(args.out)[row] = int32_t(found);
+    }
+  }
+}
+
+dim3 one_block_each(int64_t rows) {
+  return dim3(unsigned(rows < kMostBlocks ? rows : kMostBlocks));
+}
+
+}  // namespace
+
+cudaError_t softmax(Element type, const SoftmaxArgs& args,
+                    cudaStream_t stream) {
+  return with_floating(type, [&](auto zero) {
+    using T = decltype(zero);
+    softmax_kernel<T><<<one_block_each(args.rows), kThreads, 0, stream>>>(args);
+    return cudaGetLastError();
+  });
+}
+
+cudaError_t arg_extreme(Element type, const ArgArgs& args,
+                        cudaStream_t stream) {
+  return with_number(type, [&](auto zero) {
+    using T = decltype(zero);
+    arg_kernel<T>
+        <<<one_block_each(args.outer * args.inner), kThreads, 0, stream>>>(
+            args);
+    return cudaGetLastError();
+  });
+}
+
+}  // namespace tagflow::devices::cuda

@@ -1,0 +1,144 @@
+// Select and SelectV2, and BiasAdd, which broadcasts along one dimension.
+#include "devices/cpu/array_args.h"
+#include "devices/cpu/broadcast.h"
+#include "devices/cpu/channels.h"
+#include "devices/cpu/elementwise.h"
+#include "devices/cuda/cuda_kernel.h"
+#include "devices/cuda/operands.h"
+#include "devices/cuda/status.h"
+#include "devices/device.h"
+
+namespace tagflow::devices {
+namespace {
+
+class SelectCudaKernel final : public CudaKernel {
+ public:
+  // `by_rows`: as Select, whose condition may choose whole rows.
+  SelectCudaKernel(std::unique_ptr<Kernel> cpu, bool by_rows)
+      : CudaKernel(std::move(cpu), {}), by_rows_(by_rows) {}
+
+  Status enqueue(KernelContext& context, cudaStream_t stream) const override {
+    const Tensor& condition = context.input(0);
+    const Tensor& x = context.input(1);
+    const Tensor& y = context.input(2);
+    // What the host knows is settled without a copy, and so are errors.
+    if (host_readable(condition) && condition.is_scalar() && same_dims(x, y)) {
+      context.set_output(0, condition.scalar_value<bool>() ? x : y);
+      return {};
+    }
+    Shape c = condition.shape();
+    const Shape x_shape = x.shape(), y_shape = y.shape();
+    TAGFLOW_ASSIGN(const Shape shape,
+                   by_rows_ ? row_shape(context, c) : common_shape(context));
+    TAGFLOW_ASSIGN(Tensor * out, context.allocate_output(0, shape));
+    if (out->num_elements() == 0) return {};
+    TAGFLOW_ASSIGN(cuda::ElementwiseArgs args,
+                   broadcast_args(context, shape, {&c, &x_shape, &y_shape}));
+    for (int i = 0; i < 3; ++i) args.in[i] = operand_of(context.input(i));
+    args.out = out->mutable_raw();
+    return cuda_status(cuda::select(dtype_size(out->dtype()), args, stream),
+                       "launching " + context.node().op());
+  }
+
+ private:
+  static Result<Shape> common_shape(const KernelContext& context) {
+    const Shape c = context.input(0).shape();
+    const Shape x = context.input(1).shape();
+    const Shape y = context.input(2).shape();
+    Result<Shape> shape = broadcast_shapes({&c, &x, &y});
+    if (!shape.ok())
+      return context.fail("{}, of condition {}, t {}, e {}",
+                          shape.status().message(), c.to_string(),
+                          x.to_string(), y.to_string());
+    return shape;
+  }
+
+  // Gives the condition `c` the rank of the values.
+  static Result<Shape> row_shape(const KernelContext& context, Shape& c) {
+    const Tensor& x = context.input(1);
+    const Tensor& y = context.input(2);
+    if (!same_dims(x, y))
+      return context.fail("the values must have one shape, not {} and {}",
+                          x.describe(), y.describe());
+    const Shape shape = x.shape();
+    const bool rows = c.rank() == 1 && shape.rank() > 1;
+    if (c.rank() > 0 && (rows ? c.dim(0) != shape.dim(0) : !(c == shape)))
+      return context.fail(
+          "the condition must be a scalar, a vector of as many elements as the "
+          "values have rows, or of their shape {}, not {}",
+          shape.to_string(), c.to_string());
+    while (c.rank() < shape.rank()) c.add_dim(1);
+    return shape;
+  }
+
+  bool by_rows_;
+};
+
+class BiasAddCudaKernel final : public CudaKernel {
+ public:
+  BiasAddCudaKernel(std::unique_ptr<Kernel> cpu, cuda::Element type,
+                    bool channels_first)
+      : CudaKernel(std::move(cpu), {}),
+        type_(type),
+        channels_first_(channels_first) {}
+
+  Status enqueue(KernelContext& context, cudaStream_t stream) const override {
+    const Tensor& value = context.input(0);
+    const Tensor& bias = context.input(1);
+    TAGFLOW_ASSIGN(const Channels channels,
+                   split_channels(context, value, channels_first_));
+    if (bias.rank() != 1 || bias.dim(0) != channels.count)
+      return context.fail("the bias is {}, not a vector of {} for {}",
+                          bias.describe(), channels.count, value.describe());
+    TAGFLOW_ASSIGN(Tensor * out,
+                   context.forward_or_allocate(0, 0, value.shape()));
+    cuda::ElementwiseArgs args;
+    args.total = value.num_elements();
+    if (args.total == 0) return {};
+    args.loops = 3;
+    const int64_t counts[] = {channels.outer, channels.count, channels.inner};
+    const int64_t strides[] = {channels.count * channels.inner, channels.inner,
+                               1};
+    for (int i = 0; i < 3; ++i) {
+      args.counts[i] = counts[i];
+      args.strides[0][i] = strides[i];
+      args.strides[1][i] = i == 1 ? 1 : 0;
+    }
+    args.in[0] = operand_of(value);
+    args.in[1] = operand_of(bias);
+    args.out = out->mutable_raw();
+    return cuda_status(cuda::binary(cuda::Binary::kAdd, type_, args, stream),
+                       "launching " + context.node().op());
+  }
+
+ private:
+  cuda::Element type_;
+  bool channels_first_;
+};
+
+}  // namespace
+
+void register_cuda_select_kernels(KernelRegistry& registry) {
+  for (const bool by_rows : {true, false})
+    add_cuda_kernel(
+        registry, by_rows ? "Select" : "SelectV2", {},
+        [by_rows](const KernelInfo&, std::unique_ptr<Kernel> cpu)
+            -> Result<std::unique_ptr<Kernel>> {
+          return std::unique_ptr<Kernel>(
+              std::make_unique<SelectCudaKernel>(std::move(cpu), by_rows));
+        });
+  for (const char* op : {"BiasAdd", "BiasAddV1"})
+    add_cuda_kernel(
+        registry, op,
+        {{"T",
+          {DataType::kFloat, DataType::kDouble, DataType::kHalf,
+           DataType::kBFloat16, DataType::kInt32, DataType::kInt64}}},
+        [](const KernelInfo& info,
+           std::unique_ptr<Kernel> cpu) -> Result<std::unique_ptr<Kernel>> {
+          TAGFLOW_ASSIGN(const bool first, channels_first(info));
+          return std::unique_ptr<Kernel>(std::make_unique<BiasAddCudaKernel>(
+              std::move(cpu), *element_of(info.input_dtype(0)), first));
+        });
+}
+
+}  // namespace tagflow::devices

@@ -1,0 +1,22 @@
+#include "devices/cuda/status.h"
+
+namespace tagflow::devices {
+
+Status cuda_status(cudaError_t result, std::string_view what) {
+  if (result == cudaSuccess) return {};
+  return error(result == cudaErrorMemoryAllocation ? Code::kResourceExhausted
+                                                   : Code::kInternal,
+               "[cuda] {}: {} ({})", what, cudaGetErrorString(result),
+               cudaGetErrorName(result));
+}
+
+OnDevice::OnDevice(int device) {
+  if (cudaGetDevice(&before_) != cudaSuccess) before_ = -1;
+  if (before_ != device) cudaSetDevice(device);
+}
+
+OnDevice::~OnDevice() {
+  if (before_ >= 0) cudaSetDevice(before_);
+}
+
+}  // namespace tagflow::devices

@@ -1,0 +1,128 @@
+#include "devices/device_registry.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <random>
+
+#include "devices/cpu/cpu_device.h"
+#include "devices/cuda_type.h"
+#include "devices/stream/stream_device.h"
+
+namespace tagflow::devices {
+namespace {
+
+// Positive as int64_t.
+uint64_t random_incarnation() {
+  std::random_device random;
+  return std::uniform_int_distribution<uint64_t>(
+      1, (uint64_t(1) << 63) - 1)(random);
+}
+
+}  // namespace
+
+Result<Quantity> DeviceType::quantity_of(std::string_view option) const {
+  std::vector<std::string_view> names;
+  for (const DeviceOption& known : options) {
+    if (known.name == option) return known.quantity;
+    names.push_back(known.name);
+  }
+  if (names.empty()) return invalid_argument("{} has no options", keyword);
+  return invalid_argument("{} has no option \"{}\"; it has {}", keyword, option,
+                          fmt::join(names, ", "));
+}
+
+Status DeviceType::check(const DeviceSpec& spec) const {
+  if (spec.count < 1 || spec.count > kMaxDevicesOfType)
+    return invalid_argument("a count of devices is from 1 to {}",
+                            kMaxDevicesOfType);
+  for (const auto& [name, value] : spec.options) {
+    TAGFLOW_ASSIGN(const Quantity quantity, quantity_of(name));
+    if (value < (quantity == Quantity::kDuration ? 0 : 1))
+      return invalid_argument("{} is {}, too little", name, value);
+  }
+  return {};
+}
+
+DeviceRegistry& DeviceRegistry::global() {
+  static DeviceRegistry* registry = [] {
+    auto* made = new DeviceRegistry;
+    made->types_ = {cpu_device_type(), stream_device_type(),
+                    cuda_device_type()};
+    return made;
+  }();
+  return *registry;
+}
+
+Status DeviceRegistry::add(DeviceType type) {
+  std::unique_lock lock(mutex_);
+  for (const DeviceType& known : types_)
+    if (known.keyword == type.keyword || known.type == type.type)
+      return error(Code::kAlreadyExists,
+                   "[devices] the type {} (\"{}\") is registered already",
+                   known.type, known.keyword);
+  types_.push_back(std::move(type));
+  return {};
+}
+
+std::vector<DeviceType> DeviceRegistry::types() const {
+  std::shared_lock lock(mutex_);
+  return types_;
+}
+
+Result<DeviceType> DeviceRegistry::find(std::string_view keyword) const {
+  std::shared_lock lock(mutex_);
+  std::vector<std::string_view> keywords;
+  for (const DeviceType& type : types_) {
+    if (type.keyword == keyword) return type;
+    keywords.push_back(type.keyword);
+  }
+  return invalid_argument("there is no device type \"{}\"; there are {}",
+                          keyword, fmt::join(keywords, ", "));
+}
+
+std::string DeviceRegistry::help() const {
+  std::string text;
+  for (const DeviceType& type : types()) {
+    text += fmt::format("{:<8} {}\n", type.keyword, type.summary);
+    for (const DeviceOption& option : type.options)
+      text += fmt::format("  {:<14} {}: {}\n", option.name + "=", option.help,
+                          quantity_form(option.quantity));
+  }
+  return text;
+}
+
+Result<std::vector<std::unique_ptr<Device>>> make_devices(
+    const std::vector<DeviceSpec>& specs, const DeviceRegistry& registry) {
+  std::vector<DeviceSpec> ordered = specs;
+  const auto is_cpu = [](const DeviceSpec& spec) {
+    return spec.keyword == "cpu";
+  };
+  if (std::ranges::none_of(ordered, is_cpu)) ordered.push_back({"cpu", 1, {}});
+  std::stable_partition(ordered.begin(), ordered.end(), is_cpu);
+
+  std::vector<std::unique_ptr<Device>> devices;
+  std::map<std::string, int> made;  // by type
+  for (const DeviceSpec& spec : ordered) {
+    Result<DeviceType> type = registry.find(spec.keyword);
+    Status checked = type.ok() ? type->check(spec) : type.status();
+    if (checked.ok() && made[type->type] + spec.count > kMaxDevicesOfType)
+      checked = invalid_argument("there would be more than {} devices of it",
+                                 kMaxDevicesOfType);
+    if (!checked.ok())
+      return std::move(checked).with_prefix(
+          fmt::format("[devices] \"{}\": ", spec.keyword));
+    for (int i = 0; i < spec.count; ++i) {
+      graph::DeviceInfo info;
+      info.name = {"localhost", 0, 0, type->type, made[type->type]++};
+      info.incarnation = random_incarnation();
+      TAGFLOW_ASSIGN(auto device, type->make(spec, std::move(info)));
+      devices.push_back(std::move(device));
+    }
+  }
+  return devices;
+}
+
+}  // namespace tagflow::devices

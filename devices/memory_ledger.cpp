@@ -1,0 +1,53 @@
+#include "devices/memory_ledger.h"
+
+#include <limits>
+
+namespace tagflow::devices {
+
+int64_t MemoryLedger::counted(size_t bytes) const {
+  constexpr size_t kMost = size_t(std::numeric_limits<int64_t>::max());
+  if (bytes > kMost - size_t(granule_)) return -1;
+  return (int64_t(bytes) + granule_ - 1) / granule_ * granule_;
+}
+
+int64_t MemoryLedger::reserve(size_t bytes) {
+  const int64_t more = counted(bytes);
+  const int64_t most =
+      limit_ > 0 ? limit_ : std::numeric_limits<int64_t>::max();
+  int64_t before = in_use_.load(std::memory_order_relaxed);
+  do {
+    if (more < 0 || more > most - before) return -1;
+  } while (!in_use_.compare_exchange_weak(before, before + more,
+                                          std::memory_order_relaxed));
+  return before + more;
+}
+
+void MemoryLedger::confirm(int64_t in_use) {
+  int64_t peak = peak_.load(std::memory_order_relaxed);
+  while (in_use > peak && !peak_.compare_exchange_weak(
+                              peak, in_use, std::memory_order_relaxed)) {
+  }
+  count_.fetch_add(1, std::memory_order_relaxed);
+  live_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void MemoryLedger::cancel(size_t bytes) {
+  in_use_.fetch_sub(counted(bytes), std::memory_order_relaxed);
+}
+
+void MemoryLedger::give_back(size_t bytes) {
+  cancel(bytes);
+  live_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+MemoryStats MemoryLedger::stats() const {
+  MemoryStats stats;
+  stats.in_use = in_use_.load(std::memory_order_relaxed);
+  stats.peak = peak_.load(std::memory_order_relaxed);
+  stats.limit = limit_;
+  stats.count = count_.load(std::memory_order_relaxed);
+  stats.live = live_.load(std::memory_order_relaxed);
+  return stats;
+}
+
+}  // namespace tagflow::devices

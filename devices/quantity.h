@@ -1,0 +1,27 @@
+// Sizes, durations and bandwidths as people write them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "graph/status.h"
+
+namespace tagflow::devices {
+
+enum class Quantity : uint8_t {
+  kBytes,      // "64MiB", "1.5GB", "4096": bytes, more than 0
+  kDuration,   // "5us", "1.5ms", "0s": nanoseconds
+  kBandwidth,  // "8GB" or "8GB/s": bytes per second, more than 0
+};
+
+// What such a quantity looks like: "a size, as 64MiB or 1.5GB".
+std::string_view quantity_form(Quantity quantity);
+
+// The number in the unit above; fractions of that are dropped. Units are
+// understood in any case: B, KB, MB, GB, TB of 1000, KiB, MiB, GiB, TiB of
+// 1024; ns, us, ms, s. InvalidArgument for anything else, for 0 where it has to
+// be more, and beyond 2^63.
+Result<int64_t> parse_quantity(Quantity quantity, std::string_view text);
+
+}  // namespace tagflow::devices

@@ -1,0 +1,109 @@
+#include "devices/stream/stream.h"
+
+#include <chrono>
+#include <utility>
+
+namespace tagflow::devices {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A few times of what it takes to wake a thread.
+constexpr std::chrono::microseconds kSpin{20};
+
+template <class Condition>
+bool spin_until(Condition condition) {
+  const Clock::time_point end = Clock::now() + kSpin;
+  do {
+    if (condition()) return true;
+    std::this_thread::yield();  // others may have more to do
+  } while (Clock::now() < end);
+  return condition();
+}
+
+}  // namespace
+
+bool StreamEvent::passed() const {
+  return stream_ == nullptr || stream_->has_ended(ticket_);
+}
+
+void StreamEvent::wait() const {
+  if (stream_ != nullptr) stream_->wait_for(ticket_);
+}
+
+Stream::Stream() : thread_([this] { work(); }) {}
+
+Stream::~Stream() {
+  stop();
+  join();
+}
+
+StreamEvent Stream::enqueue(Task task) {
+  std::unique_lock lock(mutex_);
+  if (gone_) {
+    lock.unlock();
+    task(Turn::kAbandon);
+    return {};
+  }
+  tasks_.push_back(std::move(task));
+  const uint64_t ticket = enqueued_.load(std::memory_order_relaxed) + 1;
+  enqueued_.store(ticket, std::memory_order_release);
+  const bool wake = asleep_;
+  lock.unlock();
+  if (wake) wakes_.notify_one();
+  return {this, ticket};
+}
+
+StreamEvent Stream::record() {
+  return {this, enqueued_.load(std::memory_order_acquire)};
+}
+
+void Stream::stop() {
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wakes_.notify_one();
+}
+
+void Stream::join() {
+  if (thread_.joinable()) thread_.join();
+}
+
+void Stream::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (tasks_.empty() && !stopping_) rest(lock);
+    if (tasks_.empty()) break;
+    Task task = std::move(tasks_.front());
+    tasks_.pop_front();
+    const Turn turn = stopping_ ? Turn::kAbandon : Turn::kRun;
+    lock.unlock();
+    task(turn);
+    task = nullptr;
+    lock.lock();
+    ended_.fetch_add(1, std::memory_order_release);
+    if (waiters_ > 0) passes_.notify_all();
+  }
+  gone_ = true;
+}
+
+void Stream::rest(std::unique_lock<std::mutex>& lock) {
+  lock.unlock();
+  const uint64_t ended = ended_.load(std::memory_order_relaxed);
+  spin_until([&] { return enqueued_.load(std::memory_order_acquire) > ended; });
+  lock.lock();
+  asleep_ = true;
+  wakes_.wait(lock, [&] { return !tasks_.empty() || stopping_; });
+  asleep_ = false;
+}
+
+void Stream::wait_for(uint64_t ticket) {
+  if (spin_until([&] { return has_ended(ticket); })) return;
+  std::unique_lock lock(mutex_);
+  ++waiters_;
+  passes_.wait(lock, [&] { return has_ended(ticket); });
+  --waiters_;
+}
+
+}  // namespace tagflow::devices

@@ -1,0 +1,64 @@
+// How the stream device gets into the registries.
+#include "devices/kernel_registry.h"
+#include "devices/stream/stream_device.h"
+
+namespace tagflow::devices {
+namespace {
+
+using std::chrono::nanoseconds;
+
+Result<std::unique_ptr<Device>> make_stream_device(const DeviceSpec& spec,
+                                                   graph::DeviceInfo info) {
+  StreamOptions options;
+  for (const auto& [name, value] : spec.options) {
+    if (name == "memory") options.memory = value;
+    if (name == "latency") options.launch_latency = nanoseconds(value);
+    if (name == "copy-latency") options.copy_latency = nanoseconds(value);
+    if (name == "bandwidth") options.bandwidth = value;
+  }
+  TAGFLOW_RETURN_IF_ERROR(options.check());
+  return std::unique_ptr<Device>(
+      std::make_unique<StreamDevice>(std::move(info), options));
+}
+
+}  // namespace
+
+Status StreamOptions::check() const {
+  constexpr std::chrono::seconds kMostLatency{1};
+  constexpr int64_t kLeastBandwidth = 1000000;
+  if (memory <= 0)
+    return invalid_argument("[stream] {} bytes of memory are too little",
+                            memory);
+  for (const nanoseconds latency : {launch_latency, copy_latency})
+    if (latency < nanoseconds(0) || latency > kMostLatency)
+      return invalid_argument(
+          "[stream] a latency of {} ns is not within 0 and 1 s",
+          latency.count());
+  if (bandwidth != 0 && bandwidth < kLeastBandwidth)
+    return invalid_argument(
+        "[stream] a bandwidth of {} bytes per second is below 1 MB/s",
+        bandwidth);
+  return {};
+}
+
+DeviceType stream_device_type() {
+  DeviceType type;
+  type.keyword = "stream";
+  type.type = "STREAM";
+  type.summary = "an accelerator emulated by threads of this process";
+  type.options = {
+      {"memory", Quantity::kBytes, "how much it has (256MiB)"},
+      {"latency", Quantity::kDuration, "of each launch (0s)"},
+      {"bandwidth", Quantity::kBandwidth, "of copies (what the host has)"},
+      {"copy-latency", Quantity::kDuration, "of each copy (0s)"},
+  };
+  type.make = make_stream_device;
+  return type;
+}
+
+void register_stream_kernels(KernelRegistry& registry) {
+  registry.inherit("STREAM", "CPU");
+  registry.limit("STREAM", is_plain_node, "inputs and outputs of plain types");
+}
+
+}  // namespace tagflow::devices

@@ -1,0 +1,59 @@
+// TrackingAllocator: memory with a limit, and with statistics.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "devices/memory_ledger.h"
+#include "graph/allocator.h"
+
+namespace tagflow::devices {
+
+// Gives out blocks of the host's memory and counts them, as that of a device.
+// Buffers are aligned to 64 bytes and counted in multiples of it.
+//
+// Tensors may outlive who owns the allocator. So it is held by references: one
+// is the owner's, one each buffer's; the last one destroys it.
+//
+// Thread-safe.
+class TrackingAllocator final : public Allocator {
+ public:
+  struct Options {
+    std::string name;          // of the device, for messages
+    int64_t limit = 0;         // bytes; 0: none
+    bool host_visible = true;  // false: the host must not look, though it could
+  };
+  struct Release {
+    void operator()(TrackingAllocator* allocator) const {
+      allocator->release();
+    }
+  };
+  using Owner = std::unique_ptr<TrackingAllocator, Release>;
+
+  static Owner make(Options options);
+  TrackingAllocator(const TrackingAllocator&) = delete;
+  TrackingAllocator& operator=(const TrackingAllocator&) = delete;
+
+  // Null where the limit would be exceeded, or the host has no more.
+  Buffer* allocate(DataType dtype, int64_t count) override;
+  void deallocate(Buffer* buffer) override;
+  bool host_visible() const override { return options_.host_visible; }
+  // "/job:localhost/replica:0/task:0/device:STREAM:0 (12.3 MiB in use of ...)"
+  std::string describe() const override;
+
+  // REQUIRES: the owner is there.
+  MemoryStats stats() const { return ledger_.stats(); }
+
+ private:
+  explicit TrackingAllocator(Options options)
+      : options_(std::move(options)), ledger_(options_.limit) {}
+  ~TrackingAllocator() override = default;
+  void release();
+
+  const Options options_;
+  MemoryLedger ledger_;
+  std::atomic<int64_t> refs_{1};  // buffers, and the owner
+};
+
+}  // namespace tagflow::devices

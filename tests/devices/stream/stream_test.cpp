@@ -1,0 +1,151 @@
+#include "devices/stream/stream.h"
+
+#include <doctest/doctest.h>
+
+#include <thread>
+#include <vector>
+
+#include "tests/devices/stream/launching.h"
+
+namespace tagflow::devices {
+
+TEST_CASE("a stream runs tasks in the order in which they came") {
+  std::vector<int> order;
+  Stream stream;
+  StreamEvent last;
+  for (int i = 0; i < 1000; ++i)
+    last = stream.enqueue([&order, i](Stream::Turn turn) {
+      if (turn == Stream::Turn::kRun) order.push_back(i);
+    });
+  last.wait();
+  CHECK(last.passed());
+  REQUIRE(order.size() == 1000);
+  for (int i = 0; i < 1000; ++i) CHECK(order[size_t(i)] == i);
+}
+
+TEST_CASE("an event of an idle stream, and one of none, has passed") {
+  CHECK(StreamEvent().passed());
+  StreamEvent().wait();
+  Stream stream;
+  CHECK(stream.record().passed());
+  stream.record().wait();
+}
+
+TEST_CASE("an event passes with the tasks before it, not with later ones") {
+  Stream stream;
+  Gate first, second;
+  stream.enqueue([&](Stream::Turn) { first.wait(); });
+  const StreamEvent event = stream.record();
+  stream.enqueue([&](Stream::Turn) { second.wait(); });
+  CHECK_FALSE(event.passed());
+  first.open();
+  event.wait();
+  CHECK(event.passed());
+  CHECK_FALSE(stream.record().passed());
+  second.open();
+  stream.record().wait();
+}
+
+TEST_CASE("one stream waits for an event of another") {
+  Stream producer, consumer;
+  Gate gate;
+  int value = 0;
+  const StreamEvent made = producer.enqueue([&](Stream::Turn) {
+    gate.wait();
+    value = 7;
+  });
+  int seen = 0;
+  const StreamEvent taken = consumer.enqueue([&, made](Stream::Turn) {
+    made.wait();
+    seen = value;
+  });
+  CHECK_FALSE(taken.passed());
+  gate.open();
+  taken.wait();
+  CHECK(seen == 7);
+}
+
+TEST_CASE("what a task holds is let go of before its event passes") {
+  Stream stream;
+  auto held = std::make_shared<int>(1);
+  stream.enqueue([copy = held](Stream::Turn) { (void)copy; }).wait();
+  CHECK(held.use_count() == 1);
+}
+
+TEST_CASE("a stopped stream abandons what is queued, in order") {
+  std::vector<int> run, abandoned;
+  Gate running, gate;
+  Stream stream;
+  stream.enqueue([&](Stream::Turn) {
+    running.open();
+    gate.wait();
+    run.push_back(-1);
+  });
+  running.wait();
+  StreamEvent last;
+  for (int i = 0; i < 10; ++i)
+    last = stream.enqueue([&, i](Stream::Turn turn) {
+      (turn == Stream::Turn::kRun ? run : abandoned).push_back(i);
+    });
+  stream.stop();
+  gate.open();
+  stream.join();
+  CHECK(run == std::vector<int>{-1});
+  CHECK(abandoned == std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
+  CHECK(last.passed());
+}
+
+TEST_CASE("a task for a stream that has ended is abandoned at once") {
+  Stream stream;
+  stream.stop();
+  stream.join();
+  bool abandoned = false;
+  const StreamEvent event = stream.enqueue(
+      [&](Stream::Turn turn) { abandoned = turn == Stream::Turn::kAbandon; });
+  CHECK(abandoned);
+  CHECK(event.passed());
+}
+
+TEST_CASE("a task may enqueue another one, also while the stream stops") {
+  Stream stream;
+  Gate gate;
+  int abandoned = 0;
+  stream.enqueue([&](Stream::Turn) {
+    gate.wait();
+    stream.enqueue([&](Stream::Turn turn) {
+      abandoned += turn == Stream::Turn::kAbandon;
+      stream.enqueue([&](Stream::Turn again) {
+        abandoned += again == Stream::Turn::kAbandon;
+      });
+    });
+  });
+  stream.stop();
+  gate.open();
+  stream.join();
+  CHECK(abandoned == 2);
+}
+
+TEST_CASE(
+    "many threads enqueue: every task is run once, those of a thread in "
+    "order") {
+  constexpr int kThreads = 4, kTasks = 2000;
+  std::vector<std::vector<int>> order(kThreads);
+  Stream stream;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t)
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < kTasks; ++i) {
+        const StreamEvent event = stream.enqueue(
+            [&order, t, i](Stream::Turn) { order[size_t(t)].push_back(i); });
+        if (i % 100 == 0) event.wait();
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  stream.record().wait();
+  for (const std::vector<int>& tasks : order) {
+    REQUIRE(tasks.size() == kTasks);
+    for (int i = 0; i < kTasks; ++i) REQUIRE(tasks[size_t(i)] == i);
+  }
+}
+
+}  // namespace tagflow::devices
