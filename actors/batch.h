@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "devices/kernel.h"
 #include "graph/tensor.h"
 
 namespace tagflow::actors {
@@ -18,8 +19,12 @@ struct KernelRequest;
 // A token on its way: (value, is_dead) at an arrival of its destination. The
 // tag is the batch's, since all tokens of a batch share it.
 struct Token {
+  static constexpr uint32_t kNobody = ~0u;
+  // kTransfers: the transfer's number. kReceived: the Recv, a node.
   uint32_t arrival = 0;
   bool is_dead = false;
+  // kTransfers only: the Recv that asks for the token; kNobody: it is sent.
+  uint32_t waiter = kNobody;
   Tensor value;
 };
 
@@ -63,12 +68,14 @@ class TokenList {
 };
 
 enum class BatchKind : uint8_t {
-  kStart,   // partition: begin a step (tokens: the feeds)
-  kEnter,   // frame: tokens from the parent through Enters
-  kTokens,  // iteration: tokens from its predecessor or its frame
-  kExit,    // frame: tokens of Exits; parent iteration: the same, passed on
-  kKernel,  // iteration: a kernel has finished; device, lane: one to run
-  kIdle,    // device: a lane is free
+  kStart,      // partition: begin a step (tokens: the feeds)
+  kEnter,      // frame: tokens from the parent through Enters
+  kTokens,     // iteration: tokens from its predecessor or its frame
+  kExit,       // frame: tokens of Exits; parent iteration: the same, passed on
+  kKernel,     // iteration: a kernel has finished; device, lane: one to run
+  kIdle,       // device: a lane is free; rendezvous: look at what is held back
+  kTransfers,  // rendezvous: tokens that are sent, and asked for
+  kReceived,   // iteration: tokens for its Recvs
 };
 
 // Note [Counted ends]
@@ -91,8 +98,11 @@ struct Batch {
   uint64_t generation = 0;  // of the receiving frame instance
   Step* step = nullptr;     // on whose account it travels
   const ConstSet* constants = nullptr;  // kTokens: the loop constants so far
-  EngineActor* sender = nullptr;        // kEnter: the parent iteration
-  KernelRequest* request = nullptr;     // kKernel
+  // kEnter: the parent iteration. kTransfers: the iteration.
+  EngineActor* sender = nullptr;
+  EngineActor* receiver = nullptr;   // kReceived
+  devices::Tag tag;                  // kTransfers
+  KernelRequest* request = nullptr;  // kKernel
   TokenList tokens;
   Batch* next = nullptr;  // in an inbox, or in a pool
 };

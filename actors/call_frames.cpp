@@ -17,8 +17,8 @@ FrameActor* CallFrames::take(int plan, caf::actor_system& system) {
     idle.pop_back();
     return taken;
   }
-  all_.push_back(system.spawn<FrameActor, caf::lazy_init + caf::hidden>(
-      std::cref(run_), std::cref(frame)));
+  all_.push_back(spawn_actor<FrameActor, caf::lazy_init + caf::hidden>(
+      system, std::cref(run_), std::cref(frame)));
   return actor_pointer<FrameActor>(all_.back());
 }
 

@@ -1,83 +1,96 @@
 #include "actors/compile.h"
 
-#include "actors/evaluator.h"
+#include <unordered_map>
+
 #include "devices/kernel_registry.h"
-#include "graph/function.h"
-#include "graph/functions/lower.h"
-#include "graph/passes/passes.h"
-#include "graph/program.h"
-#include "graph/validate.h"
 
 namespace tagflow::actors {
 namespace {
 
-// What a plan points into.
+// What plans point into.
 struct Compiled {
-  graph::Program program;
+  std::vector<graph::Partition> partitions;
   std::vector<std::unique_ptr<devices::Kernel>> kernels;
 };
 
-Status check_outside_loops(const graph::FrameMap& frames,
-                           const std::vector<graph::Endpoint>& endpoints,
-                           std::string_view what, std::string_view instead) {
-  for (const graph::Endpoint& endpoint : endpoints) {
-    const graph::FrameId frame = frames.output_of(*endpoint.node);
-    if (frame != graph::FrameId::kRoot)
-      return invalid_argument(
-          "[session] cannot {} \"{}\": it is inside the loop of frame \"{}\" "
-          "and has a value per iteration; {}",
-          what, endpoint.to_string(), frames.frame(frame).name, instead);
+// A key of a device's earlier life is nobody's.
+Status check_incarnations(const graph::Graph& graph, Devices devices) {
+  for (const graph::Node* node : graph.nodes()) {
+    if (node->op() != "_Send" && node->op() != "_Recv") continue;
+    TAGFLOW_ASSIGN(const auto sender, node->attr<std::string>("send_device"));
+    TAGFLOW_ASSIGN(const auto incarnation,
+                   node->attr<int64_t>("send_device_incarnation"));
+    for (const auto& device : devices) {
+      const graph::DeviceInfo& info = device->info();
+      if (uint64_t(incarnation) != info.incarnation &&
+          sender == info.name.to_string())
+        return error(Code::kFailedPrecondition,
+                     "[{}] node \"{}\": {} is in its incarnation {:x}, the "
+                     "key's is {:x}",
+                     node->op(), node->name(), sender, info.incarnation,
+                     uint64_t(incarnation));
+    }
   }
   return {};
 }
 
-// What functions are expanded to is seen for the first time here, and may not
-// be valid.
-Status lower(graph::Program& program) {
-  const size_t end_id = program.graph.end_id();
-  TAGFLOW_RETURN_IF_ERROR(graph::lower_functions(program));
-  if (program.graph.end_id() == end_id) return {};
-  // Nothing asks for a function any more.
-  program.graph.library() = graph::FunctionLibrary();
-  TAGFLOW_RETURN_IF_ERROR(graph::validate(program.graph));
-  for (const auto& body : program.bodies) {
-    body->graph.library() = graph::FunctionLibrary();
-    Status status = graph::validate(body->graph);
-    if (!status.ok())
-      return std::move(status).with_prefix(
-          fmt::format("[function] \"{}\": ", body->name));
-  }
+// Constants are where the device reads them.
+Status upload_constants(Plan& plan, devices::Accelerator& accelerator) {
+  std::unordered_map<const Buffer*, Tensor> uploaded;
+  for (FramePlan& frame : plan.frames)
+    for (ConstantSlot& constant : frame.constants) {
+      const Buffer* buffer = constant.value.buffer();
+      if (buffer == nullptr || !is_plain(constant.value.dtype())) continue;
+      Tensor& copy = uploaded[buffer];
+      if (!copy.valid()) {
+        TAGFLOW_ASSIGN(copy, accelerator.upload(constant.value));
+      }
+      constant.value = copy;
+    }
   return {};
+}
+
+Result<std::unique_ptr<Plan>> plan_partition(Compiled& compiled,
+                                             const graph::Partition& partition,
+                                             const PlanOptions& common,
+                                             devices::Device& device) {
+  PlanOptions options = common;
+  options.launches = device.accelerator() != nullptr;
+  const auto make_kernel =
+      [&](const graph::Node& node) -> Result<const devices::Kernel*> {
+    TAGFLOW_ASSIGN(auto kernel,
+                   devices::KernelRegistry::global().make(node, device.type()));
+    return compiled.kernels.emplace_back(std::move(kernel)).get();
+  };
+  TAGFLOW_ASSIGN(auto plan,
+                 compile_plan(partition.program, options, make_kernel));
+  plan->device = partition.device;
+  const graph::DeviceName& name = device.info().name;
+  plan->device_name = name.to_string();
+  plan->device_label =
+      graph::DeviceName{.type = name.type, .id = name.id}.to_string();
+  if (devices::Accelerator* accelerator = device.accelerator())
+    TAGFLOW_RETURN_IF_ERROR(upload_constants(*plan, *accelerator));
+  return plan;
 }
 
 }  // namespace
 
-Result<std::unique_ptr<Plan>> compile(const graph::Graph& graph,
-                                      const graph::FrameMap& frames,
-                                      const Request& request,
-                                      const graph::PassSet& passes,
-                                      int window) {
-  TAGFLOW_RETURN_IF_ERROR(check_outside_loops(
-      frames, request.feeds, "feed", "feed what enters the loop instead"));
-  TAGFLOW_RETURN_IF_ERROR(check_outside_loops(
-      frames, request.fetches, "fetch", "fetch an Exit of the loop instead"));
+Result<std::vector<std::unique_ptr<Plan>>> compile(
+    std::vector<graph::Partition> partitions, const PlanOptions& options,
+    Devices devices) {
   const auto compiled = std::make_shared<Compiled>();
-  graph::Program& program = compiled->program;
-  TAGFLOW_ASSIGN(program, graph::extract(graph, request.feeds, request.fetches,
-                                         request.targets));
-  TAGFLOW_RETURN_IF_ERROR(lower(program));
-  const KernelEvaluator evaluator;
-  TAGFLOW_RETURN_IF_ERROR(graph::optimize(program, passes, &evaluator));
-  const PlanOptions options{passes.has(graph::Pass::kEdges), window};
-  const auto make_kernel =
-      [&](const graph::Node& node) -> Result<const devices::Kernel*> {
-    TAGFLOW_ASSIGN(auto kernel,
-                   devices::KernelRegistry::global().make(node, "CPU"));
-    return compiled->kernels.emplace_back(std::move(kernel)).get();
-  };
-  TAGFLOW_ASSIGN(auto plan, compile_plan(program, options, make_kernel));
-  plan->owned = compiled;
-  return plan;
+  compiled->partitions = std::move(partitions);
+  std::vector<std::unique_ptr<Plan>> plans;
+  for (const graph::Partition& partition : compiled->partitions) {
+    TAGFLOW_RETURN_IF_ERROR(
+        check_incarnations(partition.program.graph, devices));
+    TAGFLOW_ASSIGN(auto plan, plan_partition(*compiled, partition, options,
+                                             *devices[partition.device]));
+    plan->owned = compiled;
+    plans.push_back(std::move(plan));
+  }
+  return plans;
 }
 
 }  // namespace tagflow::actors

@@ -20,7 +20,7 @@ class ObservedCompute {
     const FrameInstance& frame =
         static_cast<const IterationActor&>(*request.owner).frame();
     if (observer_ != nullptr) {
-      place_ = {frame.plan->name, request.tag};
+      place_ = frame.place(request.tag);
       observer_->on_compute(place_, node_);
     }
     if (step.trace == nullptr) return;
@@ -70,9 +70,8 @@ void LaneActor::on_batch(Batch* batch, Runner& runner) {
 DeviceActor::DeviceActor(caf::actor_config& config, HandOff policy, int lanes)
     : EngineActor(config, policy) {
   for (int i = 0; i < lanes; ++i) {
-    handles_.push_back(
-        home_system().spawn<LaneActor, caf::lazy_init + caf::hidden>(
-            policy, std::ref(static_cast<EngineActor&>(*this))));
+    handles_.push_back(spawn_actor<LaneActor, caf::lazy_init + caf::hidden>(
+        home_system(), policy, std::ref(static_cast<EngineActor&>(*this))));
     idle_.push_back(actor_pointer<LaneActor>(handles_.back()));
   }
 }

@@ -1,7 +1,6 @@
 // DeviceActor and its lanes: where kernels worth more than a hop run.
 #pragma once
 
-#include <atomic>
 #include <caf/actor.hpp>
 #include <deque>
 #include <optional>
@@ -12,18 +11,23 @@
 
 namespace tagflow::actors {
 
-// A kernel to run elsewhere, and its answer: the request travels to the device
-// and comes back to the iteration, in the one batch it owns. Reused by its
+// A kernel to run elsewhere, or a tensor to be copied between the host and an
+// accelerator, and the answer: the request travels to the device and comes back
+// to the iteration, in the one batch it owns. Reused by its
 // iteration actor; allocates nothing once its vectors have grown.
 //
 // Life cycle: free; filled by its owner, which moves the inputs in; with the
 // device, a lane, or an asynchronous kernel; answered; free again.
 struct KernelRequest {
+  // A copy has one input and one output.
+  enum class Work : uint8_t { kCompute, kCopyToHost, kCopyFromHost };
+
   KernelRequest() {
     batch.kind = BatchKind::kKernel;
     batch.request = this;
   }
 
+  Work work = Work::kCompute;
   uint32_t node = 0;
   bool open = false;  // sent, and not answered yet
   const NodeItem* item = nullptr;
@@ -33,10 +37,6 @@ struct KernelRequest {
   std::vector<Tensor> outputs;
   std::optional<devices::KernelContext> context;
   Status status;
-  bool is_dead = false;  // of a received token
-  // Of a receive: who comes second, the answer or the end of the registration,
-  // passes the token on.
-  std::atomic<bool> met{false};
   Batch batch;
 };
 
@@ -52,8 +52,8 @@ class LaneActor : public EngineActor {
   EngineActor* device_;
 };
 
-// Admits requests: gives each to a free lane, or lets it wait for one. There
-// is a lane per worker.
+// A device whose kernels run on the workers. Admits requests: gives each to a
+// free lane, or lets it wait for one. There is a lane per worker.
 //
 // Life cycle: spawned with its lanes by the session; serves all its runs;
 // stopped with the session, and stops its lanes.

@@ -15,6 +15,7 @@
 #include <mutex>
 #include <thread>
 
+#include "actors/accelerator_actor.h"
 #include "actors/annotated_actor.h"
 #include "actors/device_actor.h"
 #include "actors/parallel.h"
@@ -207,16 +208,31 @@ struct Engine::Parts {
   int max_open_calls;
   Warn warn;
   caf::actor session;
-  DeviceActor* device = nullptr;
+  struct DeviceEntry {
+    devices::Device* device = nullptr;
+    EngineActor* actor = nullptr;
+  };
+  std::vector<DeviceEntry> devices;
   Timer timer;
 };
 
-Engine::Engine(const SessionOptions& options)
+Engine::Engine(const SessionOptions& options,
+               std::span<const std::unique_ptr<devices::Device>> devices)
     : parts_(std::make_unique<Parts>(options)) {
-  auto device =
-      parts_->system.spawn<DeviceActor>(options.hand_off, parts_->workers);
-  parts_->device = actor_pointer<DeviceActor>(device);
-  supervise(device);
+  for (const auto& device : devices) {
+    caf::actor actor;
+    if (devices::Accelerator* accelerator = device->accelerator()) {
+      actor = parts_->system.spawn<AcceleratorActor>(options.hand_off,
+                                                     std::ref(*accelerator));
+    } else {
+      actor =
+          parts_->system.spawn<DeviceActor>(options.hand_off, parts_->workers);
+    }
+    parts_->devices.push_back(
+        {device.get(), actor_pointer<EngineActor>(actor)});
+    supervise(actor);
+  }
+  leave_system();
 }
 
 Engine::~Engine() {
@@ -230,7 +246,12 @@ HandOff Engine::hand_off() const { return parts_->hand_off; }
 
 int Engine::max_call_depth() const { return parts_->max_call_depth; }
 int Engine::max_open_calls() const { return parts_->max_open_calls; }
-DeviceActor* Engine::device() const { return parts_->device; }
+devices::Device& Engine::device(size_t number) const {
+  return *parts_->devices[number].device;
+}
+EngineActor* Engine::device_actor(size_t number) const {
+  return parts_->devices[number].actor;
+}
 devices::Parallel* Engine::parallel() const { return &parts_->parallel; }
 
 void Engine::supervise(const caf::actor& actor) {

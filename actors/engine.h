@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "actors/session.h"
@@ -14,9 +15,13 @@ namespace caf {
 class actor_system;
 }
 
+namespace tagflow::devices {
+class Device;
+}
+
 namespace tagflow::actors {
 
-class DeviceActor;
+class EngineActor;
 class Step;
 
 // Owned by a session. Thread-safe.
@@ -24,7 +29,9 @@ class Engine {
  public:
   using Warn = std::function<void(const std::string&)>;
 
-  explicit Engine(const SessionOptions& options);
+  // The devices outlive it.
+  Engine(const SessionOptions& options,
+         std::span<const std::unique_ptr<devices::Device>> devices);
   // Stops all actors. REQUIRES: no step runs.
   ~Engine();
 
@@ -33,7 +40,9 @@ class Engine {
   HandOff hand_off() const;
   int max_call_depth() const;
   int max_open_calls() const;
-  DeviceActor* device() const;
+  // Of the devices, by number.
+  devices::Device& device(size_t number) const;
+  EngineActor* device_actor(size_t number) const;
   // Shards kernels over the workers.
   devices::Parallel* parallel() const;
   // Has the session actor supervise `actor`: it is stopped with the engine,

@@ -17,6 +17,8 @@ constexpr std::chrono::microseconds kWorkerQuantum{500};
 
 }  // namespace
 
+void leave_system() { caf::logger::set_current_actor_system(nullptr); }
+
 EngineActor::EngineActor(caf::actor_config& config, HandOff policy)
     : AnnotatedActor(config), policy_(policy) {
   // An engine actor gets only what it expects; the rest must not print, and
@@ -135,7 +137,7 @@ caf::resumable::resume_result EngineActor::resume(caf::execution_unit* unit,
                                                   size_t max_throughput) {
   // CAF keeps a per-thread record of the running actor behind a global lock,
   // even with logging compiled out, unless told that there is no logger.
-  caf::logger::set_current_actor_system(nullptr);
+  leave_system();
   tsan_acquire(this);
   state_.exchange(kRunning, std::memory_order_acq_rel);
   context(unit);

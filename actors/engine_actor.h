@@ -3,6 +3,9 @@
 #pragma once
 
 #include <atomic>
+#include <caf/actor.hpp>
+#include <caf/spawn_options.hpp>
+#include <utility>
 
 #include "actors/annotated_actor.h"
 #include "actors/batch.h"
@@ -90,6 +93,21 @@ class EngineActor : public AnnotatedActor {
   alignas(64) std::atomic<Batch*> inbox_{nullptr};
   std::atomic<int> state_{kIdle};
 };
+
+// CAF ties each thread that spawns an actor to the system, which waits at its
+// end until the threads have gone or let go of it. This lets go, so that a
+// thread that lent itself may live on.
+void leave_system();
+
+// Spawns an actor, on any thread. The caller includes caf/actor_system.hpp.
+template <class T, caf::spawn_options Options = caf::no_spawn_options,
+          class... Args>
+caf::actor spawn_actor(caf::actor_system& system, Args&&... args) {
+  caf::actor actor =
+      system.template spawn<T, Options>(std::forward<Args>(args)...);
+  leave_system();
+  return actor;
+}
 
 // The actor behind a handle. REQUIRES: it is a T of this process.
 template <class T>

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <caf/actor_system.hpp>
+#include <unordered_map>
 
 #include "actors/diagnosis.h"
+#include "devices/device.h"
 
 namespace tagflow::actors {
 namespace {
@@ -15,26 +17,50 @@ constexpr std::chrono::microseconds kLentQuantum{200};
 
 Executable::Executable(Engine& engine, std::vector<std::unique_ptr<Plan>> plans,
                        std::vector<std::string> fetches)
-    : engine_(engine), plans_(std::move(plans)), fetches_(std::move(fetches)) {}
+    : engine_(engine), plans_(std::move(plans)), fetches_(std::move(fetches)) {
+  number_transfers();
+}
+
+// A Send and its Recv, which are in different plans, have the same number.
+void Executable::number_transfers() {
+  std::unordered_map<std::string, uint32_t> numbers;
+  for (const auto& plan : plans_)
+    for (TransferItem& transfer : plan->transfers) {
+      const auto [it, is_new] =
+          numbers.emplace(transfer.name, uint32_t(transfers_.size()));
+      transfer.number = it->second;
+      if (is_new) transfers_.push_back(transfer.name);
+    }
+}
 
 std::unique_ptr<RunContext> Executable::make_context() {
   auto context = std::make_unique<RunContext>();
+  if (!transfers_.empty()) {
+    context->rendezvous_handle = spawn_actor<LocalRendezvous, caf::lazy_init>(
+        engine_.system(), engine_.hand_off(), std::cref(transfers_));
+    context->rendezvous =
+        actor_pointer<LocalRendezvous>(context->rendezvous_handle);
+    engine_.supervise(context->rendezvous_handle);
+  }
   for (const auto& plan : plans_) {
     auto run = std::make_unique<PartitionRun>();
     run->plan = plan.get();
     run->policy = engine_.hand_off();
     run->workers = engine_.workers();
-    run->device = engine_.device();
+    devices::Device& device = engine_.device(plan->device);
+    run->device = engine_.device_actor(plan->device);
+    run->allocator = &device.allocator();
+    run->accelerated = device.accelerator() != nullptr;
     run->max_call_depth = engine_.max_call_depth();
     run->max_open_calls = engine_.max_open_calls();
-    context->handles.push_back(
-        engine_.system().spawn<PartitionActor, caf::lazy_init>(std::ref(*run)));
+    run->rendezvous = context->rendezvous;
+    context->handles.push_back(spawn_actor<PartitionActor, caf::lazy_init>(
+        engine_.system(), std::ref(*run)));
     context->partitions.push_back(
         actor_pointer<PartitionActor>(context->handles.back()));
     engine_.supervise(context->handles.back());
     context->runs.push_back(std::move(run));
   }
-  context->rendezvous = devices::make_local_rendezvous();
   return context;
 }
 
@@ -55,10 +81,10 @@ void Executable::start(const std::shared_ptr<Step>& step,
   std::unique_ptr<RunContext> context = acquire();
   RunContext* raw = context.get();
   step->info.parallel = engine_.parallel();
-  step->info.rendezvous = raw->rendezvous.get();
   step->info.resources = &raw->resources;
-  for (const ConstantFetch& constant : plans_[0]->constant_fetches)
-    step->fetches[constant.fetch] = {constant.value, FetchSlot::kLive};
+  for (const auto& plan : plans_)
+    for (const ConstantFetch& constant : plan->constant_fetches)
+      step->fetches[constant.fetch] = {constant.value, FetchSlot::kLive};
   raw->before = Counters();
   if (count)
     for (PartitionActor* partition : raw->partitions)
@@ -124,7 +150,7 @@ void Executable::finish(Step& step, std::unique_ptr<RunContext> context,
   }
   if (!answer.ok()) {
     for (PartitionActor* partition : context->partitions) partition->reset();
-    context->rendezvous->clear();
+    if (context->rendezvous != nullptr) context->rendezvous->reset();
   }
   context->resources.end();
   {

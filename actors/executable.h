@@ -12,8 +12,8 @@
 #include "actors/frame.h"
 #include "actors/partition_actor.h"
 #include "actors/plan.h"
+#include "actors/rendezvous.h"
 #include "actors/step.h"
-#include "devices/rendezvous.h"
 #include "devices/step_resources.h"
 
 namespace tagflow::actors {
@@ -24,7 +24,8 @@ struct RunContext {
   std::vector<std::unique_ptr<PartitionRun>> runs;
   std::vector<caf::actor> handles;
   std::vector<PartitionActor*> partitions;
-  std::unique_ptr<devices::Rendezvous> rendezvous;
+  caf::actor rendezvous_handle;
+  Rendezvous* rendezvous = nullptr;  // null: nothing is transferred
   devices::StepResources resources;  // of the step; empty between steps
   Counters before;  // what the actors had counted when the step started
 };
@@ -51,8 +52,11 @@ class Executable : public std::enable_shared_from_this<Executable> {
   void finish(Step& step, std::unique_ptr<RunContext> context, bool count);
   Step::Answer outcome(Step& step, const RunContext& context);
 
+  void number_transfers();
+
   Engine& engine_;
   std::vector<std::unique_ptr<Plan>> plans_;
+  std::vector<std::string> transfers_;  // by number
   const std::vector<std::string> fetches_;
   std::mutex mutex_;  // guards idle_
   std::vector<std::unique_ptr<RunContext>> idle_;

@@ -9,14 +9,15 @@
 #include <vector>
 
 #include "actors/batch.h"
+#include "actors/observer.h"
 #include "actors/plan.h"
 #include "actors/step.h"
 
 namespace tagflow::actors {
 
 class CallFrames;  // actors/call_frames.h
-class DeviceActor;
 class FrameActor;
+class Rendezvous;
 
 // Counts of what happened, kept by each actor for itself and added up when the
 // step is over.
@@ -41,10 +42,14 @@ struct PartitionRun {
   const Plan* plan = nullptr;
   HandOff policy = HandOff::kDirect;
   int workers = 1;
-  DeviceActor* device = nullptr;
+  // Where kernels run that are worth a hop, and what they allocate from.
+  EngineActor* device = nullptr;
+  Allocator* allocator = nullptr;
+  bool accelerated = false;  // the device is an accelerator
   int max_call_depth = 0;
   int max_open_calls = 0;
-  CallFrames* calls = nullptr;  // the partition's
+  CallFrames* calls = nullptr;       // the partition's
+  Rendezvous* rendezvous = nullptr;  // of all partitions
 };
 
 // The loop constants of a frame instance that have arrived. Immutable once an
@@ -72,6 +77,9 @@ struct FrameInstance {
   int64_t parent_iteration = 0;
   uint32_t ordinal = 0;  // among the parent's children
   int call_depth = 0;    // calls that this instance is inside of
+  Place place(const devices::Tag& at) const {
+    return {plan->name, at, run->plan->device_name};
+  }
   // The ring's actors, in order of spawning. Grown by the newest iteration
   // only, whose right to do so travels with the hand-over to the next.
   std::vector<caf::actor> ring;

@@ -17,8 +17,8 @@ FrameActor::FrameActor(caf::actor_config& config, const PartitionRun& run,
   instance_.window = plan.parallel_iterations;
   constants_.resize(1);
   instance_.ring.push_back(
-      home_system().spawn<IterationActor, caf::lazy_init + caf::hidden>(
-          std::ref(instance_)));
+      spawn_actor<IterationActor, caf::lazy_init + caf::hidden>(
+          home_system(), std::ref(instance_)));
   head_ = actor_pointer<IterationActor>(instance_.ring.front());
 }
 
@@ -92,18 +92,18 @@ bool FrameActor::begin(const Batch& batch) {
 }
 
 void FrameActor::report_start() {
-  const Place place{instance_.plan->name, instance_.tag};
+  const Place place = instance_.place(instance_.tag);
   Place caller = place;
   if (!instance_.plan->is_root()) {
     const auto* parent = static_cast<const IterationActor*>(instance_.parent);
-    caller = {parent->frame().plan->name, parent->frame().tag};
+    caller = parent->frame().place(parent->frame().tag);
     caller.tag.iteration = instance_.parent_iteration;
   }
   if (instance_.observer != nullptr)
     instance_.observer->on_frame_start(place, caller);
   if (instance_.trace != nullptr)
-    instance_.trace_number =
-        instance_.trace->add_frame(*instance_.plan, instance_.tag, caller.tag);
+    instance_.trace_number = instance_.trace->add_frame(
+        *instance_.plan, place.device, instance_.tag, caller.tag);
 }
 
 void FrameActor::refuse_call(const FrameInstance& outer,
@@ -195,7 +195,7 @@ void FrameActor::take_exits(Batch* batch, Runner& runner) {
 void FrameActor::end() {
   live_ = false;
   if (instance_.observer != nullptr)
-    instance_.observer->on_frame_end({instance_.plan->name, instance_.tag});
+    instance_.observer->on_frame_end(instance_.place(instance_.tag));
   // All iterations are retired: their state is the frame's again.
   for (const caf::actor& actor : instance_.ring)
     actor_pointer<IterationActor>(actor)->release_values();

@@ -7,6 +7,7 @@
 #include "actors/call_frames.h"
 #include "actors/frame_actor.h"
 #include "actors/observer.h"
+#include "actors/rendezvous.h"
 #include "actors/token_path.h"
 
 // Here is the protocol. The way of a token is in token_path.h, the firing of
@@ -75,6 +76,11 @@ void IterationActor::on_batch(Batch* batch, Runner& runner) {
       if (watched_) [[unlikely]]
         trace_turn(runner);
       take_kernel(batch->request);
+      break;
+    case BatchKind::kReceived:
+      if (watched_) [[unlikely]]
+        trace_turn(runner);
+      take_received(batch);
       break;
     default:
       pool().give(batch);
@@ -194,6 +200,8 @@ void IterationActor::take_return(Batch* batch) {
 inline void IterationActor::work(Runner& runner) {
   run_ready(runner);
   if (step_->cancelled()) return;
+  if (out_requests_ != nullptr) post_requests(runner);
+  if (out_transfers_ != nullptr) post_transfers(runner);
   if (!out_enter_.empty()) post_enters(runner);
   if (predecessor_done_ && outstanding_ == 0) {
     retire(runner);
@@ -244,6 +252,15 @@ Batch* IterationActor::take_batch(BatchKind kind) {
   return batch;
 }
 
+void IterationActor::post_transfers(Runner& runner) {
+  Batch* batch = std::exchange(out_transfers_, nullptr);
+  if (batch == nullptr) return;
+  batch->sender = this;
+  batch->tag = tag_;
+  ++counters_.hops;
+  runner.post(frame_.run->rendezvous, batch);
+}
+
 void IterationActor::post_enters(Runner& runner) {
   for (size_t i = 0; i < out_enter_.size(); ++i) {
     Batch* batch = std::exchange(out_enter_[i], nullptr);
@@ -253,9 +270,8 @@ void IterationActor::post_enters(Runner& runner) {
     } else if (children_[i] == nullptr) {
       const FramePlan& child =
           frame_.run->plan->frames[size_t(plan_.children[i])];
-      child_handles_[i] =
-          home_system().spawn<FrameActor, caf::lazy_init + caf::hidden>(
-              std::cref(*frame_.run), std::cref(child));
+      child_handles_[i] = spawn_actor<FrameActor, caf::lazy_init + caf::hidden>(
+          home_system(), std::cref(*frame_.run), std::cref(child));
       children_[i] = actor_pointer<FrameActor>(child_handles_[i]);
     }
     if (!child_live_[i]) {
@@ -312,8 +328,8 @@ void IterationActor::grow_ring() {
   const size_t limit = size_t(std::max(frame_.window, 2));
   if (frame_.ring.size() >= limit) return;
   frame_.ring.push_back(
-      home_system().spawn<IterationActor, caf::lazy_init + caf::hidden>(
-          std::ref(frame_)));
+      spawn_actor<IterationActor, caf::lazy_init + caf::hidden>(
+          home_system(), std::ref(frame_)));
   auto* fresh = actor_pointer<IterationActor>(frame_.ring.back());
   fresh->next_ = next_;
   next_ = fresh;
@@ -340,6 +356,9 @@ void IterationActor::collect(Counters& counters) const {
 bool IterationActor::awaits(uint32_t node) const {
   if (nodes_[node].kind == NodeKind::kCall)
     return child_live_[nodes_[node].ordinal] != 0;
+  if (nodes_[node].kind == NodeKind::kRecv)
+    return has_fired(node) &&
+           (state_.pending(node) & IterationState::kTaken) == 0;
   return std::ranges::any_of(requests_, [&](const auto& request) {
     return request->open && request->node == node;
   });
@@ -355,6 +374,7 @@ void IterationActor::release_values() {
 void IterationActor::drop_batches() {
   delete std::exchange(out_next_, nullptr);
   delete std::exchange(out_exit_, nullptr);
+  delete std::exchange(out_transfers_, nullptr);
   for (Batch*& batch : out_enter_) delete std::exchange(batch, nullptr);
   for (Batch* batch : parked_) delete batch;
   parked_.clear();
@@ -367,6 +387,7 @@ void IterationActor::reset() {
   for (Tensor& output : outputs_) output.reset();
   passing_.reset();
   heavy_.clear();
+  out_requests_ = nullptr;  // they are the requests' own
   free_requests_.clear();
   for (const auto& request : requests_) give_request(request.get());
   std::fill(child_live_.begin(), child_live_.end(), uint8_t(0));

@@ -95,6 +95,7 @@ class IterationActor : public EngineActor {
   void take_constants(const ConstSet* constants);
   void arrive_constant(const Token& token);
   void take_kernel(KernelRequest* request);
+  void take_received(Batch* batch);
   void work(Runner& runner);
   void retire(Runner& runner);
   void unpark(Runner& runner);
@@ -113,15 +114,20 @@ class IterationActor : public EngineActor {
   void skip(const NodeItem& item);
   // Whether there is an observer: known where the code is compiled.
   enum class Observed : bool { kNo, kYes };
-  void fire_switch(const NodeItem& item, uint32_t& word, Observed observed);
-  std::optional<bool> read_predicate(const NodeItem& item);
-  void fire_switch_n(const NodeItem& item, uint32_t& word);
+  void fire_switch(uint32_t node, Observed observed);
+  std::optional<bool> read_predicate(uint32_t node);
+  void fire_switch_n(uint32_t node);
+  bool fetch_chooser(uint32_t node);
   void fire_merge(const NodeItem& item);
   void fire_call(const NodeItem& item);
   void fire_kernel(const NodeItem& item);
   void fire_async(uint32_t node, const NodeItem& item);
-  void fire_send(const NodeItem& item, bool is_dead);
+  void fire_send(uint32_t node, const NodeItem& item);
+  void send_transfer(const NodeItem& item, bool is_dead, Tensor&& value);
   void fire_recv(uint32_t node, const NodeItem& item);
+  Token& add_transfer(const NodeItem& item, bool is_dead);
+  void request_kernel(uint32_t node);
+  void request_copy(uint32_t node, KernelRequest::Work work, Tensor&& value);
   bool defer_if_heavy(uint32_t node, const NodeItem& item);
   void run_heavy(Runner& runner);
   void finish_kernel(const NodeItem& item, Tensor* outputs);
@@ -144,6 +150,8 @@ class IterationActor : public EngineActor {
   void send_dead_elsewhere(const EdgeItem& edge);
   void load_constants();
 
+  void post_requests(Runner& runner);
+  void post_transfers(Runner& runner);
   void post_enters(Runner& runner);
   void post_exits(Runner& runner);
   void post_next(Runner& runner, bool final);
@@ -151,9 +159,13 @@ class IterationActor : public EngineActor {
   void grow_ring();
   Batch* take_batch(BatchKind kind);
   KernelRequest* take_request(uint32_t node);
+  KernelRequest* take_kernel_request(uint32_t node);
+  void add_to_requests(KernelRequest* request);
+  void take_copy(uint32_t node, Tensor&& value);
+  bool must_copy_in(const Tensor& value) const;
   void give_request(KernelRequest* request);
   void drop_batches();
-  Place place() const { return {frame_.plan->name, tag_}; }
+  Place place() const { return frame_.place(tag_); }
 
   FrameInstance& frame_;
   const FramePlan& plan_;
@@ -186,6 +198,7 @@ class IterationActor : public EngineActor {
   const ConstSet* sent_constants_ = nullptr;  // to it
   Batch* out_next_ = nullptr;
   Batch* out_exit_ = nullptr;
+  Batch* out_transfers_ = nullptr;
   std::vector<Batch*> out_enter_;  // by child
   std::vector<FrameActor*> children_;
   std::vector<caf::actor> child_handles_;
@@ -193,9 +206,10 @@ class IterationActor : public EngineActor {
   std::vector<uint32_t> child_received_;
   std::vector<uint32_t> child_expected_;
   std::vector<Batch*> parked_;
-  std::vector<uint32_t> heavy_;  // ready nodes worth a hop
-  std::vector<Tensor> outputs_;  // of the kernel that fires
-  Tensor passing_;               // between a node and its edges; then empty
+  std::vector<uint32_t> heavy_;    // ready nodes worth a hop
+  Batch* out_requests_ = nullptr;  // to an accelerator, newest first
+  std::vector<Tensor> outputs_;    // of the kernel that fires
+  Tensor passing_;                 // between a node and its edges; then empty
   std::vector<std::unique_ptr<KernelRequest>> requests_;
   std::vector<KernelRequest*> free_requests_;
   Counters counters_;

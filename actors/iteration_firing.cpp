@@ -122,7 +122,8 @@ void IterationActor::fire_other(uint32_t node, bool is_dead) {
   if (is_dead) {
     // Transfers run dead or alive, so that the other side hears of it.
     if (item.kind == NodeKind::kSend) {
-      fire_send(item, true);
+      consume_inputs(item);
+      send_transfer(item, true, {});
     } else if (item.kind == NodeKind::kRecv) {
       fire_recv(node, item);
     } else {
@@ -136,10 +137,10 @@ void IterationActor::fire_other(uint32_t node, bool is_dead) {
       fire_kernel(item);
       break;
     case NodeKind::kSwitch:
-      fire_switch(item, state_.pending(node), Observed::kYes);
+      fire_switch(node, Observed::kYes);
       break;
     case NodeKind::kSwitchN:
-      fire_switch_n(item, state_.pending(node));
+      fire_switch_n(node);
       break;
     case NodeKind::kMerge:
       fire_merge(item);
@@ -156,8 +157,17 @@ void IterationActor::fire_other(uint32_t node, bool is_dead) {
     case NodeKind::kAsync:
       fire_async(node, item);
       break;
+    case NodeKind::kLaunch:
+      // What is in tokens is the host's: bookkeeping needs no launch.
+      if (item.scalar != nullptr &&
+          item.scalar(state_.slots() + item.first_slot, outputs_[0])) {
+        finish_kernel(item, outputs_.data());
+      } else {
+        request_kernel(node);
+      }
+      break;
     case NodeKind::kSend:
-      fire_send(item, false);
+      fire_send(node, item);
       break;
     case NodeKind::kRecv:
       fire_recv(node, item);
@@ -165,8 +175,10 @@ void IterationActor::fire_other(uint32_t node, bool is_dead) {
   }
 }
 
-// A predicate that is no scalar held in its token. None after an error.
-std::optional<bool> IterationActor::read_predicate(const NodeItem& item) {
+// A predicate that is no scalar held in its token. None after an error, and
+// where it is on its way from the device.
+std::optional<bool> IterationActor::read_predicate(uint32_t node) {
+  const NodeItem& item = nodes_[node];
   const Tensor& predicate = state_.slot(item.first_slot + 1);
   if (predicate.dtype() != DataType::kBool || !predicate.is_scalar()) {
     fail(
@@ -175,6 +187,7 @@ std::optional<bool> IterationActor::read_predicate(const NodeItem& item) {
         *item.node);
     return std::nullopt;
   }
+  if (fetch_chooser(node)) return std::nullopt;
   const bool taken = predicate.scalar_value<bool>();
   drop_input(item, 1);
   return taken;
@@ -182,7 +195,8 @@ std::optional<bool> IterationActor::read_predicate(const NodeItem& item) {
 
 // An index that is out of range means the last output. The one that was taken
 // is noted in the word, whose count nobody needs any more.
-void IterationActor::fire_switch_n(const NodeItem& item, uint32_t& word) {
+void IterationActor::fire_switch_n(uint32_t node) {
+  const NodeItem& item = nodes_[node];
   const Tensor& index = state_.slot(item.first_slot + 1);
   if (index.dtype() != DataType::kInt32 || !index.is_scalar()) {
     fail(invalid_argument("[_SwitchN] the index must be a scalar int32, not {}",
@@ -190,12 +204,13 @@ void IterationActor::fire_switch_n(const NodeItem& item, uint32_t& word) {
          *item.node);
     return;
   }
+  if (fetch_chooser(node)) return;
   const int32_t wanted = index.scalar_value<int32_t>();
   drop_input(item, 1);
   const auto last = uint32_t(item.num_outputs - 1);
   const uint32_t taken =
       wanted < 0 || uint32_t(wanted) > last ? last : uint32_t(wanted);
-  word |= taken & IterationState::kCount;
+  state_.pending(node) |= taken & IterationState::kCount;
   const PortItem* const ports = ports_ + item.first_port;
   pass_on(item, ports[taken],
           observer_ != nullptr ? Observed::kYes : Observed::kNo);
@@ -227,7 +242,8 @@ void IterationActor::fire_merge(const NodeItem& item) {
 void IterationActor::fire_kernel(const NodeItem& item) {
   devices::KernelContext context(
       item.node, {state_.slots() + item.first_slot, item.num_inputs},
-      {outputs_.data(), item.num_outputs}, &step_->info, &tag_);
+      {outputs_.data(), item.num_outputs}, &step_->info, &tag_,
+      frame_.run->allocator);
   Status status = run_kernel(*item.kernel, context);
   if (!status.ok()) [[unlikely]] {
     fail(std::move(status), *item.node);
@@ -271,7 +287,7 @@ void IterationActor::fail(Status status, const graph::Node& node) {
   const Code code = status.code();
   step_->fail(Status(
       code, fmt::format("{} (node \"{}\"{}, device {})", status.message(),
-                        node.name(), where, frame_.run->plan->device)));
+                        node.name(), where, frame_.run->plan->device_label)));
 }
 
 }  // namespace tagflow::actors

@@ -2,8 +2,9 @@
 // of the device, those that answer later, and what goes to other partitions.
 #include "actors/frame_actor.h"
 #include "actors/observer.h"
+#include "actors/rendezvous.h"
 #include "actors/token_path.h"
-#include "devices/rendezvous.h"
+#include "devices/device.h"
 
 namespace tagflow::actors {
 namespace {
@@ -21,21 +22,26 @@ KernelRequest* IterationActor::take_request(uint32_t node) {
   }
   KernelRequest* request = free_requests_.back();
   free_requests_.pop_back();
-  const NodeItem& item = nodes_[node];
+  request->work = KernelRequest::Work::kCompute;
   request->node = node;
   request->open = true;
-  request->item = &item;
+  request->item = &nodes_[node];
   request->owner = this;
   request->tag = tag_;
+  request->batch.step = step_;
+  request->batch.iteration = iteration_;
+  ++outstanding_;
+  return request;
+}
+
+KernelRequest* IterationActor::take_kernel_request(uint32_t node) {
+  KernelRequest* request = take_request(node);
+  const NodeItem& item = nodes_[node];
   for (uint32_t i = 0; i < item.num_inputs; ++i)
     request->inputs.push_back(take_input(item, i));
   request->outputs.resize(item.num_outputs);
   request->context.emplace(item.node, request->inputs, request->outputs,
-                           &step_->info, &request->tag);
-  request->is_dead = false;
-  request->met.store(false, std::memory_order_relaxed);
-  request->batch.step = step_;
-  request->batch.iteration = iteration_;
+                           &step_->info, &request->tag, frame_.run->allocator);
   return request;
 }
 
@@ -52,10 +58,10 @@ void IterationActor::take_kernel(KernelRequest* request) {
   const NodeItem& item = *request->item;
   if (!request->status.ok()) {
     fail(std::move(request->status), *item.node);
-  } else if (request->is_dead) {
-    skip(item);
-  } else {
+  } else if (request->work == KernelRequest::Work::kCompute) {
     finish_kernel(item, request->outputs.data());
+  } else {
+    take_copy(request->node, std::move(request->outputs[0]));
   }
   give_request(request);
 }
@@ -69,7 +75,8 @@ bool IterationActor::defer_if_heavy(uint32_t node, const NodeItem& item) {
   }
   devices::KernelContext context(
       item.node, {state_.slots() + item.first_slot, item.num_inputs},
-      {outputs_.data(), item.num_outputs}, &step_->info, &tag_);
+      {outputs_.data(), item.num_outputs}, &step_->info, &tag_,
+      frame_.run->allocator);
   if (item.kernel->cost(context) < kHeavyNanoseconds) return false;
   heavy_.push_back(node);
   return true;
@@ -79,15 +86,16 @@ bool IterationActor::defer_if_heavy(uint32_t node, const NodeItem& item) {
 // first; then all heavy kernels but one go to the lanes, and that one runs
 // here. A lent thread keeps none: its owner may have to leave in time.
 void IterationActor::run_heavy(Runner& runner) {
+  post_requests(runner);
+  post_transfers(runner);
   post_enters(runner);
   post_exits(runner);
   if (frame_.window > 1) post_next(runner, false);
   const size_t keep = runner.lent() ? 0 : 1;
   const bool share = frame_.run->workers > 1 || runner.lent();
   while (share && heavy_.size() > keep) {
-    KernelRequest* request = take_request(heavy_.back());
+    KernelRequest* request = take_kernel_request(heavy_.back());
     heavy_.pop_back();
-    ++outstanding_;
     ++counters_.offloaded;
     runner.post(frame_.run->device, &request->batch);
   }
@@ -110,8 +118,7 @@ void IterationActor::run_heavy(Runner& runner) {
 }
 
 void IterationActor::fire_async(uint32_t node, const NodeItem& item) {
-  KernelRequest* request = take_request(node);
-  ++outstanding_;
+  KernelRequest* request = take_kernel_request(node);
   step_->add_activity();
   const auto* kernel = static_cast<const devices::AsyncKernel*>(item.kernel);
   const auto answer = [request](Status status) {
@@ -127,51 +134,127 @@ void IterationActor::fire_async(uint32_t node, const NodeItem& item) {
   }
 }
 
-void IterationActor::fire_send(const NodeItem& item, bool is_dead) {
-  devices::Transfer transfer;
-  transfer.is_dead = is_dead;
-  if (is_dead) {
-    consume_inputs(item);
-  } else {
-    transfer.value = take_input(item, 0);
-  }
-  const devices::TransferKey key{frame_.run->plan->transfers[item.ordinal],
-                                 tag_};
-  Status status = step_->info.rendezvous->send(key, std::move(transfer));
-  if (!status.ok()) {
-    fail(std::move(status), *item.node);
-  } else {
-    send_control(ports_[item.first_port]);
+// --- Accelerators -----------------------------------------------------------
+
+bool IterationActor::must_copy_in(const Tensor& value) const {
+  return frame_.run->accelerated && value.buffer() != nullptr &&
+         is_plain(value.dtype());
+}
+
+// Requests leave when the handler is through with what is ready.
+void IterationActor::add_to_requests(KernelRequest* request) {
+  request->batch.next = std::exchange(out_requests_, &request->batch);
+}
+
+void IterationActor::request_kernel(uint32_t node) {
+  ++counters_.offloaded;
+  add_to_requests(take_kernel_request(node));
+}
+
+void IterationActor::request_copy(uint32_t node, KernelRequest::Work work,
+                                  Tensor&& value) {
+  KernelRequest* request = take_request(node);
+  request->work = work;
+  request->inputs.push_back(std::move(value));
+  request->outputs.resize(1);
+  add_to_requests(request);
+}
+
+// What chooses a Switch's output, where it is in the device's memory: the
+// Switch fires again when it is there.
+bool IterationActor::fetch_chooser(uint32_t node) {
+  const NodeItem& item = nodes_[node];
+  if (devices::host_readable(state_.slot(item.first_slot + 1))) return false;
+  request_copy(node, KernelRequest::Work::kCopyToHost, take_input(item, 1));
+  return true;
+}
+
+void IterationActor::take_copy(uint32_t node, Tensor&& value) {
+  const NodeItem& item = nodes_[node];
+  switch (item.kind) {
+    case NodeKind::kSend:
+      send_transfer(item, false, std::move(value));
+      break;
+    case NodeKind::kRecv:
+      finish_kernel(item, &value);
+      break;
+    default:
+      state_.slot(item.first_slot + 1) = std::move(value);
+      observer_ != nullptr ? fire_other(node, false) : fire(node);
   }
 }
 
+void IterationActor::post_requests(Runner& runner) {
+  // The oldest last: what is posted last is handed on first.
+  while (out_requests_ != nullptr) {
+    Batch* batch = std::exchange(out_requests_, out_requests_->next);
+    ++counters_.hops;
+    runner.post(frame_.run->device, batch);
+  }
+}
+
+// --- Transfers --------------------------------------------------------------
+
+Token& IterationActor::add_transfer(const NodeItem& item, bool is_dead) {
+  if (out_transfers_ == nullptr)
+    out_transfers_ = take_batch(BatchKind::kTransfers);
+  const uint32_t number = frame_.run->plan->transfers[item.ordinal].number;
+  return out_transfers_->tokens.add(number, is_dead);
+}
+
+void IterationActor::send_transfer(const NodeItem& item, bool is_dead,
+                                   Tensor&& value) {
+  Token& token = add_transfer(item, is_dead);
+  token.waiter = Token::kNobody;
+  token.value.take(value);
+  send_control(ports_[item.first_port]);
+}
+
+void IterationActor::fire_send(uint32_t node, const NodeItem& item) {
+  Tensor value = take_input(item, 0);
+  if (devices::host_readable(value)) {
+    send_transfer(item, false, std::move(value));
+  } else {
+    request_copy(node, KernelRequest::Work::kCopyToHost, std::move(value));
+  }
+}
+
+// Dead or alive: what is sent must be taken.
 void IterationActor::fire_recv(uint32_t node, const NodeItem& item) {
-  KernelRequest* request = take_request(node);
-  const devices::TransferKey key{frame_.run->plan->transfers[item.ordinal],
-                                 tag_};
-  const DataType dtype = remove_ref(item.node->output_dtypes()[0]);
+  add_transfer(item, false).waiter = node;
   ++outstanding_;
-  step_->info.rendezvous->receive(
-      key, [request, dtype](Result<devices::Transfer> transfer) {
-        const Tensor* value =
-            transfer.ok() && !transfer->is_dead ? &transfer->value : nullptr;
-        if (value != nullptr && value->dtype() != dtype) {
-          request->status =
-              invalid_argument("[_Recv] the token is of type {}, wanted is {}",
-                               dtype_name(value->dtype()), dtype_name(dtype));
-        } else if (transfer.ok()) {
-          request->is_dead = transfer->is_dead;
-          request->outputs[0] = std::move(transfer->value);
-        } else {
-          request->status = std::move(transfer).status();
-        }
-        if (request->met.exchange(true, std::memory_order_acq_rel)) {
-          request->batch.step->add_activity();
-          request->owner->deliver(&request->batch, nullptr);
-        }
-      });
-  if (request->met.exchange(true, std::memory_order_acq_rel))
-    take_kernel(request);
+}
+
+void IterationActor::take_received(Batch* batch) {
+  for (Token& token : batch->tokens) {
+    --outstanding_;
+    const NodeItem& item = nodes_[token.arrival];
+    state_.pending(token.arrival) |= IterationState::kTaken;
+    if (watched_) [[unlikely]] {
+      if (trace_ != nullptr) trace_->add(TraceBuffer::kResult, token.arrival);
+      if (observer_ != nullptr)
+        observer_->on_arrive(place(), *item.node, token.value, token.is_dead);
+    }
+    if (token.is_dead) {
+      skip(item);
+      continue;
+    }
+    const DataType wanted = remove_ref(item.node->output_dtypes()[0]);
+    if (token.value.dtype() != wanted) [[unlikely]] {
+      fail(
+          invalid_argument("[_Recv] the token is of type {}, wanted is {}",
+                           dtype_name(token.value.dtype()), dtype_name(wanted)),
+          *item.node);
+      break;
+    }
+    if (must_copy_in(token.value)) {
+      request_copy(token.arrival, KernelRequest::Work::kCopyFromHost,
+                   std::move(token.value));
+    } else {
+      finish_kernel(item, &token.value);
+    }
+  }
+  pool().give(batch);
 }
 
 }  // namespace tagflow::actors

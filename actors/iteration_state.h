@@ -26,7 +26,8 @@ class IterationState {
   static constexpr uint32_t kDead = 1u << 31;   // an input is dead
   static constexpr uint32_t kLive = 1u << 30;   // Merge: has its live input
   static constexpr uint32_t kFired = 1u << 29;  // ran, or was skipped
-  static constexpr uint32_t kTaken = 1u << 28;  // Switch: its true side
+  // Switch: its true side. Recv: its token has come.
+  static constexpr uint32_t kTaken = 1u << 28;
   static constexpr uint32_t kCount = kTaken - 1;
 
   struct MergeRecord {

@@ -15,10 +15,12 @@ class IterationState;  // actors/iteration_state.h
 struct FramePlan;      // actors/plan.h
 
 // Where something happened. `frame` is the frame's static name, "" for the
-// root frame; `tag` identifies its instance and iteration.
+// root frame; `tag` identifies its instance and iteration, `device` the
+// partition, by its full name.
 struct Place {
   std::string_view frame;
   devices::Tag tag;
+  std::string_view device;
 };
 
 // How an iteration stands: a look at the engine's own state. Nodes are those
@@ -68,7 +70,8 @@ class Observer {
   virtual void on_compute(const Place&, const graph::Node&) {}
   virtual void on_computed(const Place&, const graph::Node&) {}
   // A token entered this iteration from outside it: through an Enter, a
-  // NextIteration, an Exit of a child frame, or a feed. `node` is that node.
+  // NextIteration, an Exit of a child frame, a Recv or a feed. `node` is that
+  // node.
   virtual void on_arrive(const Place&, const graph::Node& node,
                          const Tensor& value, bool dead) {
     (void)node, (void)value, (void)dead;

@@ -8,8 +8,8 @@ namespace tagflow::actors {
 PartitionActor::PartitionActor(caf::actor_config& config, PartitionRun& run)
     : EngineActor(config, run.policy), calls_(run) {
   run.calls = &calls_;
-  root_handle_ = home_system().spawn<FrameActor, caf::lazy_init + caf::hidden>(
-      std::cref(run), std::cref(run.plan->frames[0]));
+  root_handle_ = spawn_actor<FrameActor, caf::lazy_init + caf::hidden>(
+      home_system(), std::cref(run), std::cref(run.plan->frames[0]));
   root_ = actor_pointer<FrameActor>(root_handle_);
 }
 

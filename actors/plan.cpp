@@ -1,7 +1,6 @@
 #include "actors/plan.h"
 
 #include <atomic>
-#include <numeric>
 
 #include "actors/frame.h"
 #include "actors/plan_builder.h"
@@ -40,8 +39,8 @@ Result<std::unique_ptr<Plan>> compile_plan(const graph::Program& program,
                                            const PlanOptions& options,
                                            const KernelLookup& kernels) {
   auto plan = std::make_unique<Plan>();
-  plan->feeds.resize(program.feeds.size());
-  std::iota(plan->feeds.begin(), plan->feeds.end(), 0);
+  for (uint32_t i = 0; i < program.feeds.size(); ++i)
+    if (program.feeds[i].node != nullptr) plan->feeds.push_back(i);
   TAGFLOW_RETURN_IF_ERROR(add_frames(program, options, kernels, *plan));
   std::vector<int> first_frames;  // of the bodies
   for (const auto& body : program.bodies) {

@@ -53,6 +53,7 @@ namespace tagflow::actors {
 enum class NodeKind : uint8_t {
   kKernel,  // a synchronous kernel
   kAsync,   // an asynchronous kernel
+  kLaunch,  // a kernel that an accelerator runs
   kSwitch,
   kSwitchN,
   kMerge,
@@ -204,6 +205,13 @@ struct ConstantFetch {
   Tensor value;
 };
 
+// What a Send or Recv exchanges.
+struct TransferItem {
+  // "sending device;incarnation;receiving device;tensor".
+  std::string name;
+  uint32_t number = 0;  // of the name, in all plans of an executable
+};
+
 struct Plan {
   // The graph and the kernels that the plan points into.
   std::shared_ptr<const void> owned;
@@ -212,16 +220,21 @@ struct Plan {
   // Which of the signature's feeds it takes, in the order of their arrivals.
   std::vector<uint32_t> feeds;
   std::vector<ConstantFetch> constant_fetches;
-  std::string device;
-  // Of each Send and Recv, by ordinal: the static part of its TransferKey.
-  std::vector<std::string> transfers;
+  // Where it runs: among the session's devices, by its full name, and in
+  // messages.
+  uint32_t device = 0;
+  std::string device_name;
+  std::string device_label;
+  // Of each Send and Recv, by ordinal: Note [Transfers] in rendezvous.h.
+  std::vector<TransferItem> transfers;
   // What is odd about the graph, but no error.
   std::vector<std::string> warnings;
 };
 
 struct PlanOptions {
   bool compile_edges = true;
-  int window = 0;  // overrides parallel_iterations where > 0
+  int window = 0;         // overrides parallel_iterations where > 0
+  bool launches = false;  // an accelerator runs the kernels
 };
 
 // Finds or makes the kernel of a node.

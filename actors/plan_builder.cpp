@@ -169,9 +169,10 @@ Result<uint32_t> PlanBuilder::draft(Node* node) {
   switch (role_of(*node)) {
     case Role::kNode: {
       TAGFLOW_ASSIGN(item.kernel, kernels_(*node));
-      item.kind = dynamic_cast<const devices::AsyncKernel*>(item.kernel)
-                      ? NodeKind::kAsync
-                      : NodeKind::kKernel;
+      if (dynamic_cast<const devices::AsyncKernel*>(item.kernel) != nullptr)
+        item.kind = NodeKind::kAsync;
+      else if (options_.launches)
+        item.kind = NodeKind::kLaunch;
       item.may_be_expensive = item.kernel->may_be_expensive();
       item.only_if_large = !item.kernel->may_be_expensive_on_small_inputs();
       item.scalar = item.kernel->scalar_function();
@@ -210,7 +211,7 @@ Result<uint32_t> PlanBuilder::draft(Node* node) {
       TAGFLOW_ASSIGN(auto birth,
                      node->attr<int64_t>("send_device_incarnation"));
       plan_.transfers.push_back(
-          fmt::format("{};{:x};{};{}", from, uint64_t(birth), to, name));
+          {fmt::format("{};{:x};{};{}", from, uint64_t(birth), to, name)});
       break;
     }
   }
@@ -309,6 +310,7 @@ bool PlanBuilder::is_loop_constant(const Sources& sources) {
 Status PlanBuilder::add_feeds(const std::vector<Endpoint>& feeds) {
   DraftFrame& root = drafts_[0];
   for (const Endpoint& feed : feeds) {
+    if (feed.node == nullptr) continue;
     fed_.insert(*feed.node);
     feeds_[feed] = uint32_t(root.arrivals.size());
     root.arrivals.emplace_back().item.node = feed.node;
@@ -319,6 +321,7 @@ Status PlanBuilder::add_feeds(const std::vector<Endpoint>& feeds) {
 
 Status PlanBuilder::add_fetches(const std::vector<Endpoint>& fetches) {
   for (size_t i = 0; i < fetches.size(); ++i) {
+    if (fetches[i].node == nullptr) continue;
     const auto index = uint32_t(i);
     if (auto folded = fold(fetches[i]); folded && folded->waits.empty()) {
       plan_.constant_fetches.push_back({index, std::move(folded->value)});

@@ -1,6 +1,7 @@
 #include "actors/session.h"
 
 #include "actors/session_state.h"
+#include "devices/device_registry.h"
 
 namespace tagflow::actors {
 namespace {
@@ -78,8 +79,11 @@ Result<std::unique_ptr<Session>> Session::create(SessionOptions options) {
     return invalid_argument("[session] {} open calls", options.max_open_calls);
   if (options.timeout.count() < 0)
     return invalid_argument("[session] a negative time-out");
-  return std::unique_ptr<Session>(
-      new Session(std::make_shared<SessionState>(options)));
+  TAGFLOW_ASSIGN(const auto specs,
+                 devices::parse_device_specs(options.devices));
+  TAGFLOW_ASSIGN(auto devices, devices::make_devices(specs));
+  return std::unique_ptr<Session>(new Session(
+      std::make_shared<SessionState>(std::move(options), std::move(devices))));
 }
 
 Session::Session(std::shared_ptr<SessionState> state)
@@ -126,6 +130,18 @@ void Session::run_async(const std::vector<Feed>& feeds,
     return;
   }
   state_->run_async(**prepared, split.values, options, std::move(done));
+}
+
+Result<Distribution> Session::explain(const std::vector<std::string>& feeds,
+                                      const std::vector<std::string>& fetches,
+                                      const std::vector<std::string>& targets) {
+  return state_->explain({feeds, fetches, targets});
+}
+
+void Session::learn(graph::CostModel costs) { state_->learn(std::move(costs)); }
+
+std::span<const std::unique_ptr<devices::Device>> Session::devices() const {
+  return state_->devices();
 }
 
 const graph::Graph& Session::graph() const { return state_->graph(); }

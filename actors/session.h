@@ -19,11 +19,20 @@
 #include "graph/status.h"
 #include "graph/tensor.h"
 
+namespace tagflow::devices {
+class Device;
+}
+
+namespace tagflow::graph {
+class CostModel;
+}
+
 namespace tagflow::actors {
 
-class Observer;      // actors/observer.h
-class SessionState;  // internal
-class Trace;         // actors/trace.h
+struct Distribution;  // actors/distribute.h
+class Observer;       // actors/observer.h
+class SessionState;   // internal
+class Trace;          // actors/trace.h
 
 // How batches of tokens travel between actors. The results are the same.
 enum class HandOff : uint8_t {
@@ -47,6 +56,19 @@ struct SessionOptions {
   // once, side by side too: what makes more fails.
   int max_call_depth = 10000;
   int max_open_calls = 1 << 17;
+  // What there is to run on: "cpu:2,stream:1:memory=64MiB"; see
+  // devices/device_registry.h. There always is a CPU.
+  std::string devices;
+  // A node that cannot run where it asks to, runs on a CPU, with a warning.
+  bool soft_placement = false;
+  // Puts every node that may run elsewhere on a device drawn at random: a test
+  // of the engine, and of graphs.
+  std::optional<uint64_t> scatter;
+  // Starts a Recv late where what it receives is needed late, to save memory.
+  bool schedule_receives = true;
+  // Tensors of float32, "name:port" or "*" for all, that are sent to other
+  // devices as 16 bits, and lose digits.
+  std::vector<std::string> lossy;
   // Of random ops.
   uint64_t seed = 0;
   // Default time-out of a run; none where zero.
@@ -125,8 +147,8 @@ class Callable {
 // One graph and the state its ops keep. Thread-safe: runs are concurrent.
 class Session {
  public:
-  // InvalidArgument unless workers are 0 to 1024, and window and timeout not
-  // negative.
+  // InvalidArgument unless workers are 0 to 1024, window and timeout not
+  // negative, and the devices are ones that there are.
   static Result<std::unique_ptr<Session>> create(SessionOptions options);
   // With the last of its callables: cancels what still runs, and waits for
   // kernels that cannot be interrupted. REQUIRES: not called from a worker (in
@@ -160,6 +182,15 @@ class Session {
                                  const std::vector<std::string>& fetches,
                                  const std::vector<std::string>& targets = {});
 
+  // What a signature is cut into, and why its nodes are where they are. Errors
+  // as run's of names.
+  Result<Distribution> explain(const std::vector<std::string>& feeds,
+                               const std::vector<std::string>& fetches,
+                               const std::vector<std::string>& targets = {});
+  // Signatures that are prepared from now on are placed by these costs: see
+  // actors/cost_recorder.h.
+  void learn(graph::CostModel costs);
+
   // Starts a run and returns at once. `done` is called once: on a thread of
   // the engine, on the one that cancels, or, where names or feeds are wrong,
   // on this one before run_async returns. It must not block. The time-out
@@ -172,6 +203,7 @@ class Session {
 
   // REQUIRES: no extend() meanwhile.
   const graph::Graph& graph() const;
+  std::span<const std::unique_ptr<devices::Device>> devices() const;
   const SessionOptions& options() const;
 
  private:

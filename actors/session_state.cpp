@@ -36,8 +36,10 @@ Result<graph::Endpoint> find_endpoint(const graph::Graph& graph,
 
 }  // namespace
 
-SessionState::SessionState(SessionOptions options)
-    : options_(options), engine_(std::make_unique<Engine>(options)) {}
+SessionState::SessionState(SessionOptions options, OwnedDevices devices)
+    : options_(std::move(options)),
+      devices_(std::move(devices)),
+      engine_(std::make_unique<Engine>(options_, devices_)) {}
 
 SessionState::~SessionState() {
   std::vector<std::shared_ptr<Step>> running;
@@ -102,8 +104,7 @@ Result<std::shared_ptr<const Prepared>> SessionState::prepare(
   return prepared;
 }
 
-Result<std::shared_ptr<const Prepared>> SessionState::compile(
-    const Signature& signature) {
+Result<Request> SessionState::find_request(const Signature& signature) {
   Request request;
   for (const std::string& name : signature.feeds) {
     TAGFLOW_ASSIGN(auto endpoint, find_endpoint(graph_, name));
@@ -122,13 +123,49 @@ Result<std::shared_ptr<const Prepared>> SessionState::compile(
     }
     request.targets.push_back(node);
   }
+  return request;
+}
+
+Result<Distribution> SessionState::distribute(const Request& request,
+                                              bool explain) {
   TAGFLOW_RETURN_IF_ERROR(check_graph());
-  TAGFLOW_ASSIGN(auto plan, actors::compile(graph_, *frames_, request,
-                                            options_.passes, options_.window));
-  warn(plan->warnings);
-  plan->device = "/device:CPU:0";
-  std::vector<std::unique_ptr<Plan>> plans;
-  plans.push_back(std::move(plan));
+  for (const std::string& name : options_.lossy)
+    if (name != "*")
+      TAGFLOW_RETURN_IF_ERROR(
+          find_endpoint(graph_, name).status().with_prefix("[lossy] "));
+  return actors::distribute(graph_, *frames_, request,
+                            {.passes = options_.passes,
+                             .soft_placement = options_.soft_placement,
+                             .scatter = options_.scatter,
+                             .schedule_receives = options_.schedule_receives,
+                             .lossy = options_.lossy},
+                            devices_, costs_, explain);
+}
+
+Result<Distribution> SessionState::explain(const Signature& signature) {
+  std::unique_lock lock(graph_mutex_);
+  TAGFLOW_ASSIGN(const Request request, find_request(signature));
+  return distribute(request, true);
+}
+
+void SessionState::learn(graph::CostModel costs) {
+  std::unique_lock lock(graph_mutex_);
+  costs_ = std::move(costs);
+  cache_.clear();
+}
+
+Result<std::shared_ptr<const Prepared>> SessionState::compile(
+    const Signature& signature) {
+  TAGFLOW_ASSIGN(const Request request, find_request(signature));
+  TAGFLOW_ASSIGN(Distribution distribution, distribute(request, false));
+  warn(distribution.placement.warnings);
+  TAGFLOW_ASSIGN(auto plans,
+                 actors::compile(
+                     std::move(distribution.partitions),
+                     {.compile_edges = options_.passes.has(graph::Pass::kEdges),
+                      .window = options_.window},
+                     devices_));
+  for (const auto& plan : plans) warn(plan->warnings);
   auto prepared = std::make_shared<Prepared>();
   prepared->feeds = request.feeds;
   prepared->executable = std::make_shared<Executable>(

@@ -14,9 +14,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "actors/distribute.h"
 #include "actors/engine.h"
 #include "actors/executable.h"
 #include "actors/session.h"
+#include "devices/device.h"
 #include "graph/frames.h"
 #include "graph/graph.h"
 
@@ -44,7 +46,8 @@ struct Prepared {
 // Thread-safe.
 class SessionState {
  public:
-  explicit SessionState(SessionOptions options);
+  using OwnedDevices = std::vector<std::unique_ptr<devices::Device>>;
+  SessionState(SessionOptions options, OwnedDevices devices);
   ~SessionState();
 
   Status extend(std::span<const graph::NodeDef> nodes);
@@ -58,10 +61,21 @@ class SessionState {
   void run_async(const Prepared& prepared, std::span<const Tensor> feeds,
                  const RunOptions& options, Session::Done done);
 
+  // What the signature is cut into, and why.
+  Result<Distribution> explain(const Signature& signature);
+  // What is prepared from now on is placed by these.
+  void learn(graph::CostModel costs);
+
   const graph::Graph& graph() const { return graph_; }
+  std::span<const std::unique_ptr<devices::Device>> devices() const {
+    return devices_;
+  }
   const SessionOptions& options() const { return options_; }
 
  private:
+  // REQUIRES of these: graph_mutex_ is held.
+  Result<Request> find_request(const Signature& signature);
+  Result<Distribution> distribute(const Request& request, bool explain);
   Result<std::shared_ptr<const Prepared>> compile(const Signature& signature);
   // Checks the whole graph, once after it was extended.
   Status check_graph();
@@ -72,11 +86,13 @@ class SessionState {
                                   const RunOptions& options);
 
   const SessionOptions options_;
+  const OwnedDevices devices_;
   std::shared_mutex graph_mutex_;
   graph::Graph graph_;
   std::map<std::string, std::shared_ptr<const Prepared>, std::less<>> cache_;
   std::optional<graph::FrameMap> frames_;  // of graph_, where it was checked
   std::set<std::string> warned_;
+  graph::CostModel costs_;
   std::atomic<uint64_t> next_step_{1};
   // Steps that are not over yet; the destructor waits for them.
   std::mutex steps_mutex_;

@@ -142,17 +142,18 @@ inline Tensor IterationActor::take_input(const NodeItem& item, uint32_t i) {
 }
 
 [[gnu::always_inline]] inline void IterationActor::fire_switch(
-    const NodeItem& item, uint32_t& word, Observed observed) {
+    uint32_t node, Observed observed) {
+  const NodeItem& item = nodes_[node];
   const Tensor& predicate = state_.slot(item.first_slot + 1);
   bool taken;
   if (predicate.is_inline_scalar(DataType::kBool)) [[likely]] {
     taken = *predicate.inline_data<bool>();
   } else {
-    const std::optional<bool> read = read_predicate(item);
+    const std::optional<bool> read = read_predicate(node);
     if (!read) return;
     taken = *read;
   }
-  if (taken) word |= IterationState::kTaken;
+  if (taken) state_.pending(node) |= IterationState::kTaken;
   const PortItem* const ports = ports_ + item.first_port;
   pass_on(item, ports[taken ? 1 : 0], observed);
   send_dead(ports[taken ? 0 : 1]);
@@ -169,7 +170,7 @@ inline Tensor IterationActor::take_input(const NodeItem& item, uint32_t i) {
   } else if (item.kind == NodeKind::kKernel) {
     if (item.scalar != nullptr && fire_scalar(item)) return;
   } else if (item.kind == NodeKind::kSwitch) {
-    return fire_switch(item, word, Observed::kNo);
+    return fire_switch(node, Observed::kNo);
   } else if (item.kind == NodeKind::kForward) {
     return pass_on(item, item.edges, Observed::kNo);
   }

@@ -19,8 +19,16 @@ std::atomic<uint64_t> last_trace{0};
 
 TraceNode trace_node(const graph::Node* node) {
   if (node == nullptr) return {};
-  return {node->name(), node->op(), node->is_enter(), node->is_exit(),
-          node->is_next_iteration()};
+  TraceNode copy{node->name(),
+                 node->op(),
+                 node->is_enter(),
+                 node->is_exit(),
+                 node->is_next_iteration(),
+                 {}};
+  if (node->op() != "_Recv") return copy;
+  Result<std::string> sender = node->attr<std::string>("send_device");
+  if (sender.ok()) copy.sender = *std::move(sender);
+  return copy;
 }
 
 // Makes events of words. What happens between two looks at the clock counts as
@@ -101,6 +109,7 @@ class Decoder {
   void begin(TraceEvent::Kind kind, const TraceNode* node) {
     TraceEvent event;
     event.kind = kind;
+    event.device = frame_->plan->device;
     event.frame = frame_->plan->frame;
     event.tag = tag_;
     event.node = node;
@@ -196,21 +205,24 @@ uint32_t* Trace::take_block() {
   return nullptr;
 }
 
-uint32_t Trace::add_frame(const FramePlan& plan, const devices::Tag& instance,
+uint32_t Trace::add_frame(const FramePlan& plan, std::string_view device,
+                          const devices::Tag& instance,
                           const devices::Tag& caller) {
   // A number that no frame has: what names it is left out.
   constexpr uint32_t kNone = TraceBuffer::kIndex;
   const std::lock_guard lock(mutex_);
   if (is_full_.load(std::memory_order_relaxed) || frames_.size() >= kNone)
     return kNone;
-  frames_.push_back({copy_of(plan), instance, caller});
+  frames_.push_back({copy_of(plan, device), instance, caller});
   return uint32_t(frames_.size() - 1);
 }
 
-const TracePlan* Trace::copy_of(const FramePlan& plan) {
+const TracePlan* Trace::copy_of(const FramePlan& plan,
+                                std::string_view device) {
   const auto [found, fresh] = plans_.try_emplace(plan.id);
   TracePlan& copy = found->second;
   if (!fresh) return &copy;
+  copy.device = device;
   copy.frame = plan.name;
   copy.is_body = plan.is_body;
   for (const NodeItem& item : plan.nodes)

@@ -11,7 +11,7 @@
 //   kSkip      it is dead, and skipped
 //   kCompute   it was put off when it fired; now its kernel runs
 //   kArrival   a token comes along arrival i
-//   kResult    a token comes back from the call that node i is
+//   kResult    a token comes back from the call, or to the Recv, that node i is
 //   kClock     the clock follows, in two words; i is 1 where the thread leaves
 //              the iteration with nothing else to turn to
 //
@@ -122,10 +122,12 @@ struct TraceNode {
   bool is_enter = false;
   bool is_exit = false;
   bool is_next_iteration = false;
+  std::string sender;  // of a Recv: the device that its token comes from
 };
 
 // What a frame's plan calls things.
 struct TracePlan {
+  std::string device;    // full name
   std::string frame;     // "" for the root
   bool is_body = false;  // of a function
   std::vector<TraceNode> nodes;
@@ -153,6 +155,7 @@ struct TraceEvent {
   Kind kind = kNode;
   int64_t begin = 0;  // nanoseconds since the trace was made
   int64_t end = 0;
+  std::string_view device;
   std::string_view frame;
   devices::Tag tag;
   const TraceNode* node = nullptr;  // null of an activity
@@ -173,8 +176,8 @@ class Trace {
   // The calling thread's.
   TraceBuffer& buffer();
   // Returns the number by which words name the instance.
-  uint32_t add_frame(const FramePlan& plan, const devices::Tag& instance,
-                     const devices::Tag& caller);
+  uint32_t add_frame(const FramePlan& plan, std::string_view device,
+                     const devices::Tag& instance, const devices::Tag& caller);
 
   const std::vector<TraceFrame>& frames() const { return frames_; }
   // Each thread's events, in the order of their beginnings; activities come
@@ -195,7 +198,7 @@ class Trace {
   // Null where there are no more.
   uint32_t* take_block();
   TraceBuffer& find_buffer();
-  const TracePlan* copy_of(const FramePlan& plan);
+  const TracePlan* copy_of(const FramePlan& plan, std::string_view device);
   std::vector<TraceEvent> decode(const TraceBuffer& buffer,
                                  double ns_per_tick) const;
 

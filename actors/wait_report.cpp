@@ -254,8 +254,9 @@ Status explain_deadlock(const RunContext& context,
   Report report;
   for (const PartitionActor* partition : context.partitions)
     report.add_unanswered(partition->root());
-  for (const std::string& receive : context.rendezvous->waiting())
-    report.line("nobody has sent {}", receive);
+  if (context.rendezvous != nullptr)
+    for (const std::string& receive : context.rendezvous->waiting())
+      report.line("nobody has sent {}", receive);
   for (const PartitionActor* partition : context.partitions)
     report.add_waiting(partition->root());
   for (const std::string& fetch : missing_fetches)

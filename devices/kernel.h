@@ -108,8 +108,7 @@ struct StepInfo {
   uint64_t step_id = 0;
   uint64_t seed = 0;  // of the session
   const std::atomic<bool>* cancelled = nullptr;
-  Parallel* parallel = nullptr;            // null: no sharding
-  class Rendezvous* rendezvous = nullptr;  // of the step
+  Parallel* parallel = nullptr;  // null: no sharding
   // Whether kernels may write their output over an input that nobody else
   // needs.
   bool forward_buffers = true;

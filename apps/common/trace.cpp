@@ -27,30 +27,47 @@ class TraceWriter {
               const std::vector<TraceFrame>& frames)
       : tracks_(tracks), hops_(tracks, frames) {
     for (const TraceFrame& frame : frames) {
-      numbers_.try_emplace(instance_of(frame.instance), numbers_.size());
+      const std::string& device = frame.plan->device;
+      numbers_.try_emplace(instance_of(device, frame.instance),
+                           numbers_.size());
+      processes_.try_emplace(device, getpid() + int(processes_.size()));
     }
+    if (processes_.empty()) processes_.emplace("", getpid());
   }
 
   std::string write(uint64_t dropped) {
     text_ = "{\"displayTimeUnit\": \"ns\",\n\"otherData\": {\"dropped\": " +
             std::to_string(dropped) + "},\n\"traceEvents\": [\n";
-    text_ += fmt::format(
-        "{{\"name\": \"process_name\", \"ph\": \"M\", \"pid\": {}, "
-        "\"args\": {{\"name\": \"tagflow\"}}}}",
-        process_);
-    for (size_t t = 0; t < tracks_.size(); ++t) {
-      text_ += fmt::format(
-          ",\n{{\"name\": \"thread_name\", \"ph\": \"M\", \"pid\": {0}, "
-          "\"tid\": {1}, \"args\": {{\"name\": \"worker {1}\"}}}},\n"
-          "{{\"name\": \"thread_sort_index\", \"ph\": \"M\", \"pid\": {0}, "
-          "\"tid\": {1}, \"args\": {{\"sort_index\": {1}}}}}",
-          process_, thread_of(int(t)));
-    }
+    for (const auto& [device, process] : processes_)
+      write_process(device, process);
+    // What follows begins with a comma.
     for (size_t t = 0; t < tracks_.size(); ++t) write_track(int(t));
     return std::move(text_) + "\n]}\n";
   }
 
  private:
+  // A process for each device, with all threads in each.
+  void write_process(std::string_view device, int process) {
+    // "CPU:0" of "/job:localhost/replica:0/task:0/device:CPU:0".
+    const std::string_view mark = "/device:";
+    const size_t at = device.find(mark);
+    const std::string name =
+        processes_.size() == 1 || at == device.npos
+            ? "tagflow"
+            : fmt::format("tagflow {}", device.substr(at + mark.size()));
+    text_ += fmt::format(
+        "{}{{\"name\": \"process_name\", \"ph\": \"M\", \"pid\": {}, "
+        "\"args\": {{\"name\": {}}}}}",
+        text_.ends_with("[\n") ? "" : ",\n", process, io::json_string(name));
+    for (size_t t = 0; t < tracks_.size(); ++t)
+      text_ += fmt::format(
+          ",\n{{\"name\": \"thread_name\", \"ph\": \"M\", \"pid\": {0}, "
+          "\"tid\": {1}, \"args\": {{\"name\": \"worker {2}\"}}}},\n"
+          "{{\"name\": \"thread_sort_index\", \"ph\": \"M\", \"pid\": {0}, "
+          "\"tid\": {1}, \"args\": {{\"sort_index\": {2}}}}}",
+          process, thread_of(int(t), process), t + 1);
+  }
+
   void write_track(int track) {
     const TraceEvent* open = nullptr;         // activity
     std::vector<const TraceEvent*> arrivals;  // of it
@@ -75,7 +92,8 @@ class TraceWriter {
   void write_event(const TraceEvent& event, int track) {
     begin(event.kind == TraceEvent::kActivity ? frame_name(event)
                                               : name_of(*event.node),
-          event.kind == TraceEvent::kSkip ? 'i' : 'X', track, event.begin);
+          event.kind == TraceEvent::kSkip ? 'i' : 'X', event.device, track,
+          event.begin);
     if (event.kind == TraceEvent::kSkip) {
       text_ += R"(, "s": "t", "cat": "skip")";
     } else {
@@ -89,7 +107,7 @@ class TraceWriter {
     text_ += R"(, "iteration": )";
     add_number(event.tag.iteration);
     text_ += R"(, "instance": )";
-    add_number(int64_t(number_of(event.tag)));
+    add_number(int64_t(number_of(event)));
     if (event.node != nullptr) {
       text_ += R"(, "op": )";
       text_ += op_of(*event.node);
@@ -115,9 +133,9 @@ class TraceWriter {
       // receives.
       const int64_t received = std::max(to.begin, sent);
       ++last_hop_;
-      begin(op_of(*arrival->node), 's', source->track, sent);
+      begin(op_of(*arrival->node), 's', source->device, source->track, sent);
       end_hop(*arrival, count);
-      begin(op_of(*arrival->node), 'f', track, received);
+      begin(op_of(*arrival->node), 'f', to.device, track, received);
       text_ += R"(, "bp": "e")";
       end_hop(*arrival, count);
     }
@@ -135,23 +153,26 @@ class TraceWriter {
     text_ += "}}";
   }
 
-  void begin(std::string_view quoted_name, char phase, int track,
-             int64_t time) {
+  void begin(std::string_view quoted_name, char phase, std::string_view device,
+             int track, int64_t time) {
+    const int process = processes_.at(device);
     text_ += ",\n{\"name\": ";
     text_ += quoted_name;
     text_ += R"(, "ph": ")";
     text_ += phase;
     text_ += R"(", "pid": )";
-    add_number(process_);
+    add_number(process);
     text_ += R"(, "tid": )";
-    add_number(thread_of(track));
+    add_number(thread_of(track, process));
     text_ += R"(, "ts": )";
     add_microseconds(time);
   }
 
   // Perfetto shows no thread 0, and takes that of the process's number for its
   // main one.
-  int thread_of(int track) const { return track + 1 + (track + 1 >= process_); }
+  static int thread_of(int track, int process) {
+    return track + 1 + (track + 1 >= process);
+  }
 
   void add_number(int64_t number) {
     const fmt::format_int digits(number);
@@ -193,14 +214,15 @@ class TraceWriter {
     return fmt::format("{}/{}\"", name, event.tag.iteration);
   }
   // Instances in the order of their starts.
-  size_t number_of(const devices::Tag& tag) {
-    return numbers_.try_emplace(instance_of(tag), numbers_.size())
+  size_t number_of(const TraceEvent& event) {
+    return numbers_
+        .try_emplace(instance_of(event.device, event.tag), numbers_.size())
         .first->second;
   }
 
   const std::vector<TraceTrack>& tracks_;
   HopFinder hops_;
-  const int process_ = getpid();
+  std::map<std::string_view, int> processes_;  // by device
   std::string text_;
   int64_t last_hop_ = 0;
   std::unordered_map<const TraceNode*, std::string> names_;

@@ -8,11 +8,12 @@
 
 namespace tagflow::apps {
 
-// Chrome trace JSON. A track per thread; on it slices: iterations, for as long
+// Chrome trace JSON. A process per device, and in it a track per thread; on it
+// slices: iterations, for as long
 // as the thread is busy with one, and in them the nodes that fire, each with
 // its frame, instance and iteration. Arrows: tokens that hop from an iteration
-// to another one, by Enter, Exit or NextIteration. Marks: nodes that were
-// skipped. REQUIRES: no run is being recorded.
+// to another one, by Enter, Exit, NextIteration or Send and Recv. Marks: nodes
+// that were skipped. REQUIRES: no run is being recorded.
 std::string format_trace(const actors::Trace& trace);
 
 // Writes it, with a warning where the trace had no room for all. Errors as

@@ -26,18 +26,20 @@ HopFinder::HopFinder(const std::vector<TraceTrack>& tracks,
   for (size_t t = 0; t < tracks.size(); ++t) {
     for (const TraceEvent& event : tracks[t]) {
       if (event.kind != TraceEvent::kActivity) continue;
-      const TraceActivity activity = {event.begin, event.end, int(t)};
-      of_iterations_[scope_of(event.tag)].push_back(activity);
-      of_instances_[instance_of(event.tag)].push_back(activity);
+      const TraceActivity activity = {event.begin, event.end, int(t),
+                                      event.device};
+      of_iterations_[scope_of(event.device, event.tag)].push_back(activity);
+      of_instances_[instance_of(event.device, event.tag)].push_back(activity);
     }
   }
   for (const TraceFrame& frame : frames) {
-    const TraceInstance instance = instance_of(frame.instance);
+    const std::string_view device = frame.plan->device;
+    const TraceInstance instance = instance_of(device, frame.instance);
     // Each run of the same graph has the same instances.
     const bool is_new = callers_.try_emplace(instance, frame.caller).second;
-    const bool is_root = instance == instance_of(frame.caller);
+    const bool is_root = instance == instance_of(device, frame.caller);
     if (!is_new || is_root) continue;
-    const TraceScope caller = scope_of(frame.caller);
+    const TraceScope caller = scope_of(device, frame.caller);
     if (frame.plan->is_body) {
       Activities& calls = of_calls_[caller];
       const auto called = of_instances_.find(instance);
@@ -59,26 +61,32 @@ HopFinder::HopFinder(const std::vector<TraceTrack>& tracks,
 
 const TraceActivity* HopFinder::source_of(const TraceEvent& arrival) const {
   const actors::TraceNode& node = *arrival.node;
+  const std::string_view device = arrival.device;
+  // The same iteration elsewhere.
+  if (!node.sender.empty())
+    return last_before(of_iterations_, scope_of(node.sender, arrival.tag),
+                       arrival.begin);
   if (node.is_next_iteration) {
     devices::Tag before = arrival.tag;
     --before.iteration;
-    return last_before(of_iterations_, scope_of(before), arrival.begin);
+    return last_before(of_iterations_, scope_of(device, before), arrival.begin);
   }
   // What leaves a frame arrives in the iteration that started it.
   if (node.is_exit) {
-    const auto from = exits_.find({scope_of(arrival.tag), node.name});
+    const auto from = exits_.find({scope_of(device, arrival.tag), node.name});
     return from == exits_.end()
                ? nullptr
                : last_before(of_instances_, from->second, arrival.begin);
   }
   if (node.op == "_Call")
-    return last_before(of_calls_, scope_of(arrival.tag), arrival.begin);
+    return last_before(of_calls_, scope_of(device, arrival.tag), arrival.begin);
   // What enters one, by an Enter or as an argument; or what is fed.
-  const auto caller = callers_.find(instance_of(arrival.tag));
+  const auto caller = callers_.find(instance_of(device, arrival.tag));
   if (caller == callers_.end() ||
-      instance_of(caller->second) == instance_of(arrival.tag))
+      instance_of(device, caller->second) == instance_of(device, arrival.tag))
     return nullptr;
-  return last_before(of_iterations_, scope_of(caller->second), arrival.begin);
+  return last_before(of_iterations_, scope_of(device, caller->second),
+                     arrival.begin);
 }
 
 }  // namespace tagflow::apps

@@ -13,20 +13,23 @@
 namespace tagflow::apps {
 
 using TraceTrack = std::vector<actors::TraceEvent>;
-using TraceInstance = std::pair<uint64_t, uint64_t>;
+// A frame has an instance on each device where it has nodes.
+using TraceInstance = std::tuple<std::string_view, uint64_t, uint64_t>;
 using TraceScope = std::pair<TraceInstance, int64_t>;
 
-inline TraceInstance instance_of(const devices::Tag& tag) {
-  return {tag.frame_hi, tag.frame_lo};
+inline TraceInstance instance_of(std::string_view device,
+                                 const devices::Tag& tag) {
+  return {device, tag.frame_hi, tag.frame_lo};
 }
-inline TraceScope scope_of(const devices::Tag& tag) {
-  return {instance_of(tag), tag.iteration};
+inline TraceScope scope_of(std::string_view device, const devices::Tag& tag) {
+  return {instance_of(device, tag), tag.iteration};
 }
 
 // A thread is busy with an iteration: when, and on which track.
 struct TraceActivity {
   int64_t begin = 0, end = 0;
   int track = 0;
+  std::string_view device;
 };
 
 // Arrivals are recorded, but not who sent them: that follows from the tags, as

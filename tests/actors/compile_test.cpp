@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/actors/devices.h"
 #include "tests/actors/sessions.h"
 #include "tests/graph/hand_made_functions.h"
 
@@ -41,8 +42,14 @@ std::unique_ptr<Plan> plan_of(const Graph& graph,
       request.fetches.push_back(must(graph.endpoint(name)));
     }
   }
-  return must(
-      actors::compile(graph, must(FrameMap::build(graph)), request, passes));
+  const auto devices = make_devices("cpu:1");
+  Distribution distribution =
+      must(distribute(graph, must(FrameMap::build(graph)), request,
+                      {.passes = passes}, devices, {}));
+  auto plans = must(actors::compile(std::move(distribution.partitions),
+                                    {passes.has(Pass::kEdges)}, devices));
+  REQUIRE(plans.size() == 1);
+  return std::move(plans[0]);
 }
 
 size_t num_edges(const Plan& plan) {

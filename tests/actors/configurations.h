@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -38,14 +39,19 @@ inline std::vector<SessionOptions> configurations() {
 }
 
 inline std::string describe(const SessionOptions& options) {
-  return fmt::format("policy {}, workers {}, window {}, passes {}",
-                     int(options.hand_off), options.workers, options.window,
-                     options.passes.to_string());
+  return fmt::format(
+      "policy {}, workers {}, window {}, passes {}, devices {}, scatter {}",
+      int(options.hand_off), options.workers, options.window,
+      options.passes.to_string(), options.devices, options.scatter.value_or(0));
 }
 
-// How many there are with each window, and the passes all, none, or each alone.
+// How many there are with each window, the passes all, none, or each alone, and
+// one device or the nodes scattered over several.
 inline constexpr uint64_t kPassSets = graph::kNumPasses + 2;
-inline constexpr uint64_t kConfigurations = 24 * kPassSets;
+inline constexpr const char* kDeviceSpecs[] = {
+    "cpu:1", "cpu:2", "cpu:5", "cpu:1,stream:1", "cpu:2,stream:2"};
+inline constexpr uint64_t kConfigurations =
+    24 * kPassSets * std::size(kDeviceSpecs);
 
 inline SessionOptions configuration(uint64_t index) {
   static constexpr int kWindows[] = {1, 2, 8, 32};
@@ -59,6 +65,9 @@ inline SessionOptions configuration(uint64_t index) {
   } else if (passes == graph::kNumPasses) {
     options.passes = graph::PassSet::none();
   }
+  // Varies fastest, as most can go wrong between devices.
+  options.devices = kDeviceSpecs[index % std::size(kDeviceSpecs)];
+  options.scatter = index;
   options.seed = index;
   options.timeout = std::chrono::seconds(60);
   return options;

@@ -31,7 +31,7 @@ TEST_CASE("smoke: the owner hears of an actor that ends by itself") {
   SessionOptions options;
   options.workers = 1;
   options.on_warning = [&](const std::string& text) { told.set_value(text); };
-  Engine engine(options);
+  Engine engine(options, {});
   const caf::actor actor = engine.system().spawn<Ward>();
   engine.supervise(actor);
   caf::anon_send_exit(actor, caf::exit_reason::kill);
@@ -47,7 +47,7 @@ TEST_CASE("smoke: nothing is said of actors that end with the engine") {
   options.workers = 2;
   options.on_warning = [&](const std::string&) { told = true; };
   {
-    Engine engine(options);
+    Engine engine(options, {});
     for (int i = 0; i < 10; ++i)
       engine.supervise(engine.system().spawn<Ward>());
   }

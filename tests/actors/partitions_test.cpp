@@ -6,6 +6,7 @@
 
 #include "actors/executable.h"
 #include "devices/kernel_registry.h"
+#include "tests/actors/devices.h"
 #include "tests/actors/sessions.h"
 
 using namespace tagflow;
@@ -97,7 +98,7 @@ std::vector<NodeDef> partition_b() {
 }
 
 struct Cut {
-  explicit Cut(const SessionOptions& options) : engine(options) {
+  explicit Cut(const SessionOptions& options) : engine(options, devices) {
     const Status a_ok = a.extend(partition_a());
     INFO(a_ok.to_string());
     REQUIRE(a_ok.ok());
@@ -148,6 +149,8 @@ struct Cut {
   std::deque<graph::Program> programs;
   uint64_t steps = 0;
   std::vector<std::unique_ptr<devices::Kernel>> kernels;
+  const std::vector<std::unique_ptr<devices::Device>> devices =
+      make_devices("cpu:1");
   Engine engine;
 };
 
@@ -200,6 +203,24 @@ TEST_CASE("smoke: a Recv that nobody serves is a deadlock, and is named") {
     INFO(text);
     CHECK(text.find("nobody has sent A;1;B;cond") != std::string::npos);
   });
+}
+
+TEST_CASE("a transfer from an earlier life of a device is refused") {
+  Graph graph;
+  const std::string cpu = "/job:localhost/replica:0/task:0/device:CPU:0";
+  REQUIRE(graph
+              .extend({constant("x", Tensor::scalar(1.f)),
+                       send("t", "x", cpu, cpu),
+                       recv("t", DataType::kFloat, cpu, cpu, {}),
+                       {"y", "Identity", {"recv_t"}, "", {}}})
+              .ok());
+  auto session = make_session({}, graph);
+  const auto out = session->run({}, {"y:0"}, {"send_t"});
+  CHECK(out.status().code() == Code::kFailedPrecondition);
+  const std::string text(out.status().message());
+  CAPTURE(text);
+  CHECK(text.find("device:CPU:0 is in its incarnation ") != text.npos);
+  CHECK(text.find(", the key's is 1") != text.npos);
 }
 
 TEST_CASE("a token of another type than the Recv's is refused") {

@@ -1,0 +1,32 @@
+// AcceleratorActor: a device that runs its kernels by itself.
+#pragma once
+
+#include "actors/device_actor.h"
+#include "devices/device.h"
+
+namespace tagflow::actors {
+
+// Passes requests on to the accelerator, in their order, which answers their
+// owners by itself. So no actor, and no worker, waits for it. The thread that
+// brings an answer lends itself for a moment: if nothing else is launched, what
+// comes after the kernel is, without waking a worker.
+//
+// Life cycle: spawned by the session, as any device; stopped with it.
+class AcceleratorActor : public EngineActor {
+ public:
+  // The device outlives the actor.
+  AcceleratorActor(caf::actor_config& config, HandOff policy,
+                   devices::Accelerator& accelerator);
+
+ protected:
+  // kKernel: a request.
+  void on_batch(Batch* batch, Runner& runner) override;
+
+ private:
+  void begin(KernelRequest& request);
+  static void answer(KernelRequest& request, HandOff policy);
+
+  devices::Accelerator& accelerator_;
+};
+
+}  // namespace tagflow::actors

@@ -1,0 +1,99 @@
+#include "actors/cost_recorder.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace tagflow::actors {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// The node that this thread computes. Nodes do not nest.
+thread_local const graph::Node* running = nullptr;
+thread_local Clock::time_point started;
+
+void begin(const graph::Node& node) {
+  running = &node;
+  started = Clock::now();
+}
+
+// Nanoseconds since begin(); NaN where the thread computes something else.
+double end(const graph::Node& node) {
+  if (std::exchange(running, nullptr) != &node)
+    return std::numeric_limits<double>::quiet_NaN();
+  return std::chrono::duration<double, std::nano>(Clock::now() - started)
+      .count();
+}
+
+// "CPU" of "/job:localhost/replica:0/task:0/device:CPU:0".
+std::string_view type_of(std::string_view device) {
+  constexpr std::string_view kMark = "/device:";
+  const size_t mark = device.find(kMark);
+  if (mark == std::string_view::npos) return {};
+  device.remove_prefix(mark + kMark.size());
+  return device.substr(0, device.find(':'));
+}
+
+constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
+
+// Whether an accelerator computes the node: what costs nothing is done by
+// workers, and a Recv waits for others.
+bool is_launched(const Place& place, const graph::Node& node) {
+  return type_of(place.device) != "CPU" && node.num_outputs() > 0 &&
+         node.op() != "_Recv" && !graph::CostModel::estimate(node).is_free;
+}
+
+}  // namespace
+
+graph::CostModel CostRecorder::costs() const {
+  std::lock_guard lock(mutex_);
+  return costs_;
+}
+
+void CostRecorder::on_fire(const Place& place, const graph::Node& node,
+                           bool dead) {
+  running = nullptr;
+  if (dead) return;
+  if (!is_launched(place, node)) return begin(node);
+  std::lock_guard lock(mutex_);
+  launched_[{&node, place.tag.frame_hi, place.tag.frame_lo,
+             place.tag.iteration}] = Clock::now();
+}
+
+void CostRecorder::on_fired(const Place& place, const graph::Node& node,
+                            std::span<const Tensor> outputs) {
+  double nanoseconds = end(node);
+  double bytes = 0;
+  for (const Tensor& output : outputs) bytes += double(output.bytes());
+  std::lock_guard lock(mutex_);
+  if (is_launched(place, node)) nanoseconds = end_launch(place, node);
+  costs_.measure(node.name(), type_of(place.device), nanoseconds, bytes);
+}
+
+double CostRecorder::end_launch(const Place& place, const graph::Node& node) {
+  const auto launch = launched_.find(
+      {&node, place.tag.frame_hi, place.tag.frame_lo, place.tag.iteration});
+  if (launch == launched_.end()) return kNotMeasured;
+  const Clock::time_point now = Clock::now();
+  Clock::time_point start = launch->second;
+  launched_.erase(launch);
+  auto answered = answered_.find(place.device);
+  if (answered == answered_.end())
+    answered = answered_.emplace(std::string(place.device), start).first;
+  start = std::max(start, std::exchange(answered->second, now));
+  return std::chrono::duration<double, std::nano>(now - start).count();
+}
+
+void CostRecorder::on_compute(const Place&, const graph::Node& node) {
+  begin(node);
+}
+
+// Where it ran on this thread to its end, on_fired() has taken the time.
+void CostRecorder::on_computed(const Place& place, const graph::Node& node) {
+  const double nanoseconds = end(node);
+  std::lock_guard lock(mutex_);
+  costs_.measure(node.name(), type_of(place.device), nanoseconds, kNotMeasured);
+}
+
+}  // namespace tagflow::actors

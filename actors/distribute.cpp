@@ -1,0 +1,157 @@
+#include "actors/distribute.h"
+
+#include <algorithm>
+
+#include "actors/evaluator.h"
+#include "devices/kernel_catalog.h"
+#include "graph/function.h"
+#include "graph/functions/lower.h"
+#include "graph/partition/recv_schedule.h"
+#include "graph/passes/passes.h"
+#include "graph/placement/scatter.h"
+#include "graph/program.h"
+#include "graph/validate.h"
+
+namespace tagflow::actors {
+namespace {
+
+Status check_outside_loops(const graph::FrameMap& frames,
+                           const std::vector<graph::Endpoint>& endpoints,
+                           std::string_view what, std::string_view instead) {
+  for (const graph::Endpoint& endpoint : endpoints) {
+    const graph::FrameId frame = frames.output_of(*endpoint.node);
+    if (frame != graph::FrameId::kRoot)
+      return invalid_argument(
+          "[session] cannot {} \"{}\": it is inside the loop of frame \"{}\" "
+          "and has a value per iteration; {}",
+          what, endpoint.to_string(), frames.frame(frame).name, instead);
+  }
+  return {};
+}
+
+// What functions are expanded to is seen for the first time here, and may not
+// be valid.
+Status lower(graph::Program& program) {
+  const size_t end_id = program.graph.end_id();
+  TAGFLOW_RETURN_IF_ERROR(graph::lower_functions(program));
+  if (program.graph.end_id() == end_id) return {};
+  // Nothing asks for a function any more.
+  program.graph.library() = graph::FunctionLibrary();
+  TAGFLOW_RETURN_IF_ERROR(graph::validate(program.graph));
+  for (const auto& body : program.bodies) {
+    body->graph.library() = graph::FunctionLibrary();
+    Status status = graph::validate(body->graph);
+    if (!status.ok())
+      return std::move(status).with_prefix(
+          fmt::format("[function] \"{}\": ", body->name));
+  }
+  return {};
+}
+
+Result<graph::PlacementResult> place(const graph::Program& program,
+                                     std::span<const graph::DeviceInfo> infos,
+                                     const DistributeOptions& options,
+                                     const graph::CostModel& costs,
+                                     bool explain) {
+  const devices::RegisteredKernels catalog;
+  if (!options.scatter)
+    return graph::place(
+        program, infos, catalog, costs,
+        {.soft = options.soft_placement, .always_simulate = explain});
+  TAGFLOW_ASSIGN(graph::Placement placement,
+                 graph::scatter(program, infos, catalog, *options.scatter,
+                                options.soft_placement));
+  if (explain) return graph::simulate(program, infos, costs, placement);
+  graph::PlacementResult result;
+  result.placement = std::move(placement);
+  return result;
+}
+
+// The device that has every node, if one has.
+std::optional<uint32_t> only_device(const graph::Program& program,
+                                    const graph::Placement& placement) {
+  std::optional<uint32_t> only;
+  for (const graph::Node* node : program.graph.nodes()) {
+    const uint32_t device = placement.device_of[node->id()];
+    if (only.value_or(device) != device) return std::nullopt;
+    only = device;
+  }
+  return only.value_or(0);
+}
+
+// What the cut made anew may be shared and folded.
+Status rewrite(graph::Partition& partition, const graph::PassSet& wanted) {
+  using graph::Pass;
+  graph::PassSet passes = graph::PassSet::none();
+  for (const Pass pass : {Pass::kFold, Pass::kCse})
+    if (wanted.has(pass)) passes = passes.with(pass);
+  const KernelEvaluator evaluator;
+  return graph::optimize(partition.program, passes, &evaluator);
+}
+
+// Whether the tensor may lose digits on its way: "name:port", or "*" for all.
+std::function<bool(const graph::Endpoint&)> lossy_by_name(
+    const std::vector<std::string>& names) {
+  if (names.empty()) return nullptr;
+  return [&names](const graph::Endpoint& endpoint) {
+    return std::ranges::any_of(names, [&](const std::string& name) {
+      return name == "*" || name == endpoint.to_string();
+    });
+  };
+}
+
+}  // namespace
+
+Result<Distribution> distribute(const graph::Graph& graph,
+                                const graph::FrameMap& frames,
+                                const Request& request,
+                                const DistributeOptions& options,
+                                Devices devices, const graph::CostModel& costs,
+                                bool explain) {
+  TAGFLOW_RETURN_IF_ERROR(check_outside_loops(
+      frames, request.feeds, "feed", "feed what enters the loop instead"));
+  TAGFLOW_RETURN_IF_ERROR(check_outside_loops(
+      frames, request.fetches, "fetch", "fetch an Exit of the loop instead"));
+  TAGFLOW_ASSIGN(
+      graph::Program program,
+      graph::extract(graph, request.feeds, request.fetches, request.targets));
+  TAGFLOW_RETURN_IF_ERROR(lower(program));
+  const KernelEvaluator evaluator;
+  TAGFLOW_RETURN_IF_ERROR(graph::optimize(program, options.passes, &evaluator));
+
+  std::vector<graph::DeviceInfo> infos;
+  for (const auto& device : devices) infos.push_back(device->info());
+  Distribution result;
+  TAGFLOW_ASSIGN(result.placement,
+                 place(program, infos, options, costs, explain));
+  if (explain) {
+    result.reasons.resize(program.graph.end_id());
+    for (const graph::Node* node : program.graph.nodes())
+      result.reasons[node->id()] =
+          options.scatter
+              ? "drawn at random"
+              : result.placement.explain(program.graph, infos, *node);
+    result.placed = program.graph.clone();
+  }
+  const graph::Placement& placement = result.placement.placement;
+  if (const auto only = only_device(program, placement);
+      only && infos[*only].host_memory) {
+    result.partitions.push_back({*only, std::move(program)});
+    return result;
+  }
+  TAGFLOW_ASSIGN(result.partitions,
+                 graph::partition(std::move(program), infos, placement,
+                                  {.lossy = lossy_by_name(options.lossy)}));
+  for (graph::Partition& partition : result.partitions)
+    TAGFLOW_RETURN_IF_ERROR(rewrite(partition, options.passes));
+  if (options.schedule_receives)
+    TAGFLOW_RETURN_IF_ERROR(graph::schedule_recvs(result.partitions).status());
+  for (const graph::Partition& partition : result.partitions)
+    TAGFLOW_RETURN_IF_ERROR(graph::validate(partition.program.graph)
+                                .with_prefix(fmt::format(
+                                    "[partition] on {}: ",
+                                    infos[partition.device].name.to_string())));
+  return result;
+}
+
+}  // namespace tagflow::actors

@@ -1,0 +1,64 @@
+// From what is asked of a graph to one program per device.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "devices/device.h"
+#include "graph/frames.h"
+#include "graph/graph.h"
+#include "graph/partition/partition.h"
+#include "graph/passes/pass_set.h"
+#include "graph/placement/placer.h"
+
+namespace tagflow::actors {
+
+using Devices = std::span<const std::unique_ptr<devices::Device>>;
+
+// What a signature stands for in its graph.
+struct Request {
+  std::vector<graph::Endpoint> feeds;
+  std::vector<graph::Endpoint> fetches;
+  std::vector<graph::Node*> targets;
+};
+
+// The fields of the same names of SessionOptions.
+struct DistributeOptions {
+  graph::PassSet passes;
+  bool soft_placement = false;
+  std::optional<uint64_t> scatter;
+  bool schedule_receives = true;
+  std::vector<std::string> lossy;
+};
+
+// What each device does.
+struct Distribution {
+  // In the order of the devices; those that have nothing to do have none.
+  std::vector<graph::Partition> partitions;
+  // Where each node runs, and why. Nodes keep their ids when they are cut.
+  graph::PlacementResult placement;
+  // Where they were asked for: the graph that was placed, before the cut, and
+  // the reasons in words, by node id.
+  std::optional<graph::Graph> placed;
+  std::vector<std::string> reasons;
+};
+
+// The stages, in order: the part of the graph that is needed is copied, its
+// functions are lowered, the passes rewrite it, its nodes are placed, it is cut
+// into one partition per device that has any, and these are rewritten once
+// more. InvalidArgument for a feed or fetch inside a loop, where a function
+// expands to what is not valid, and where a node cannot run where it must.
+// With `explain`, the placement is simulated, whoever chose it, and reasons are
+// given.
+// REQUIRES: `graph` is valid, and `frames` are its.
+Result<Distribution> distribute(const graph::Graph& graph,
+                                const graph::FrameMap& frames,
+                                const Request& request,
+                                const DistributeOptions& options,
+                                Devices devices, const graph::CostModel& costs,
+                                bool explain = false);
+
+}  // namespace tagflow::actors

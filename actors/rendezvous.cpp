@@ -1,0 +1,166 @@
+#include "actors/rendezvous.h"
+
+#include <algorithm>
+
+#include "actors/step.h"
+
+namespace tagflow::actors {
+
+LocalRendezvous::LocalRendezvous(caf::actor_config& config, HandOff policy,
+                                 const std::vector<std::string>& transfers)
+    : Rendezvous(config, policy), transfers_(transfers) {}
+
+size_t LocalRendezvous::KeyHash::operator()(const Key& key) const {
+  // The frame's id is a hash already.
+  uint64_t h = key.tag.frame_lo ^ (uint64_t(key.tag.iteration) << 32) ^
+               uint64_t(key.transfer);
+  h *= 0x9e3779b97f4a7c15u;
+  return size_t(h ^ (h >> 32));
+}
+
+void LocalRendezvous::on_batch(Batch* batch, Runner& runner) {
+  Step& step = *batch->step;
+  if (!step.cancelled()) {
+    if (batch->kind == BatchKind::kTransfers) {
+      EngineActor* const sender = batch->sender;
+      for (Token& token : batch->tokens) {
+        const Key key{token.arrival, batch->tag};
+        if (token.waiter == Token::kNobody) {
+          send(key, token, step);
+        } else {
+          receive(key, {sender, token.waiter}, step);
+        }
+      }
+    }
+    if (!held_.empty()) release_some(step, runner);
+    post_answers(runner);
+  }
+  pool().give(batch);
+}
+
+void LocalRendezvous::send(const Key& key, Token& token, Step& step) {
+  const auto it = table_.find(key);
+  if (it == table_.end()) {
+    Entry& entry = add(key);
+    entry.receiver.actor = nullptr;
+    entry.is_dead = token.is_dead;
+    entry.value.take(token.value);
+    return;
+  }
+  if (it->second.receiver.actor == nullptr) {
+    step.fail(error(Code::kAlreadyExists, "[rendezvous] {} was sent twice",
+                    describe(key)));
+    return;
+  }
+  const Receiver receiver = it->second.receiver;
+  drop(it);
+  meet(receiver, token.is_dead, std::move(token.value), step);
+}
+
+void LocalRendezvous::receive(const Key& key, const Receiver& receiver,
+                              Step& step) {
+  const auto it = table_.find(key);
+  if (it == table_.end()) {
+    add(key).receiver = receiver;
+    return;
+  }
+  Entry& entry = it->second;
+  if (entry.receiver.actor != nullptr) {
+    step.fail(error(Code::kAlreadyExists, "[rendezvous] {} is received twice",
+                    describe(key)));
+    return;
+  }
+  const bool is_dead = entry.is_dead;
+  Tensor value = std::move(entry.value);
+  drop(it);
+  meet(receiver, is_dead, std::move(value), step);
+}
+
+LocalRendezvous::Entry& LocalRendezvous::add(const Key& key) {
+  if (spare_.empty()) return table_[key];
+  Table::node_type node = std::move(spare_.back());
+  spare_.pop_back();
+  node.key() = key;
+  return table_.insert(std::move(node)).position->second;
+}
+
+void LocalRendezvous::drop(Table::iterator entry) {
+  spare_.push_back(table_.extract(entry));
+}
+
+void LocalRendezvous::meet(const Receiver& receiver, bool is_dead,
+                           Tensor&& value, Step& step) {
+  if (policy() == HandOff::kRandom && random() % 2 == 0) {
+    held_.push_back({receiver, is_dead, std::move(value)});
+  } else {
+    answer(receiver, is_dead, std::move(value), step);
+  }
+}
+
+void LocalRendezvous::answer(const Receiver& receiver, bool is_dead,
+                             Tensor&& value, Step& step) {
+  const auto is_for = [&](const Batch* batch) {
+    return batch->receiver == receiver.actor;
+  };
+  auto it = std::ranges::find_if(answers_, is_for);
+  if (it == answers_.end()) {
+    Batch* batch = pool().take(BatchKind::kReceived);
+    batch->step = &step;
+    batch->receiver = receiver.actor;
+    it = answers_.insert(answers_.end(), batch);
+  }
+  (*it)->tokens.add(receiver.node, is_dead).value.take(value);
+}
+
+void LocalRendezvous::post_answers(Runner& runner) {
+  for (Batch* batch : answers_) runner.post(batch->receiver, batch);
+  answers_.clear();
+}
+
+// What stays behind asks for another turn: nothing is held for ever.
+void LocalRendezvous::release_some(Step& step, Runner& runner) {
+  for (size_t count = 1 + random() % held_.size(); count > 0; --count) {
+    std::swap(held_[random() % held_.size()], held_.back());
+    Meeting meeting = std::move(held_.back());
+    held_.pop_back();
+    answer(meeting.receiver, meeting.is_dead, std::move(meeting.value), step);
+  }
+  if (held_.empty()) return;
+  Batch* again = pool().take(BatchKind::kIdle);
+  again->step = &step;
+  runner.post_later(this, again);
+}
+
+uint64_t LocalRendezvous::random() {
+  random_ = random_ * 6364136223846793005u + 1442695040888963407u;
+  return random_ >> 33;
+}
+
+std::string LocalRendezvous::describe(const Key& key) const {
+  const std::string& name = transfers_[key.transfer];
+  if (key.tag.frame_hi == 0 && key.tag.frame_lo == 0) return name;
+  return fmt::format("{}, iteration {} of frame instance {:016x}{:016x}", name,
+                     key.tag.iteration, key.tag.frame_hi, key.tag.frame_lo);
+}
+
+std::vector<std::string> LocalRendezvous::keys(bool received) const {
+  std::vector<std::string> names;
+  for (const auto& [key, entry] : table_)
+    if ((entry.receiver.actor != nullptr) == received)
+      names.push_back(describe(key));
+  std::ranges::sort(names);
+  return names;
+}
+
+std::vector<std::string> LocalRendezvous::waiting() const { return keys(true); }
+
+std::vector<std::string> LocalRendezvous::unclaimed() const {
+  return keys(false);
+}
+
+void LocalRendezvous::reset() {
+  table_.clear();
+  held_.clear();
+}
+
+}  // namespace tagflow::actors

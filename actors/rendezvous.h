@@ -1,0 +1,112 @@
+// Rendezvous: the actor at which the Sends and Recvs of a step meet.
+//
+// Note [Transfers]
+// What partitions exchange is named by a *transfer*, the static part of the
+// key: sending device, its incarnation, receiving device and tensor; and by the
+// tag of the token. An iteration posts, in one kTransfers batch, all tokens
+// that it sends and all that its Recvs ask for since the last; the rendezvous
+// answers with one kReceived batch per waiting iteration. Either side may come
+// first. A dead token is sent like a live one, so that the other side hears of
+// it.
+//
+// A Recv that waits holds no unit of activity (Note [Activity] in runner.h):
+// if nothing else of the step moves, nobody will ever send to it.
+//
+// Invariants:
+//   1. Each key is sent once and received once: a second time is an error.
+//   2. A token is handed over, never copied.
+//   3. An error of the step leaves no token and nobody waiting: reset().
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "actors/engine_actor.h"
+
+namespace tagflow::actors {
+
+// What an executable's partitions see of it: an actor that takes kTransfers
+// batches and answers with kReceived ones.
+class Rendezvous : public EngineActor {
+ public:
+  using EngineActor::EngineActor;
+  // For the time when the step is quiet.
+  // Recvs that nobody has sent to, as text, for messages.
+  virtual std::vector<std::string> waiting() const = 0;
+  // Tokens that nobody has asked for.
+  virtual std::vector<std::string> unclaimed() const = 0;
+  // Drops all tokens, and forgets who waits.
+  virtual void reset() = 0;
+};
+
+// Between partitions of one process. With HandOff::kRandom it holds tokens
+// back and lets them go in another order, but in that of no key twice.
+//
+// Life cycle: spawned with the partitions of a run, for one step at a time;
+// empty between steps; stopped with the session.
+class LocalRendezvous : public Rendezvous {
+ public:
+  // `transfers` by number; outlives the actor.
+  LocalRendezvous(caf::actor_config& config, HandOff policy,
+                  const std::vector<std::string>& transfers);
+
+  std::vector<std::string> waiting() const override;
+  std::vector<std::string> unclaimed() const override;
+  void reset() override;
+
+ protected:
+  void on_batch(Batch* batch, Runner& runner) override;
+
+ private:
+  struct Key {
+    uint32_t transfer = 0;
+    devices::Tag tag;
+    bool operator==(const Key&) const = default;
+  };
+  struct KeyHash {
+    size_t operator()(const Key& key) const;
+  };
+  // An iteration, and its Recv.
+  struct Receiver {
+    EngineActor* actor = nullptr;
+    uint32_t node = 0;
+  };
+  // Whoever came first: a token where nobody receives yet.
+  struct Entry {
+    Receiver receiver;
+    bool is_dead = false;
+    Tensor value;
+  };
+  // A token that has met its receiver.
+  struct Meeting {
+    Receiver receiver;
+    bool is_dead = false;
+    Tensor value;
+  };
+  using Table = std::unordered_map<Key, Entry, KeyHash>;
+
+  void send(const Key& key, Token& token, Step& step);
+  void receive(const Key& key, const Receiver& receiver, Step& step);
+  Entry& add(const Key& key);
+  void drop(Table::iterator entry);
+  void meet(const Receiver& receiver, bool is_dead, Tensor&& value, Step& step);
+  void answer(const Receiver& receiver, bool is_dead, Tensor&& value,
+              Step& step);
+  // Lets go of some of what was held back, in any order.
+  void release_some(Step& step, Runner& runner);
+  void post_answers(Runner& runner);
+  std::vector<std::string> keys(bool received) const;
+  std::string describe(const Key& key) const;
+  uint64_t random();
+
+  const std::vector<std::string>& transfers_;
+  Table table_;
+  // Entries at rest, for reuse: a steady loop allocates none.
+  std::vector<Table::node_type> spare_;
+  std::vector<Batch*> answers_;  // of the batch in hand, one per iteration
+  std::vector<Meeting> held_;    // HandOff::kRandom
+  uint64_t random_ = 1;
+};
+
+}  // namespace tagflow::actors

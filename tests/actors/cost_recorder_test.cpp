@@ -1,0 +1,114 @@
+#include "actors/cost_recorder.h"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+
+#include "devices/device.h"
+#include "tests/actors/sessions.h"
+
+using namespace tagflow;
+using namespace tagflow::graph::testing;
+namespace ta = tagflow::actors;
+namespace tg = tagflow::graph;
+
+namespace {
+
+constexpr int kLength = 5;
+constexpr int64_t kRows = 64;
+
+// Products of ones, each of the one before it.
+tg::Graph chain() {
+  tg::Graph graph;
+  Tensor ones = Tensor::make(DataType::kFloat, {kRows, kRows});
+  std::ranges::fill(ones.mutable_flat<float>(), 1.0F);
+  tg::Node* last = constant(graph, "ones", ones);
+  for (int i = 0; i < kLength; ++i)
+    last = add(graph, fmt::format("product_{}", i), "MatMul",
+               {{last, 0}, {graph.find("ones"), 0}});
+  return graph;
+}
+
+// Of a node, on the device.
+double time_of(const tg::CostModel& costs, const tg::Node& node,
+               const tg::DeviceInfo& device) {
+  double nanoseconds = 0;
+  costs.find_times(node, costs.work(node), {&device, 1}, {&nanoseconds, 1});
+  return nanoseconds;
+}
+
+// Runs the chain on a device of the type; whatever was measured.
+void check_times(const std::string& type) {
+  tg::Graph graph = chain();
+  for (tg::Node* node : graph.nodes())
+    graph.set_device(node, fmt::format("/device:{}:0", type));
+  ta::SessionOptions options;
+  options.devices = "stream:1";
+  options.passes = tg::PassSet::none();
+  const auto session = ta::make_session(options, graph);
+  ta::CostRecorder recorder;
+  ta::RunOptions run = ta::within_a_minute();
+  run.observer = &recorder;
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
+  must(session->run({}, {}, {fmt::format("product_{}", kLength - 1)}, run));
+  const std::chrono::duration<double, std::nano> all = Clock::now() - start;
+
+  const tg::CostModel costs = recorder.costs();
+  const auto device =
+      std::ranges::find(session->devices(), type, &devices::Device::type);
+  double sum = 0;
+  for (int i = 0; i < kLength; ++i) {
+    const tg::Node& node = *graph.find(fmt::format("product_{}", i));
+    const tg::DeviceInfo& info = (*device)->info();
+    const double measured = time_of(costs, node, info);
+    CHECK(measured > 0);
+    // A measurement is a number of its own.
+    CHECK(measured != time_of({}, node, info));
+    CHECK(costs.work(node).output_bytes == double(kRows * kRows * 4));
+    sum += measured;
+  }
+  // Each waits for the one before it, and none counts the wait.
+  CHECK(sum <= all.count());
+}
+
+}  // namespace
+
+TEST_CASE("each kernel on a worker is measured, for itself") {
+  check_times("CPU");
+}
+
+TEST_CASE("each kernel on an accelerator is measured, for itself") {
+  check_times("STREAM");
+}
+
+TEST_CASE("of kernels that wait for their turn the wait does not count") {
+  // All are launched at once, and computed one after another.
+  tg::Graph graph;
+  Tensor ones = Tensor::make(DataType::kFloat, {kRows, kRows});
+  std::ranges::fill(ones.mutable_flat<float>(), 1.0F);
+  tg::Node* input = constant(graph, "ones", ones);
+  std::vector<std::string> names;
+  for (int i = 0; i < 20; ++i) {
+    names.push_back(fmt::format("product_{}", i));
+    add(graph, names.back(), "MatMul", {{input, 0}, {input, 0}});
+  }
+  for (tg::Node* node : graph.nodes())
+    graph.set_device(node, "/device:STREAM:0");
+  ta::SessionOptions options;
+  options.devices = "stream:1";
+  options.passes = tg::PassSet::none();
+  const auto session = ta::make_session(options, graph);
+  ta::CostRecorder recorder;
+  ta::RunOptions run = ta::within_a_minute();
+  run.observer = &recorder;
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
+  must(session->run({}, {}, names, run));
+  const std::chrono::duration<double, std::nano> all = Clock::now() - start;
+  const tg::DeviceInfo& info = session->devices()[1]->info();
+  double sum = 0;
+  for (const std::string& name : names)
+    sum += time_of(recorder.costs(), *graph.find(name), info);
+  CHECK(sum <= all.count());
+}

@@ -1,0 +1,20 @@
+// Devices as tests have them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "devices/device_registry.h"
+#include "tests/graph/hand_made.h"
+
+namespace tagflow::actors {
+
+// REQUIRES: there are such.
+inline std::vector<std::unique_ptr<devices::Device>> make_devices(
+    const std::string& specs) {
+  using graph::testing::must;
+  return must(devices::make_devices(must(devices::parse_device_specs(specs))));
+}
+
+}  // namespace tagflow::actors

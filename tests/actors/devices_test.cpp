@@ -1,0 +1,344 @@
+// Sessions of several devices: what is cut gives what the whole gives, and
+// what goes wrong on one device ends the step on all.
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "devices/device.h"
+#include "graph/builder/builder.h"
+#include "tests/actors/engine_check.h"
+#include "tests/actors/sessions.h"
+#include "tests/reference/odd_loops.h"
+
+using namespace tagflow;
+using namespace tagflow::actors;
+using namespace tagflow::graph;  // NOLINT: the builder's vocabulary
+using graph::testing::must;
+
+namespace {
+
+SessionOptions on(std::string devices) {
+  SessionOptions options;
+  options.devices = std::move(devices);
+  options.timeout = std::chrono::seconds(60);
+  return options;
+}
+
+// while i < n: i += 1, a = f(a), with the sum on CPU:1.
+Outputs count_over_two(const Scope& s, const Output& n,
+                       const std::string& there = "/cpu:1") {
+  const Scope here = s.with_device("/cpu:0");
+  return while_loop(
+      here,
+      [&](const Scope& in, const Outputs& v) { return ops::less(in, v[0], n); },
+      [&](const Scope& in, const Outputs& v) -> Outputs {
+        return {ops::add(in, v[0], 1),
+                ops::add(in.with_device(there), v[1], 2)};
+      },
+      {0, 5}, {.parallel_iterations = 8});
+}
+
+Output trips(const Scope& s) {
+  return ops::placeholder(s.named("n"), DataType::kInt32,
+                          PartialShape::scalar());
+}
+
+std::string error_of(const std::string& devices) {
+  return Session::create(on(devices)).status().to_string();
+}
+
+}  // namespace
+
+TEST_CASE("smoke: a loop over two devices makes no, one and many trips") {
+  Graph graph;
+  const Scope s(graph);
+  const Outputs last = count_over_two(s, trips(s));
+  must(s.status());
+  for (SessionOptions options : configurations())
+    for (const char* devices : {"cpu:2", "cpu:2,stream:1"}) {
+      options.devices = devices;
+      INFO(describe(options));
+      auto session = make_session(options, graph);
+      for (const int n : {0, 1, 2, 50}) {
+        const auto out = must_run(*session, {{"n", Tensor::scalar(n)}},
+                                  {last[0].name(), last[1].name()});
+        CHECK(out[0].scalar_value<int>() == n);
+        CHECK(out[1].scalar_value<int>() == 5 + 2 * n);
+      }
+    }
+}
+
+TEST_CASE("smoke: an op of a loop runs on an accelerator") {
+  Graph graph;
+  const Scope s(graph);
+  const Outputs last = count_over_two(s, trips(s), "/device:STREAM:0");
+  must(s.status());
+  for (SessionOptions options : configurations()) {
+    options.devices = "cpu:1,stream:1";
+    INFO(describe(options));
+    auto session = make_session(options, graph);
+    const auto out =
+        must_run(*session, {{"n", Tensor::scalar(30)}}, {last[1].name()});
+    CHECK(out[0].scalar_value<int>() == 65);
+  }
+}
+
+TEST_CASE("tensors go to an accelerator, stay there, and come back") {
+  Graph graph;
+  const Scope s(graph);
+  const Output x = ops::placeholder(s.named("x"), DataType::kFloat, {100});
+  const Scope there = s.with_device("/device:STREAM:0");
+  // A predicate that is computed from what is in the device's memory.
+  const Outputs last = while_loop(
+      there,
+      [](const Scope& in, const Outputs& v) {
+        return ops::less(in, ops::reduce_sum(in, v[0]), 1000.0f);
+      },
+      [](const Scope& in, const Outputs& v) -> Outputs {
+        return ops::add(in, v[0], ops::square(in, v[0]));
+      },
+      {x});
+  const Output sum = ops::reduce_sum(s.with_device("/cpu:0"), last[0]);
+  must(s.status());
+  const std::vector<float> halves(100, 0.5f);
+  const Tensor feed = Tensor::of<float>({100}, std::span<const float>(halves));
+  Graph plain = graph.clone();
+  for (Node* node : plain.nodes()) plain.set_device(node, "");
+  auto cpu = make_session(on(""), plain);
+  const auto expected =
+      must_run(*cpu, {{"x", feed}}, {last[0].name(), sum.name()});
+  for (SessionOptions options : configurations()) {
+    options.devices = "cpu:1,stream:1";
+    INFO(describe(options));
+    auto session = make_session(options, graph);
+    const auto out =
+        must_run(*session, {{"x", feed}}, {last[0].name(), sum.name()});
+    CHECK(identical(out[0], expected[0]));
+    CHECK(identical(out[1], expected[1]));
+  }
+}
+
+TEST_CASE("smoke: odd loops, scattered, give the reference's results") {
+  for (size_t i = 0; i < std::size(reference::kOddLoops); ++i) {
+    const reference::Case c = reference::kOddLoops[i]();
+    const auto expected =
+        must(reference::interpret(c.graph, c.feeds, c.fetches));
+    for (uint64_t index = 0; index < 120; ++index) {
+      const SessionOptions options = configuration(index);
+      INFO("loop ", i, ", ", describe(options));
+      must(check_engine(c, expected, options));
+    }
+  }
+}
+
+TEST_CASE("a memory limit that is exceeded fails the step, not the session") {
+  Graph graph;
+  const Scope s(graph);
+  const Output n =
+      ops::placeholder(s.named("n"), DataType::kInt32, PartialShape::scalar());
+  const Output filled = s.with_device("/device:CPU:0")
+                            .op("Fill", {ops::reshape(s, n, {1}), 1.0f})[0];
+  const Output sum = ops::reduce_sum(s, filled);
+  must(s.status());
+  auto session = make_session(on("cpu:1:memory=64KiB"), graph);
+  for (int i = 0; i < 3; ++i) {
+    const auto out =
+        must_run(*session, {{"n", Tensor::scalar(1000)}}, {sum.name()});
+    CHECK(out[0].scalar_value<float>() == 1000);
+    const Status status =
+        session->run({{"n", Tensor::scalar(100'000)}}, {sum.name()}).status();
+    CAPTURE(status.to_string());
+    CHECK(status.code() == Code::kResourceExhausted);
+    CHECK(status.message().find("needs 400000 bytes of") != std::string::npos);
+    CHECK(status.message().find("of 64 KiB, peak") != std::string::npos);
+    CHECK(status.message().find("node \"Fill\"") != std::string::npos);
+  }
+  CHECK(session->devices()[0]->memory().in_use == 0);
+}
+
+TEST_CASE("what an accelerator has no memory for fails the step alone") {
+  Graph graph;
+  const Scope s(graph);
+  const Output n =
+      ops::placeholder(s.named("n"), DataType::kInt32, PartialShape::scalar());
+  const Output filled = s.with_device("/device:STREAM:0")
+                            .op("Fill", {ops::reshape(s, n, {1}), 1.0f})[0];
+  must(s.status());
+  auto session = make_session(on("stream:1:memory=64KiB"), graph);
+  for (int i = 0; i < 3; ++i) {
+    CHECK(must_run(*session, {{"n", Tensor::scalar(1000)}}, {filled.name()})[0]
+              .num_elements() == 1000);
+    const Status status =
+        session->run({{"n", Tensor::scalar(100'000)}}, {filled.name()})
+            .status();
+    CAPTURE(status.to_string());
+    CHECK(status.code() == Code::kResourceExhausted);
+    CHECK(status.message().find("device:STREAM:0 (") != std::string::npos);
+  }
+  CHECK(session->devices()[1]->memory().in_use == 0);
+}
+
+TEST_CASE("a kernel that fails in a loop ends the step on all devices") {
+  // 12 / (3 - i) fails in iteration 3, with int32 division.
+  for (const char* there : {"/cpu:1", "/device:STREAM:0"}) {
+    Graph graph;
+    const Scope s(graph);
+    const Output n = trips(s);
+    const Scope here = s.with_device("/cpu:0");
+    const Outputs last = while_loop(
+        here,
+        [&](const Scope& in, const Outputs& v) {
+          return ops::less(in, v[0], n);
+        },
+        [&](const Scope& in, const Outputs& v) -> Outputs {
+          const Scope far = in.with_device(there);
+          const Output bad = ops::floor_div(far, 12, ops::sub(far, 3, v[0]));
+          return {ops::add(in, v[0], 1), ops::add(in, v[1], bad),
+                  ops::add(in.with_device("/cpu:2"), v[2], 1)};
+        },
+        {0, 0, 0}, {.parallel_iterations = 16});
+    must(s.status());
+    for (SessionOptions options : configurations()) {
+      options.devices = "cpu:3,stream:1";
+      INFO(describe(options), ", on ", there);
+      auto session = make_session(options, graph);
+      for (int i = 0; i < 2; ++i) {
+        const Status status =
+            session
+                ->run({{"n", Tensor::scalar(1000)}}, {last[2].name()},
+                      {last[1].node()->name()}, within_a_minute())
+                .status();
+        CAPTURE(status.to_string());
+        CHECK(status.code() == Code::kInvalidArgument);
+        CHECK(status.message().find("iteration 3") != std::string::npos);
+        const auto out =
+            must_run(*session, {{"n", Tensor::scalar(2)}}, {last[1].name()});
+        CHECK(out[0].scalar_value<int>() == 4 + 6);
+      }
+    }
+  }
+}
+
+TEST_CASE("Recv scheduling keeps an accelerator's peak memory down") {
+  // On the accelerator, a long chain that reads a tensor of the host now and
+  // then: these need not be there at once.
+  constexpr int kTensors = 8;
+  constexpr int64_t kBytes = 1 << 20;
+  Graph graph;
+  const Scope s(graph);
+  const Scope there = s.with_device("/device:STREAM:0");
+  const PartialShape shape({kBytes / 4});
+  std::vector<Feed> feeds;
+  Output y;
+  for (int i = 0; i < kTensors; ++i) {
+    const std::string name = fmt::format("x{}", i);
+    const Output x = ops::placeholder(s.named(name), DataType::kFloat, shape);
+    feeds.emplace_back(name, Tensor::make(DataType::kFloat, {kBytes / 4}));
+    std::ranges::fill(feeds.back().second.mutable_flat<float>(), 0.5f);
+    y = i == 0 ? ops::identity(there, x) : ops::add(there, y, x);
+    for (int k = 0; k < 6; ++k) y = ops::neg(there, y);
+  }
+  const Output sum = ops::reduce_sum(there, y);
+  must(s.status());
+  const auto peak = [&](bool schedule) {
+    SessionOptions options = on("stream:1:memory=64MiB");
+    options.passes = graph::PassSet::only(graph::Pass::kInplace);
+    options.schedule_receives = schedule;
+    auto session = make_session(options, graph);
+    const auto out = must_run(*session, feeds, {sum.name()});
+    CHECK(out[0].scalar_value<float>() == kTensors * 0.5f * (kBytes / 4));
+    return session->devices()[1]->memory().peak;
+  };
+  // What is computed, what is read, and what comes next.
+  CHECK(peak(true) <= 4 * kBytes);
+  CHECK(peak(true) <= peak(false));
+}
+
+TEST_CASE("what is sent in 16 bits loses digits, and nothing else does") {
+  Graph graph;
+  const Scope s(graph);
+  const Output x = ops::placeholder(s.named("x"), DataType::kFloat, {2});
+  const Output here = ops::identity(s.with_device("/cpu:0").named("here"), x);
+  const Output there = ops::mul(s.with_device("/cpu:1"), here, 1.0f);
+  must(s.status());
+  const Tensor feed = Tensor::vector<float>({1.00390625f, 3.1415927f});
+  const auto run = [&](std::vector<std::string> lossy) {
+    SessionOptions options = on("cpu:2");
+    options.passes = graph::PassSet::none();
+    options.lossy = std::move(lossy);
+    return must_run(*make_session(options, graph), {{"x", feed}},
+                    {there.name()})[0];
+  };
+  CHECK(identical(run({}), feed));
+  for (const char* name : {"*", "here:0"}) {
+    const Tensor out = run({name});
+    // The upper 16 bits of each.
+    CHECK(out.flat<float>()[0] == 1.0f);
+    CHECK(out.flat<float>()[1] == 3.140625f);
+  }
+  SessionOptions options = on("cpu:2");
+  options.lossy = {"nowhere:0"};
+  auto session = make_session(options, graph);
+  CHECK(session->run({{"x", feed}}, {there.name()}).status().code() ==
+        Code::kNotFound);
+}
+
+TEST_CASE("sessions refuse devices that there are not") {
+  CHECK(error_of("cpu:0").find("cpu") != std::string::npos);
+  CHECK(error_of("abacus:1").find("abacus") != std::string::npos);
+  CHECK(error_of("cpu:1:memory=-3").find("memory") != std::string::npos);
+  CHECK(error_of("cpu:2") == Status().to_string());
+}
+
+TEST_CASE(
+    "constraints that cannot be met are refused, or give way on request") {
+  Graph graph;
+  const Scope s(graph);
+  const Output two = ops::placeholder(s.named("two"), DataType::kFloat, {});
+  const Output x = ops::neg(s.with_device("/device:GPU:7").named("x"), two);
+  const std::vector<Feed> feeds = {{"two", Tensor::scalar(2.0f)}};
+  must(s.status());
+  SessionOptions options = on("cpu:2");
+  const Status status =
+      make_session(options, graph)->run(feeds, {x.name()}).status();
+  CAPTURE(status.to_string());
+  CHECK(status.code() == Code::kInvalidArgument);
+  CHECK(status.message().find("node \"x\" asks for \"/device:GPU:7\"") !=
+        std::string::npos);
+  std::string warned;
+  options.soft_placement = true;
+  options.on_warning = [&](const std::string& text) { warned += text; };
+  const auto out = must_run(*make_session(options, graph), feeds, {x.name()});
+  CHECK(out[0].scalar_value<float>() == -2);
+  CHECK(warned.find("\"x\"") != std::string::npos);
+}
+
+TEST_CASE("a session may be made, run and ended on threads that live on") {
+  Graph graph;
+  const Scope s(graph);
+  const Outputs last = count_over_two(s, trips(s));
+  must(s.status());
+  std::atomic<bool> over = false;
+  std::unique_ptr<Session> session;
+  const auto stay = [&] {
+    while (!over) std::this_thread::yield();
+  };
+  std::atomic<int> stage = 0;
+  std::thread maker([&] {
+    session = make_session(on("cpu:2"), graph);
+    stage = 1;
+    stay();
+  });
+  std::thread runner([&] {
+    while (stage != 1) std::this_thread::yield();
+    must_run(*session, {{"n", Tensor::scalar(10)}}, {last[1].name()});
+    stage = 2;
+    stay();
+  });
+  while (stage != 2) std::this_thread::yield();
+  session.reset();
+  over = true;
+  maker.join();
+  runner.join();
+}
