@@ -1,9 +1,10 @@
 # What lies in apps/:
-#   apps/{io,common,conform,draw,stepper}/*.cpp
+#   apps/{io,common,conform,draw,placement,stepper}/*.cpp
 #                                   library tagflow_apps, which the programs,
 #                                   their tests and fuzz targets share
 #   apps/{tagflow,bench}/**.cpp     the tagflow command
-#   apps/kmeans/**.cpp              kmeans
+#   apps/kmeans/*.cpp               kmeans: main.cpp; the rest is in the
+#                                   library, for its tests and benchmark
 #   apps/examples/*.cpp             one executable and CTest case each
 # Without TAGFLOW_BUILD_APPS only the library is made.
 
@@ -16,7 +17,9 @@ find_package(PNG REQUIRED)
 set(apps "${PROJECT_SOURCE_DIR}/apps")
 file(GLOB_RECURSE sources CONFIGURE_DEPENDS
   "${apps}/io/*.cpp" "${apps}/common/*.cpp" "${apps}/conform/*.cpp"
-  "${apps}/draw/*.cpp" "${apps}/stepper/*.cpp")
+  "${apps}/draw/*.cpp" "${apps}/placement/*.cpp" "${apps}/stepper/*.cpp"
+  "${apps}/kmeans/*.cpp")
+list(REMOVE_ITEM sources "${apps}/kmeans/main.cpp")
 add_library(tagflow_apps STATIC ${sources})
 target_compile_features(tagflow_apps PUBLIC cxx_std_20)
 target_include_directories(tagflow_apps PUBLIC "${PROJECT_SOURCE_DIR}")
@@ -76,10 +79,7 @@ if(sources AND EXISTS "${script}")
     "${PROJECT_BINARY_DIR}/generated")
 endif()
 
-file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${apps}/kmeans/*.cpp")
-if(sources)
-  tagflow_program(kmeans ${sources})
-endif()
+tagflow_program(kmeans "${apps}/kmeans/main.cpp")
 
 file(GLOB sources CONFIGURE_DEPENDS "${apps}/examples/*.cpp")
 foreach(source IN LISTS sources)

@@ -61,6 +61,7 @@ Result<fs::path> write_manifest(const std::vector<CompareEntry>& entries,
                     {"targets", entry.graph.targets},
                     {"trips", entry.trips},
                     {"inner", entry.inner},
+                    {"devices", entry.devices},
                     {"repeats", options.bench.repeats}});
   }
   const nlohmann::json manifest = {{"threads", options.threads},
@@ -115,6 +116,7 @@ Result<double> own_seconds(const CompareEntry& entry,
   EngineOptions engine = options.bench.engine;
   if (entry.every_node_fires && engine.passes.empty()) engine.passes = "none";
   if (entry.one_thread) engine.workers = 1;
+  if (entry.devices > 1) engine.devices = fmt::format("cpu:{}", entry.devices);
   TAGFLOW_ASSIGN(actors::SessionOptions session, to_session_options(engine));
   TAGFLOW_ASSIGN(PreparedRun run, PreparedRun::make(entry.graph, session));
   const int repeats = options.bench.repeats;

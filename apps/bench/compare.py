@@ -3,9 +3,9 @@
 usage: compare.py MANIFEST
 
 MANIFEST is JSON: {"threads": N, "entries": [{"name", "graph", "feeds",
-"fetches", "targets", "trips", "inner", "repeats"}]}. Prints "ready VERSION",
-then answers each line of stdin, the index of an entry, with the seconds of one
-run: the median of `repeats`, each the mean of `inner` runs. Where `trips` is
+"fetches", "targets", "trips", "inner", "repeats", "devices"}]}. Prints "ready
+VERSION", then answers each line of stdin, the index of an entry, with the
+seconds of one run: the median of `repeats`, each the mean of `inner` runs. Where `trips` is
 not 0, the feed is the number of trips, and the seconds of a run of none are
 subtracted.
 
@@ -33,8 +33,9 @@ finally:
     os.dup2(stderr, 2)
 
 
-def make_session(graph, threads):
+def make_session(graph, threads, devices):
     config = tf.ConfigProto(
+        device_count={"CPU": devices},
         inter_op_parallelism_threads=threads, intra_op_parallelism_threads=1)
     config.graph_options.rewrite_options.disable_meta_optimizer = True
     config.graph_options.optimizer_options.opt_level = -1
@@ -54,7 +55,7 @@ def make_call(entry, threads):
             wanted.append(targets[0] if len(targets) == 1
                           else tf.group(*targets))
         feeds = [graph.get_tensor_by_name(name) for name in entry["feeds"]]
-    session = make_session(graph, threads)
+    session = make_session(graph, threads, entry["devices"])
     return session.make_callable(wanted, feeds)
 
 

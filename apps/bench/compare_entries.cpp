@@ -73,6 +73,33 @@ Plan nodes(std::string name, std::string what, int count,
   return plan;
 }
 
+Plan on_two_devices(Plan plan, std::string name, std::string what) {
+  plan.entry.name = std::move(name);
+  plan.entry.what = std::move(what);
+  plan.entry.devices = 2;
+  plan.entry.scale = kMicro;
+  return plan;
+}
+
+void add_device_plans(std::vector<Plan>& plans) {
+  Plan across =
+      on_two_devices(loop(1, 32, 5'000), "devices_loop",
+                     "loop, an op of its body on a second device, window 32");
+  across.entry.unit = "us per iteration";
+  across.make = [] { return make_loop_over_devices(32); };
+  Plan pingpong = on_two_devices(loop(1, 1, 5'000), "devices_pingpong",
+                                 "loop to a second device and back, window 1");
+  pingpong.entry.unit = "us per iteration";
+  pingpong.make = make_device_pingpong;
+  Plan hops =
+      on_two_devices(nodes("", "", 2'000, make_device_hops), "devices_hop",
+                     "chain that alternates between two devices");
+  hops.entry.unit = "us per hop";
+  plans.push_back(std::move(across));
+  plans.push_back(std::move(pingpong));
+  plans.push_back(std::move(hops));
+}
+
 Plan empty_step() {
   Plan plan;
   plan.entry.name = "empty_step";
@@ -134,6 +161,7 @@ std::vector<Plan> all_plans() {
   plans.push_back(nodes("dead", "dead `Identity`", 10'000, dead));
   plans.push_back(nodes("wide", "independent `Identity`", 10'000, fan_out));
   plans.push_back(empty_step());
+  add_device_plans(plans);
   plans.push_back(matmul(256));
   plans.push_back(matmul(1024));
   plans.push_back(elements("elementwise", "tanh(x) * x + 1 of 10^6, one thread",

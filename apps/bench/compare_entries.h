@@ -20,7 +20,8 @@ struct CompareEntry {
   bool is_rate = false;  // units per second instead of seconds per unit
   bool every_node_fires = false;
   bool one_thread = false;
-  int inner = 1;  // runs in one measurement
+  int devices = 1;  // CPUs
+  int inner = 1;    // runs in one measurement
 
   // Seconds of a run as the figure that the table shows.
   double figure(double seconds) const {

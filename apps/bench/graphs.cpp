@@ -1,5 +1,6 @@
 #include "apps/bench/graphs.h"
 
+#include "apps/bench/busy_op.h"
 #include "graph/builder/builder.h"
 
 namespace tagflow::apps {
@@ -129,6 +130,59 @@ Result<BenchGraph> make_loop_with_cond() {
       },
       {0, 1.0});
   return building.done({"n:0"}, {last[1]});
+}
+
+Result<BenchGraph> make_loop_over_devices(int window) {
+  Building building;
+  const Scope s = building.scope().with_device("/cpu:0");
+  const Output n = trip_count(s);
+  const Outputs last = while_loop(
+      s,
+      [&](const Scope& in, const Outputs& v) { return ops::less(in, v[0], n); },
+      [](const Scope& in, const Outputs& v) -> Outputs {
+        return {ops::add(in, v[0], 1),
+                ops::add(in.with_device("/cpu:1"), v[1], 1)};
+      },
+      {0, 0.0f}, {.parallel_iterations = window});
+  return building.done({"n:0"}, {}, {ops::group(s, last)});
+}
+
+Result<BenchGraph> make_device_pingpong() {
+  Building building;
+  const Scope s = building.scope().with_device("/cpu:0");
+  const Output n = trip_count(s);
+  const Outputs last = while_loop(
+      s,
+      [&](const Scope& in, const Outputs& v) { return ops::less(in, v[0], n); },
+      [](const Scope& in, const Outputs& v) -> Outputs {
+        const Output there = ops::add(in.with_device("/cpu:1"), v[1], 1);
+        return {ops::add(in, v[0], 1), ops::mul(in, there, 1.0001f)};
+      },
+      {0, 0.0f}, {.parallel_iterations = 1});
+  return building.done({"n:0"}, {}, {ops::group(s, last)});
+}
+
+Result<BenchGraph> make_device_hops(int nodes) {
+  Building building;
+  const Scope& s = building.scope();
+  const Scope devices[] = {s.with_device("/cpu:0"), s.with_device("/cpu:1")};
+  Output x = opaque(devices[0], Tensor::scalar(1.0f));
+  for (int i = 0; i < nodes; ++i) x = ops::add(devices[i % 2], x, 1.0f);
+  return building.done({}, {}, {ops::identity(devices[0], x)});
+}
+
+Result<BenchGraph> make_busy_loop(int64_t nanoseconds) {
+  Building building;
+  const Scope s = building.scope().with_device("/device:STREAM:0");
+  const Output n = trip_count(building.scope());
+  const Outputs last = while_loop(
+      s,
+      [&](const Scope& in, const Outputs& v) { return ops::less(in, v[0], n); },
+      [&](const Scope& in, const Outputs& v) -> Outputs {
+        return {ops::add(in, v[0], 1), busy(in, v[1], nanoseconds)};
+      },
+      {0, 0.0f});
+  return building.done({"n:0"}, {}, {ops::group(s, last)});
 }
 
 Result<BenchGraph> make_loop_of_products(int size) {

@@ -52,6 +52,18 @@ Result<BenchGraph> make_elementwise(int count);
 // The sum of `count` floats.
 Result<BenchGraph> make_sum(int count);
 
+// Over two CPU devices.
+// On CPU:0, while i < n: i += 1, a += 1; the latter on CPU:1.
+Result<BenchGraph> make_loop_over_devices(int window);
+// On CPU:0, while i < n: i += 1, a = (a + 1) * 1.0001; the sum on CPU:1.
+Result<BenchGraph> make_device_pingpong();
+// x + 1 + 1 + ... : `nodes` additions on the one and the other in turns.
+Result<BenchGraph> make_device_hops(int nodes);
+
+// On a stream device, while i < n: x = busy(x) of so long; i += 1. REQUIRES:
+// register_busy_op() was called.
+Result<BenchGraph> make_busy_loop(int64_t nanoseconds);
+
 // About `nodes` nodes, as a file may have: blocks of arithmetic, each with a
 // small loop and a conditional, added up.
 Result<BenchGraph> make_large(int nodes);

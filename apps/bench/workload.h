@@ -2,8 +2,8 @@
 //
 // Every workload warms up with runs that are not counted, then takes the
 // median over `repeats` runs, each from the calling thread through a prepared
-// call. What a workload is stands with its function in loops.cpp, nodes.cpp
-// and kernels.cpp.
+// call. What a workload is stands with its function in the files named
+// below.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -64,6 +64,14 @@ Result<Measurement> measure_dead(const BenchOptions& options);
 Result<Measurement> measure_wide(const BenchOptions& options);
 Result<Measurement> measure_empty_step(const BenchOptions& options);
 Result<Measurement> measure_load(const BenchOptions& options);
+// devices.cpp: us per iteration or hop; a ratio; seconds
+Result<Measurement> measure_devices_loop(const BenchOptions& options);
+Result<Measurement> measure_devices_pingpong(const BenchOptions& options);
+Result<Measurement> measure_devices_hop(const BenchOptions& options);
+Result<Measurement> measure_stream_overlap(const BenchOptions& options);
+Result<Measurement> measure_place(const BenchOptions& options);
+// kmeans.cpp: a ratio
+Result<Measurement> measure_kmeans_scaling(const BenchOptions& options);
 // kernels.cpp: one thread
 Result<Measurement> measure_matmul(const BenchOptions& options);
 Result<Measurement> measure_elementwise(const BenchOptions& options);

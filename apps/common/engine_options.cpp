@@ -1,11 +1,9 @@
 #include "apps/common/engine_options.h"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <chrono>
-#include <string_view>
-#include <vector>
 
+#include "devices/device_registry.h"
 #include "graph/passes/passes.h"
 
 namespace tagflow::apps {
@@ -21,12 +19,14 @@ std::string list_of_passes() {
       names);
 }
 
-// The spellings of the one device that there is.
-bool is_single_cpu(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return char(std::tolower(c)); });
-  return text == "cpu" || text == "cpu:1" || text == "cpu=1" ||
-         text == "/cpu:0" || text == "/device:cpu:0";
+std::string list_of_devices() {
+  std::string kinds;
+  for (const auto& type : devices::DeviceRegistry::global().types())
+    kinds += fmt::format("{}{}", kinds.empty() ? "" : ", ", type.keyword);
+  return fmt::format(
+      "devices to run on: KIND[:COUNT][:OPTION=VALUE]..., separated by commas; "
+      "kinds: {}",
+      kinds);
 }
 
 }  // namespace
@@ -48,9 +48,22 @@ void add_engine_options(CLI::App& app, EngineOptions& options) {
   app.add_option("--passes", options.passes, list_of_passes())
       ->type_name("LIST|none")
       ->group(group);
-  app.add_option("--devices", options.devices,
-                 "devices to use; cpu:1 is all there is yet")
+  app.add_option("--devices", options.devices, list_of_devices())
       ->type_name("SPEC")
+      ->group(group);
+  app.add_flag("--soft-placement", options.soft_placement,
+               "a node that cannot run where it asks to, runs on a CPU")
+      ->group(group);
+  app.add_option("--scatter", options.scatter,
+                 "put every node on a device drawn at random")
+      ->type_name("SEED")
+      ->group(group);
+  app.add_flag("--no-recv-scheduling", options.no_recv_scheduling,
+               "start every Recv as early as it can be")
+      ->group(group);
+  app.add_option("--lossy", options.lossy,
+                 "send this float32 tensor to other devices as 16 bits; *: all")
+      ->type_name("NAME:PORT")
       ->group(group);
   app.add_option("--cluster", options.cluster,
                  "cluster to run on; not there yet")
@@ -70,12 +83,9 @@ Result<actors::SessionOptions> to_session_options(
     return error(Code::kUnimplemented,
                  "[--cluster] runs over several processes do not exist yet");
   }
-  if (!options.devices.empty() && !is_single_cpu(options.devices)) {
-    return invalid_argument(
-        "[--devices] \"{}\" asks for more than one CPU (\"cpu:1\"), which is "
-        "all there is yet",
-        options.devices);
-  }
+  TAGFLOW_RETURN_IF_ERROR(devices::parse_device_specs(options.devices)
+                              .status()
+                              .with_prefix("[--devices] "));
   actors::SessionOptions session;
   Result<graph::PassSet> passes = graph::PassSet::parse(options.passes);
   if (!passes.ok())
@@ -83,6 +93,11 @@ Result<actors::SessionOptions> to_session_options(
   session.passes = *passes;
   session.workers = options.workers;
   session.window = options.window;
+  session.devices = options.devices;
+  session.soft_placement = options.soft_placement;
+  session.scatter = options.scatter;
+  session.schedule_receives = !options.no_recv_scheduling;
+  session.lossy = options.lossy;
   session.seed = options.seed;
   if (options.mailbox_only) session.hand_off = actors::HandOff::kMailbox;
   session.timeout = std::chrono::duration_cast<std::chrono::nanoseconds>(

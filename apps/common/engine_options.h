@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "actors/session.h"
 #include "graph/status.h"
@@ -20,6 +22,10 @@ struct EngineOptions {
   bool mailbox_only = false;
   std::string passes;   // empty: the default
   std::string devices;  // empty: one CPU
+  bool soft_placement = false;
+  std::optional<uint64_t> scatter;
+  bool no_recv_scheduling = false;
+  std::vector<std::string> lossy;
   std::string cluster;
   uint64_t seed = 0;
   double timeout = 0;  // seconds; 0: none
@@ -29,9 +35,8 @@ struct EngineOptions {
 // out of range are usage errors then.
 void add_engine_options(CLI::App& app, EngineOptions& options);
 
-// InvalidArgument for a pass that does not exist and a specification that
-// asks for other devices than one CPU, Unimplemented for a cluster; all of
-// them are usage errors.
+// InvalidArgument for a pass or a device that does not exist, Unimplemented for
+// a cluster; all of them are usage errors.
 Result<actors::SessionOptions> to_session_options(const EngineOptions& options);
 
 }  // namespace tagflow::apps

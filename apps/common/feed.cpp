@@ -60,6 +60,10 @@ Failure load_feed(const graph::Graph& graph, const FeedText& text,
   if (!seen.insert(port).second) {
     return usage_error(invalid_argument("[--feed] \"{}\" is fed twice", name));
   }
+  if (!text.has_value) {
+    feeds.emplace_back(port, Tensor());
+    return {};
+  }
   const Wanted wanted = wanted_at(*endpoint);
   Result<Tensor> value = load_value(text, wanted.dtype);
   if (!value.ok()) {
@@ -80,16 +84,19 @@ Failure load_feed(const graph::Graph& graph, const FeedText& text,
 
 }  // namespace
 
-Result<FeedText> parse_feed(std::string_view text) {
+Result<FeedText> parse_feed(std::string_view text, bool needs_value) {
   const size_t equals = text.find('=');
-  if (equals == std::string_view::npos || equals == 0) {
-    return invalid_argument("[--feed] \"{}\" is not NAME:PORT=VALUE", text);
-  }
   FeedText feed;
+  feed.has_value = equals != std::string_view::npos;
+  if ((needs_value && !feed.has_value) || equals == 0) {
+    return invalid_argument("[--feed] \"{}\" is not NAME:PORT{}", text,
+                            needs_value ? "=VALUE" : "[=VALUE]");
+  }
   feed.label = feed.port = text.substr(0, equals);
-  feed.value = text.substr(equals + 1);
   TAGFLOW_RETURN_IF_ERROR(
       graph::parse_endpoint(feed.port).status().with_prefix("[--feed] "));
+  if (!feed.has_value) return feed;
+  feed.value = text.substr(equals + 1);
   feed.is_file = feed.value.ends_with(".npy") || feed.value.ends_with(".json");
   if (!feed.is_file && !nlohmann::json::accept(feed.value)) {
     return invalid_argument(

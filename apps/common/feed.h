@@ -16,17 +16,19 @@ struct FeedText {
   std::string label;  // "name:0", "name", or a signature's name of an input
   std::string port;   // the tensor: the same, until a signature says more
   std::string value;  // a literal, or the path of a file
+  bool has_value = true;
   bool is_file = false;
 };
 
 // Splits at the first '='. VALUE is a file where it ends in ".npy" or ".json",
-// else a JSON literal. InvalidArgument where there is no '=', no name, a
-// malformed port, or a literal that is no JSON: usage errors.
-Result<FeedText> parse_feed(std::string_view text);
+// else a JSON literal. InvalidArgument where there is no name, a malformed
+// port, a literal that is no JSON, or, where it `needs_value`, no '=': usage
+// errors.
+Result<FeedText> parse_feed(std::string_view text, bool needs_value = true);
 
 // The feeds' tensors, each of the type of the graph's tensor; or why not, with
 // the exit code. Checks that the tensor exists, is fed once, and may have the
-// value's type and shape.
+// value's type and shape. A feed without a value has an invalid tensor.
 struct LoadedFeeds {
   std::vector<actors::Feed> feeds;
   Failure failure;  // its code is kOk on success

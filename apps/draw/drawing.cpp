@@ -1,6 +1,8 @@
 #include "apps/draw/drawing.h"
 
 #include <algorithm>
+#include <array>
+#include <map>
 
 namespace tagflow::apps::draw {
 namespace {
@@ -18,6 +20,7 @@ NodeStyle style_of(const graph::Node& node) {
     return NodeStyle::kLoop;
   }
   if (node.is_const()) return NodeStyle::kConstant;
+  if (node.op() == "_Send" || node.op() == "_Recv") return NodeStyle::kTransfer;
   if (node.op() == "Placeholder" || node.op() == "_Arg") {
     return NodeStyle::kInput;
   }
@@ -120,6 +123,73 @@ Drawing make_drawing(std::span<graph::Node* const> nodes,
     }
   }
   return drawing;
+}
+
+namespace {
+
+// Adds the part's nodes and edges to `whole`, its loops inside the frame.
+void append_part(Drawing part, int frame, Drawing& whole) {
+  const int first_node = int(whole.nodes.size());
+  const int first_frame = int(whole.frames.size()) - 1;
+  const auto in_whole = [&](int of_part) {
+    return of_part == 0 ? frame : first_frame + of_part;
+  };
+  for (size_t i = 1; i < part.frames.size(); ++i) {
+    DrawnFrame& loop = part.frames[i];
+    loop.parent = in_whole(loop.parent);
+    whole.frames.push_back(std::move(loop));
+  }
+  for (DrawnNode& node : part.nodes) {
+    node.frame = in_whole(node.frame);
+    whole.nodes.push_back(std::move(node));
+  }
+  for (DrawnEdge edge : part.edges) {
+    edge.from += first_node;
+    edge.to += first_node;
+    whole.edges.push_back(edge);
+  }
+}
+
+// What a Send and its Recv have in common.
+using TransferKey = std::array<std::string, 3>;
+TransferKey transfer_key(const graph::Node& node) {
+  TransferKey key;
+  constexpr std::array<const char*, 3> kAttrs = {"send_device", "recv_device",
+                                                 "tensor_name"};
+  for (size_t i = 0; i < key.size(); ++i) {
+    Result<std::string> text = node.attr<std::string>(kAttrs[i]);
+    if (text.ok()) key[i] = std::move(text).value();
+  }
+  return key;
+}
+
+}  // namespace
+
+Drawing make_drawing(std::span<const DrawnPartition> partitions,
+                     graph::NodeId first_added) {
+  Drawing whole;
+  std::map<TransferKey, int> sends;
+  std::vector<std::pair<TransferKey, int>> recvs;
+  for (const DrawnPartition& partition : partitions) {
+    const auto& nodes = partition.graph->nodes();
+    Drawing part = make_drawing(nodes, *partition.frames);
+    int number = int(whole.nodes.size());
+    for (size_t i = 0; i < nodes.size(); ++i, ++number) {
+      const graph::Node& node = *nodes[i];
+      part.nodes[i].is_added = node.id() >= first_added;
+      if (node.op() == "_Send") sends.emplace(transfer_key(node), number);
+      if (node.op() == "_Recv") recvs.emplace_back(transfer_key(node), number);
+    }
+    whole.frames.push_back({partition.name, 0, true});
+    const int frame = int(whole.frames.size()) - 1;
+    append_part(std::move(part), frame, whole);
+  }
+  for (const auto& [key, recv] : recvs) {
+    const auto send = sends.find(key);
+    if (send != sends.end())
+      whole.edges.push_back({send->second, -1, recv, -1, false, true});
+  }
+  return whole;
 }
 
 }  // namespace tagflow::apps::draw

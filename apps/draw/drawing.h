@@ -19,7 +19,8 @@ enum class NodeStyle : uint8_t {
   kInput,  // Placeholder, function argument
   kSwitch,
   kMerge,
-  kLoop,  // Enter, Exit, NextIteration, LoopCond
+  kLoop,      // Enter, Exit, NextIteration, LoopCond
+  kTransfer,  // Send, Recv
 };
 
 struct DrawnNode {
@@ -28,20 +29,24 @@ struct DrawnNode {
   std::string detail;  // a constant's value, an input's type; often empty
   NodeStyle style = NodeStyle::kKernel;
   int frame = 0;
+  bool is_added = false;  // by the cut: nobody wrote it
 };
 
-// Indices into nodes. A control edge has neither port nor slot: -1.
+// Indices into nodes. Control edges and transfers have neither port nor slot:
+// -1.
 struct DrawnEdge {
   int from = 0, port = -1;
   int to = 0, slot = -1;
-  bool is_back = false;  // from a NextIteration to its Merge
+  bool is_back = false;      // from a NextIteration to its Merge
+  bool is_transfer = false;  // from a Send to its Recv
 
-  bool is_control() const { return slot < 0; }
+  bool is_control() const { return slot < 0 && !is_transfer; }
 };
 
 struct DrawnFrame {
   std::string name;
-  int parent = 0;  // before it in the list; the root's is itself
+  int parent = 0;             // before it in the list; the root's is itself
+  bool is_partition = false;  // not a loop, but all that a device has
 };
 
 struct Drawing {
@@ -57,6 +62,17 @@ DrawnNode draw_node(const graph::Node& node);
 // drawn inside the loop that they lead into or out of.
 Drawing make_drawing(std::span<graph::Node* const> nodes,
                      const graph::FrameMap& frames);
+
+// A part of a graph, on a device of its own.
+struct DrawnPartition {
+  std::string name;
+  const graph::Graph* graph = nullptr;
+  const graph::FrameMap* frames = nullptr;
+};
+// All parts side by side, each in a frame of its own, and what they send one
+// another. Nodes from the id `first_added` on were added by the cut.
+Drawing make_drawing(std::span<const DrawnPartition> partitions,
+                     graph::NodeId first_added);
 
 // At most `length` characters of UTF-8: the end of a name, the beginning of
 // any other text, with "…" for the rest.

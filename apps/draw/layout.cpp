@@ -75,15 +75,23 @@ void add_frame(const Drawing& drawing, int frame,
                const std::vector<std::vector<size_t>>& nodes,
                std::string& text) {
   if (frame > 0) {
+    const DrawnFrame& drawn = drawing.frames[size_t(frame)];
     text += fmt::format(
         "subgraph cluster_{} {{\nlabel={}; labeljust=l; margin=14;\n", frame,
-        quote(shorten_name(drawing.frames[size_t(frame)].name, 60)));
+        quote(shorten_name(drawn.name, 60)));
+    // Room for the whole name, which is wider as it is shown.
+    if (drawn.is_partition) text += "fontsize=14;\n";
   }
   for (const size_t node : nodes[size_t(frame)]) add_node(drawing, node, text);
   for (const int child : children[size_t(frame)]) {
     add_frame(drawing, child, children, nodes, text);
   }
   if (frame > 0) text += "}\n";
+}
+
+std::string_view style_of(const DrawnEdge& edge) {
+  if (edge.is_transfer) return ", style=dashed, color=orange";
+  return edge.is_control() ? ", style=dashed" : "";
 }
 
 // The numbers of "1.5,2" or "e,3,4 5,6"; empty where there are none.
@@ -254,8 +262,12 @@ std::string to_dot(const Drawing& drawing) {
   for (size_t i = 0; i < drawing.nodes.size(); ++i) {
     nodes[size_t(drawing.nodes[i].frame)].push_back(i);
   }
-  std::string text =
-      "digraph tagflow {\n"
+  const bool is_cut =
+      std::ranges::any_of(drawing.frames, &DrawnFrame::is_partition);
+  std::string text = "digraph tagflow {\n";
+  // Across partitions, too, what is sent comes from above.
+  if (is_cut) text += "newrank=true;\n";
+  text +=
       "graph [ranksep=0.42, nodesep=0.22, nslimit=2, nslimit1=2, "
       "fontname=\"Helvetica\", "
       "fontsize=13];\n"
@@ -270,7 +282,7 @@ std::string to_dot(const Drawing& drawing) {
                 ? fmt::format("n{} -> n{} [id=e{}, dir=back, color=blue];\n",
                               edge.to, edge.from, i)
                 : fmt::format("n{} -> n{} [id=e{}{}];\n", edge.from, edge.to, i,
-                              edge.is_control() ? ", style=dashed" : "");
+                              style_of(edge));
   }
   return text + "}\n";
 }

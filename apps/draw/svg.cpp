@@ -12,10 +12,13 @@ svg.graph { font-family: "Helvetica Neue", Helvetica, Arial, "Liberation Sans",
   "DejaVu Sans", sans-serif; background: #fff; }
 .frame rect { fill: #f4f7fb; stroke: #a9b8cc; }
 .frame.odd rect { fill: #fdfaf3; stroke: #ccbd98; }
+.frame.partition rect { fill: #fff; stroke: #68707c; stroke-width: 1.6; }
 .frame-name { font-size: 12.5px; font-weight: 600; fill: #5b6b80;
   paint-order: stroke; stroke: #f7f9fb; stroke-width: 4px; }
 .edge path { fill: none; stroke: #8a93a0; stroke-width: 1.1; }
 .edge.control path { stroke-dasharray: 4 3; }
+.edge.transfer path { stroke: #d9822b; stroke-width: 1.6;
+  stroke-dasharray: 7 4; }
 .edge.back path { stroke: #3f6fd1; stroke-width: 1.5; }
 .node .box { fill: #fff; stroke: #68707c; stroke-width: 1.1; }
 .node.constant .box { fill: #f1f1f1; stroke: #9a9a9a; }
@@ -23,6 +26,8 @@ svg.graph { font-family: "Helvetica Neue", Helvetica, Arial, "Liberation Sans",
 .node.switch .box { fill: #fdeccb; stroke: #c58a1b; }
 .node.merge .box { fill: #e6e0f6; stroke: #7b62bd; }
 .node.loop .box { fill: #dcebfb; stroke: #4b83c3; }
+.node.transfer .box { fill: #fce3c8; stroke: #d9822b; }
+.node.added .box { stroke-dasharray: 5 2; }
 .node text { text-anchor: middle; }
 .node .title { font-size: 12px; fill: #1c2430; }
 .node .subtitle { font-size: 10px; fill: #66707e; }
@@ -40,6 +45,8 @@ std::string_view class_of(NodeStyle style) {
       return "node merge";
     case NodeStyle::kLoop:
       return "node loop";
+    case NodeStyle::kTransfer:
+      return "node transfer";
     default:
       return "node kernel";
   }
@@ -78,14 +85,17 @@ void add_frames(const Drawing& drawing, const Layout& layout,
   for (size_t i = 1; i < drawing.frames.size(); ++i) {
     const Box& box = layout.frames[i];
     if (box.right <= box.left) continue;
+    const DrawnFrame& frame = drawing.frames[i];
     text += fmt::format(
-        R"(<g class="frame{}" id="f{}"><title>frame {}</title>)"
+        R"(<g class="frame{}" id="f{}"><title>{} {}</title>)"
         R"(<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" rx="8"/>)"
         R"(</g>)"
         "\n",
-        depth_of(drawing, i) % 2 == 0 ? " odd" : "", i,
-        escape_markup(drawing.frames[i].name), box.left, box.top,
-        box.right - box.left, box.bottom - box.top);
+        frame.is_partition              ? " partition"
+        : depth_of(drawing, i) % 2 == 0 ? " odd"
+                                        : "",
+        i, frame.is_partition ? "device" : "frame", escape_markup(frame.name),
+        box.left, box.top, box.right - box.left, box.bottom - box.top);
   }
 }
 
@@ -114,12 +124,15 @@ void add_edges(const Drawing& drawing, const Layout& layout,
       path += fmt::format("{}{:.1f},{:.1f}", k == 1 ? "" : " ", curve[k].x,
                           curve[k].y);
     }
-    text += fmt::format(R"(<g class="edge{}{}" id="e{}"><path d="{}" )"
+    text += fmt::format(R"(<g class="edge{}{}{}" id="e{}"><path d="{}" )"
                         R"x(marker-end="url(#{})"/></g>)x"
                         "\n",
                         edge.is_control() ? " control" : "",
+                        edge.is_transfer ? " transfer" : "",
                         edge.is_back ? " back" : "", i, path,
-                        edge.is_back ? "arrow-back" : "arrow");
+                        edge.is_back       ? "arrow-back"
+                        : edge.is_transfer ? "arrow-transfer"
+                                           : "arrow");
   }
 }
 
@@ -131,12 +144,13 @@ void add_nodes(const Drawing& drawing, const Layout& layout,
     const double x = (box.left + box.right) / 2;
     const double y = (box.top + box.bottom) / 2;
     text += fmt::format(
-        R"(<g class="{}" id="n{}"><title>{}: {}</title>{})"
+        R"(<g class="{}{}" id="n{}"><title>{}: {}</title>{})"
         R"(<text class="title" x="{:.1f}" y="{:.1f}">{}</text>)"
         R"(<text class="subtitle" x="{:.1f}" y="{:.1f}">{}</text></g>)"
         "\n",
-        class_of(node.style), i, escape_markup(node.name),
-        escape_markup(node.op), outline(box, node.style), x, y - 2,
+        class_of(node.style), node.is_added ? " added" : "", i,
+        escape_markup(node.name), escape_markup(node.op),
+        outline(box, node.style), x, y - 2,
         escape_markup(title_of(drawing, node)), x, y + 11,
         escape_markup(subtitle_of(node)));
   }
@@ -197,7 +211,8 @@ std::string to_svg(const Drawing& drawing, const Layout& layout,
                   width, height, -kBorder);
   if (is_alone) text += fmt::format("<style>{}</style>\n", kStyle);
   for (const auto& [id, colour] :
-       {std::pair("arrow", "#8a93a0"), std::pair("arrow-back", "#3f6fd1")}) {
+       {std::pair("arrow", "#8a93a0"), std::pair("arrow-back", "#3f6fd1"),
+        std::pair("arrow-transfer", "#d9822b")}) {
     text += fmt::format(
         R"(<marker id="{}" viewBox="0 0 8 8" refX="7" refY="4" )"
         R"(markerWidth="7" markerHeight="7" markerUnits="userSpaceOnUse" )"

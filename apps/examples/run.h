@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <vector>
 
 #include "actors/session.h"
@@ -10,18 +11,38 @@
 
 namespace tagflow::examples {
 
+// To run on: "cpu:2" are two CPU devices. 0 workers: one per core.
+inline actors::SessionOptions on_devices(const std::string& devices,
+                                         int workers = 0) {
+  actors::SessionOptions options;
+  options.devices = devices;
+  options.workers = workers;
+  return options;
+}
+
+// An observer of the run, and a trace of it; null: none.
+inline actors::RunOptions watched_by(actors::Observer* observer,
+                                     actors::Trace* trace = nullptr) {
+  actors::RunOptions options;
+  options.observer = observer;
+  options.trace = trace;
+  return options;
+}
+
 // Runs the graph of `s` once and returns what `fetches` name. Ends the program
 // where the graph could not be built or run, saying why.
 inline std::vector<Tensor> run(const graph::Scope& s,
                                const std::vector<actors::Feed>& feeds,
-                               const graph::Outputs& fetches) {
+                               const graph::Outputs& fetches,
+                               const actors::SessionOptions& options = {},
+                               const actors::RunOptions& run_options = {}) {
   const auto try_run = [&]() -> Result<std::vector<Tensor>> {
     TAGFLOW_RETURN_IF_ERROR(s.status());
-    TAGFLOW_ASSIGN(auto session, actors::Session::create({}));
+    TAGFLOW_ASSIGN(auto session, actors::Session::create(options));
     TAGFLOW_RETURN_IF_ERROR(session->extend(s.graph()));
     std::vector<std::string> names;
     for (const graph::Output& fetch : fetches) names.push_back(fetch.name());
-    return session->run(feeds, names);
+    return session->run(feeds, names, {}, run_options);
   };
   auto results = try_run();
   if (results.ok()) return *std::move(results);

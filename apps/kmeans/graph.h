@@ -1,4 +1,13 @@
 // k-means as one graph, whose loop ends when no assignment changes.
+//
+// The points can be split over several CPU devices: each assigns its share and
+// adds up its clusters, and the first one makes means of the sums. With two:
+//
+//   images -+-> first half, on /cpu:0 ---> sums, counts -+
+//           |                                            +-> centroids, /cpu:0
+//           +-> second half, on /cpu:1 --> sums, counts -+       |
+//                 ^                                              |
+//                 +----------------- next trip ------------------+
 #pragma once
 
 #include "actors/session.h"
@@ -10,16 +19,18 @@ namespace tagflow::kmeans {
 // The graph, and the names to feed and fetch.
 struct KMeansGraph {
   graph::Graph graph;
-  std::string images, start;         // to feed
+  std::vector<std::string> feeds;    // images, start, max_iterations (int64)
   std::vector<std::string> fetches;  // trips, changed, inertia, centroids,
                                      // assignments
 };
 
-// REQUIRES: register_progress_op() was called.
-Result<KMeansGraph> build_graph(int64_t max_iterations);
+// With `shards` > 1, one for each of /cpu:0, /cpu:1, ...: they differ by at
+// most one point, and the results from those of one shard by how sums are
+// rounded. REQUIRES: shards >= 1; register_progress_op() was called.
+Result<KMeansGraph> build_graph(int shards);
 
-// One run of one graph.
-Result<Solution> solve_by_graph(const Problem& problem,
+// One run of one graph. REQUIRES: `options` has as many CPU devices.
+Result<Solution> solve_by_graph(const Problem& problem, int shards,
                                 const actors::SessionOptions& options,
                                 actors::Trace* trace, actors::RunStats* stats);
 

@@ -17,6 +17,7 @@
 #include "apps/kmeans/progress.h"
 #include "apps/kmeans/reference.h"
 #include "apps/kmeans/report.h"
+#include "devices/device_registry.h"
 
 namespace {
 
@@ -32,6 +33,7 @@ struct Options {
   int64_t max_iterations = 300;
   uint64_t seed = 1;
   int workers = 0;
+  int shards = 1;
   bool check = false;
   bool json = false;
 };
@@ -149,13 +151,14 @@ Failure cluster(const Options& options) {
                                 options.max_iterations};
   actors::SessionOptions session;
   session.workers = options.workers;
+  session.devices = fmt::format("cpu:{}", options.shards);
   spdlog::info("{} pictures of {} x {}, {} clusters", data->images.dim(0),
                data->side, data->side, options.clusters);
 
   actors::Trace trace;
   actors::RunStats stats;
   Result<kmeans::Solution> solution =
-      kmeans::solve_by_graph(problem, session, &trace, &stats);
+      kmeans::solve_by_graph(problem, options.shards, session, &trace, &stats);
   kmeans::finish_progress(style);
   if (!solution.ok()) return run_time_error(std::move(solution).status());
 
@@ -188,6 +191,9 @@ ExitCode run(int argc, char** argv) {
   app.add_option("--workers", options.workers,
                  "worker threads; 0: one per core")
       ->check(CLI::Range(0, 1024));
+  app.add_option("--shards", options.shards,
+                 "split the points over so many CPU devices")
+      ->check(CLI::Range(1, devices::kMaxDevicesOfType));
   app.add_option("--out", options.out, "folder for what is written")
       ->type_name("DIR");
   app.add_flag("--check", options.check,

@@ -14,6 +14,8 @@ namespace tagflow::apps {
 void add_run_command(CLI::App& app, ExitCode& exit_code);
 void add_step_command(CLI::App& app, ExitCode& exit_code);
 void add_graph_command(CLI::App& app, ExitCode& exit_code);
+void add_place_command(CLI::App& app, ExitCode& exit_code);
+void add_partition_command(CLI::App& app, ExitCode& exit_code);
 void add_conform_command(CLI::App& app, ExitCode& exit_code);
 void add_bench_command(CLI::App& app, ExitCode& exit_code);
 void add_ops_command(CLI::App& app, ExitCode& exit_code);

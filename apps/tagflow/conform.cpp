@@ -78,8 +78,10 @@ void print_json(const Tally& tally) {
 }
 
 Failure run_cases(const ConformOptions& options) {
-  const auto session_options = to_session_options(options.engine);
+  auto session_options = to_session_options(options.engine);
   if (!session_options.ok()) return usage_error(session_options.status());
+  // Cases ask for the devices of the machine that they were recorded on.
+  session_options->soft_placement = true;
   for (const std::string& folder : options.folders) {
     if (!fs::is_directory(folder)) {
       return file_error(error(Code::kNotFound,

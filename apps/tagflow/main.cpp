@@ -22,6 +22,8 @@ ExitCode run(int argc, char** argv) {
   add_run_command(app, exit_code);
   add_step_command(app, exit_code);
   add_graph_command(app, exit_code);
+  add_place_command(app, exit_code);
+  add_partition_command(app, exit_code);
   add_conform_command(app, exit_code);
   add_bench_command(app, exit_code);
   add_ops_command(app, exit_code);

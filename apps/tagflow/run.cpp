@@ -51,7 +51,7 @@ Result<Results> run_repeatedly(Prepared& prepared, const RunOptions& options) {
   }
   TAGFLOW_ASSIGN(actors::Callable call,
                  prepared.session->make_callable(ports, prepared.fetches,
-                                                 options.signature.targets));
+                                                 prepared.targets));
   actors::Trace trace;
   actors::RunOptions run;
   if (!options.trace.empty()) run.trace = &trace;

@@ -24,11 +24,11 @@ as JSON: --feed 'x=[[1, 2], [3, 4]]'. What JSON has no word for: "nan", "inf",
 {"dtype": "string", "shape": [1], "base64": ["YQ=="]})";
 
 // The texts of --feed; each is checked before any file is opened.
-Result<std::vector<FeedText>> parse_feeds(
-    const std::vector<std::string>& texts) {
+Result<std::vector<FeedText>> parse_feeds(const std::vector<std::string>& texts,
+                                          bool need_values) {
   std::vector<FeedText> feeds;
   for (const std::string& text : texts) {
-    TAGFLOW_ASSIGN(FeedText feed, parse_feed(text));
+    TAGFLOW_ASSIGN(FeedText feed, parse_feed(text, need_values));
     feeds.push_back(std::move(feed));
   }
   return feeds;
@@ -56,8 +56,7 @@ Status check_inputs(const Model& model, const NamedSignature& signature,
 
 // Names all unknown ops of the functions that the run needs; the session would
 // name the first one.
-Status check_needed_ops(const Model& model, const SignatureOptions& options,
-                        const Prepared& prepared) {
+Status check_needed_ops(const Model& model, const Prepared& prepared) {
   const graph::Graph& graph = model.graph;
   if (graph.library().empty()) return {};
   std::vector<graph::Endpoint> feeds, fetches;
@@ -68,7 +67,7 @@ Status check_needed_ops(const Model& model, const SignatureOptions& options,
   for (const std::string& fetch : prepared.fetches) {
     TAGFLOW_ASSIGN(fetches.emplace_back(), graph.endpoint(fetch));
   }
-  for (const std::string& target : options.targets) {
+  for (const std::string& target : prepared.targets) {
     if (graph.find(target) != nullptr) targets.push_back(graph.find(target));
   }
   const graph::NodeSet needed = graph::prune(graph, fetches, targets, feeds);
@@ -80,10 +79,25 @@ Status check_needed_ops(const Model& model, const SignatureOptions& options,
       {}, graph::reached_functions(callers, graph.library()), graph.library());
 }
 
+// Of nodes of which nobody reads an output, or waits for.
+std::vector<std::string> names_of_unread(const graph::Graph& graph) {
+  graph::NodeSet read;
+  for (const graph::Node* node : graph.nodes()) {
+    for (const graph::Endpoint& input : node->inputs())
+      if (input.node != nullptr) read.insert(*input.node);
+    for (const graph::Node* input : node->control_inputs()) read.insert(*input);
+  }
+  std::vector<std::string> names;
+  for (const graph::Node* node : graph.nodes())
+    if (!read.contains(*node)) names.push_back(node->name());
+  return names;
+}
+
 // Resolves names: those of the feeds, of the fetches into `prepared`, and,
 // where nothing is asked for, of what the signature gives.
 Status resolve(const Model& model, const SignatureOptions& options,
-               std::vector<FeedText>& feeds, Prepared& prepared) {
+               Purpose purpose, std::vector<FeedText>& feeds,
+               Prepared& prepared) {
   TAGFLOW_ASSIGN(const NamedSignature* signature,
                  choose_signature(model, options.name));
   for (FeedText& feed : feeds) {
@@ -108,13 +122,18 @@ Status resolve(const Model& model, const SignatureOptions& options,
                    target, why);
   }
   if (fetches.empty() && options.targets.empty() && signature != nullptr) {
-    TAGFLOW_RETURN_IF_ERROR(check_inputs(model, *signature, feeds));
+    if (purpose != Purpose::kLook)
+      TAGFLOW_RETURN_IF_ERROR(check_inputs(model, *signature, feeds));
     TAGFLOW_ASSIGN(fetches, outputs_of(model, *signature));
   }
   for (TensorName& fetch : fetches) {
     prepared.fetches.push_back(std::move(fetch.tensor));
     prepared.names.push_back(std::move(fetch.name));
   }
+  prepared.targets = options.targets;
+  if (purpose != Purpose::kRun && prepared.fetches.empty() &&
+      prepared.targets.empty())
+    prepared.targets = names_of_unread(model.graph);
   return {};
 }
 
@@ -128,25 +147,27 @@ Status nothing_to_run(const Model& model) {
 }
 
 // Fills `prepared`, but for its failure, which is returned.
-Failure prepare_in(const SignatureOptions& options, Prepared& prepared) {
+Failure prepare_in(const SignatureOptions& options, Purpose purpose,
+                   Prepared& prepared) {
   Status fetches = check_fetches(options.fetches);
   if (!fetches.ok()) return usage_error(std::move(fetches));
-  Result<std::vector<FeedText>> texts = parse_feeds(options.feeds);
+  Result<std::vector<FeedText>> texts =
+      parse_feeds(options.feeds, purpose != Purpose::kLook);
   if (!texts.ok()) return usage_error(std::move(texts).status());
   const auto session_options = to_session_options(options.engine);
   if (!session_options.ok()) return usage_error(session_options.status());
 
   const Result<Model> model = load_model(options.graph);
   if (!model.ok()) return file_error(model.status());
-  Status resolved = resolve(*model, options, *texts, prepared);
+  Status resolved = resolve(*model, options, purpose, *texts, prepared);
   if (!resolved.ok()) return run_time_error(std::move(resolved));
-  if (prepared.fetches.empty() && options.targets.empty()) {
+  if (prepared.fetches.empty() && prepared.targets.empty()) {
     return usage_error(nothing_to_run(*model));
   }
   LoadedFeeds feeds = load_feeds(model->graph, *texts);
   if (feeds.failure.exit_code != ExitCode::kOk) return feeds.failure;
   prepared.feeds = std::move(feeds.feeds);
-  Status ops = check_needed_ops(*model, options, prepared);
+  Status ops = check_needed_ops(*model, prepared);
   if (!ops.ok()) return run_time_error(std::move(ops));
 
   auto session = actors::Session::create(*session_options);
@@ -203,6 +224,14 @@ void add_signature_options(CLI::App& app, SignatureOptions& options) {
   app.footer(kValueHelp);
 }
 
+void make_values_optional(CLI::App& app) {
+  app.get_option("--feed")
+      ->description(
+          "a tensor that is fed, or an input of the signature; a value counts "
+          "where the graph runs")
+      ->type_name("NAME:PORT[=VALUE]");
+}
+
 Status check_fetches(const std::vector<std::string>& fetches) {
   for (const std::string& fetch : fetches) {
     TAGFLOW_RETURN_IF_ERROR(
@@ -211,9 +240,9 @@ Status check_fetches(const std::vector<std::string>& fetches) {
   return {};
 }
 
-Prepared prepare(const SignatureOptions& options) {
+Prepared prepare(const SignatureOptions& options, Purpose purpose) {
   Prepared prepared;
-  prepared.failure = prepare_in(options, prepared);
+  prepared.failure = prepare_in(options, purpose, prepared);
   return prepared;
 }
 

@@ -1,4 +1,5 @@
-// What `run` and `step` have in common: a graph, and what to do with it.
+// What the commands that take a signature have in common: a graph, and what to
+// do with it.
 #pragma once
 
 #include <memory>
@@ -30,6 +31,8 @@ void add_signature_options(CLI::App& app, SignatureOptions& options);
 void add_graph_option(CLI::App& app, std::string& path);
 void add_name_option(CLI::App& app, std::string& name);
 void add_fetch_option(CLI::App& app, std::vector<std::string>& fetches);
+// Says in the help of --feed that its value may be left out.
+void make_values_optional(CLI::App& app);
 
 // That each fetch can be the name of a tensor: else a usage error.
 Status check_fetches(const std::vector<std::string>& fetches);
@@ -42,9 +45,18 @@ struct Prepared {
   // By their names in the graph, and by those that the user has for them.
   std::vector<std::string> fetches;
   std::vector<FetchName> names;
+  std::vector<std::string> targets;
   Failure failure;  // its code is kOk on success
 };
+
+// What a command does with it.
+enum class Purpose : uint8_t {
+  kRun,     // what is asked for; nothing is a usage error
+  kRunAll,  // the same, or, where nothing is asked for, all that nobody reads
+  kLook,  // as kRunAll, but nothing runs: feeds need neither be nor have values
+};
 // Checks the command line before it opens any file.
-Prepared prepare(const SignatureOptions& options);
+Prepared prepare(const SignatureOptions& options,
+                 Purpose purpose = Purpose::kRun);
 
 }  // namespace tagflow::apps

@@ -33,12 +33,11 @@ struct StepOptions {
 // On the session's one worker, and no other thread: a lent one would leave
 // heavy kernels to that worker, and take turns with it.
 Result<std::vector<Tensor>> run_on_worker(const Prepared& prepared,
-                                          const SignatureOptions& signature,
                                           const actors::RunOptions& run) {
   using Answer = Result<std::vector<Tensor>>;
   std::promise<Answer> promise;
   prepared.session->run_async(prepared.feeds, prepared.fetches,
-                              signature.targets, run,
+                              prepared.targets, run,
                               [&](Answer answer, const actors::RunStats&) {
                                 promise.set_value(std::move(answer));
                               });
@@ -99,7 +98,7 @@ Failure step_graph(const StepOptions& options) {
   actors::Trace trace;
   run.observer = &recorder;
   if (!options.trace.empty()) run.trace = &trace;
-  const auto fetched = run_on_worker(prepared, options.signature, run);
+  const auto fetched = run_on_worker(prepared, run);
   // A run that was cut short may go on for a moment; the session waits for it.
   prepared.session.reset();
   const stepper::Recording recording = recorder.take();

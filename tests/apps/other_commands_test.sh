@@ -49,6 +49,8 @@ expect 0 '"unit":"ms"' - tagflow bench sum --repeats 1
 expect 0 '"unit":"s"' - tagflow bench load --nodes 1000 --repeats 1
 expect 0 '"unit":"bytes"' - tagflow bench loop_memory --trips 1000
 expect 0 '"unit":"ratio"' - tagflow bench loop_scaling --trips 3 --repeats 1
+expect 0 '"unit":"ratio".*"two_apart":' - \
+  tagflow bench kmeans_scaling --nodes 1000 --trips 3 --repeats 1
 expect 0 'loop_memory' - tagflow bench --help
 expect 2 - 'did you mean "loop"' tagflow bench lop
 expect 2 - '--trips' tagflow bench loop --trips -1
@@ -61,6 +63,13 @@ expect 3 - 'cannot start' \
   tagflow bench compare --python /no/such/python --only empty_step
 expect 1 - 'import tensorflow' \
   tagflow bench compare --python true --only empty_step
+
+# --- examples over several devices -------------------------------------------
+# What the trace of a cut loop has: the nodes of both partitions.
+expect 0 'ended by themselves' - examples/distributed_loop loop.json
+python3 "$here/check_trace.py" "$work/loop.json" while/Less &&
+  python3 "$here/check_trace.py" "$work/loop.json" while/Add ||
+  complain "the trace is wrong" examples/distributed_loop
 
 # --- conform ------------------------------------------------------------------
 # A case of a loop, made here: the graph as text cannot be used, so that the
@@ -99,6 +108,8 @@ expect 0 '^1 passed' - tagflow conform cases/empty
 expect 3 - 'dataset-fashion-mnist' kmeans --data nowhere
 expect 2 - '--clusters' kmeans -k 0
 expect 2 - '--colour' kmeans --colour
+expect 2 - '--shards' kmeans --shards 0
+expect 2 - '--shards' kmeans --shards 65
 expect 0 'max-iterations' - kmeans --help
 data=/usr/share/datasets/fashion-mnist
 if [ -d "$data" ]; then
@@ -108,6 +119,13 @@ if [ -d "$data" ]; then
     complain "there is no picture" kmeans
   grep -q '^| 4 |' "$work/km/report.md" ||
     complain "the report has no row for cluster 4" kmeans
+  # The same clusters on two devices.
+  sed -n '/^trips: /p; /^purity: /p' "$work/stdout" >"$work/one_device"
+  expect 0 '^trips: ' 'the same centroids and assignments' \
+    kmeans --points 2000 -k 5 --check --shards 2 --out km2
+  sed -n '/^trips: /p; /^purity: /p' "$work/stdout" |
+    cmp -s - "$work/one_device" ||
+    complain "two devices come to other clusters than one" kmeans
   expect 0 '"converged": false' '' \
     kmeans --points 500 --max-iterations 2 --json --out km
   expect 2 - '50 clusters of 20 points' \

@@ -97,7 +97,7 @@ expect 2 - '--timeout' tagflow run "$loop" --fetch Exit:0 --timeout -1
 expect 2 - '--repeat' tagflow run "$loop" --fetch Exit:0 --repeat 0
 expect 2 - 'no pass "magic"' \
   tagflow run "$loop" --fetch Exit:0 --passes magic
-expect 2 - 'all there is yet' \
+expect 2 - 'there is no device type "gpu"' \
   tagflow run "$loop" --fetch Exit:0 --devices gpu:4
 expect 2 - 'do not exist yet' \
   tagflow run "$loop" --fetch Exit:0 --cluster c.json

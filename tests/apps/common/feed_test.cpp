@@ -52,6 +52,25 @@ TEST_CASE("malformed texts are usage errors before any graph is read") {
   }
 }
 
+TEST_CASE("where nothing runs, a feed may do without a value") {
+  const Result<FeedText> feed = parse_feed("x:0", /*needs_value=*/false);
+  REQUIRE(feed.ok());
+  CHECK(feed->port == "x:0");
+  CHECK_FALSE(feed->has_value);
+  const LoadedFeeds loaded = load_feeds(make_graph(), {*feed});
+  REQUIRE(loaded.failure.exit_code == ExitCode::kOk);
+  REQUIRE(loaded.feeds.size() == 1);
+  CHECK(loaded.feeds[0].first == "x:0");
+  CHECK_FALSE(loaded.feeds[0].second.valid());
+  CHECK(load_feeds(make_graph(), {*feed, *feed}).failure.exit_code ==
+        ExitCode::kUsage);
+  CHECK(parse_feed("x=1", /*needs_value=*/false)->has_value);
+  CHECK(parse_feed("x").status().message() ==
+        "[--feed] \"x\" is not NAME:PORT=VALUE");
+  CHECK(parse_feed("=1", /*needs_value=*/false).status().message() ==
+        "[--feed] \"=1\" is not NAME:PORT[=VALUE]");
+}
+
 TEST_CASE("a literal that is no JSON gets a hint") {
   CHECK(parse_feed("x:0=[NaN]").status().message() ==
         "[--feed] the value of \"x:0\" is neither a .npy or .json file nor a "
