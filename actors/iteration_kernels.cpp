@@ -230,11 +230,8 @@ void IterationActor::take_received(Batch* batch) {
     --outstanding_;
     const NodeItem& item = nodes_[token.arrival];
     state_.pending(token.arrival) |= IterationState::kTaken;
-    if (watched_) [[unlikely]] {
-      if (trace_ != nullptr) trace_->add(TraceBuffer::kResult, token.arrival);
-      if (observer_ != nullptr)
-        observer_->on_arrive(place(), *item.node, token.value, token.is_dead);
-    }
+    if (trace_ != nullptr) [[unlikely]]
+      trace_->add(TraceBuffer::kResult, token.arrival);
     if (token.is_dead) {
       skip(item);
       continue;

@@ -70,8 +70,7 @@ class Observer {
   virtual void on_compute(const Place&, const graph::Node&) {}
   virtual void on_computed(const Place&, const graph::Node&) {}
   // A token entered this iteration from outside it: through an Enter, a
-  // NextIteration, an Exit of a child frame, a Recv or a feed. `node` is that
-  // node.
+  // NextIteration, an Exit of a child frame, or a feed. `node` is that node.
   virtual void on_arrive(const Place&, const graph::Node& node,
                          const Tensor& value, bool dead) {
     (void)node, (void)value, (void)dead;

@@ -26,8 +26,10 @@ NodeNote note_of(const graph::Node& node) {
 }  // namespace
 
 const NodeTable::Frame& NodeTable::frame(std::string_view name,
+                                         std::string_view device,
                                          const actors::IterationView& view) {
-  const auto [it, is_new] = frames_.try_emplace(std::string(name));
+  device_ = device;
+  const auto [it, is_new] = frames_.try_emplace(std::string(name) + device_);
   Frame& frame = it->second;
   if (!is_new) return frame;
   std::vector<const graph::Node*> nodes;
@@ -42,7 +44,9 @@ const NodeTable::Frame& NodeTable::frame(std::string_view name,
   return frame;
 }
 
-int NodeTable::number(const graph::Node& node, std::string_view name) {
+int NodeTable::number(const graph::Node& node, std::string_view name,
+                      std::string_view device) {
+  device_ = device;
   const auto it = numbers_.find(&node);
   if (it != numbers_.end()) return it->second;
   add({&node}, drawn_frame(name, 0));
@@ -51,9 +55,11 @@ int NodeTable::number(const graph::Node& node, std::string_view name) {
 
 int NodeTable::drawn_frame(std::string_view name, int parent) {
   auto& frames = recording_.drawing.frames;
-  const auto [it, is_new] =
-      drawn_frames_.try_emplace(std::string(name), int(frames.size()));
-  if (is_new) frames.push_back({std::string(name), parent});
+  const bool is_root_elsewhere = name.empty() && !device_.empty();
+  const std::string full =
+      std::string(is_root_elsewhere ? kRootName : name) + device_;
+  const auto [it, is_new] = drawn_frames_.try_emplace(full, int(frames.size()));
+  if (is_new) frames.push_back({full, parent});
   return it->second;
 }
 

@@ -26,10 +26,13 @@ class NodeTable {
 
   explicit NodeTable(Recording& recording) : recording_(recording) {}
 
-  // The frame of that name; at first sight adds what `view` has.
-  const Frame& frame(std::string_view name, const actors::IterationView& view);
+  // The frame of that name; at first sight adds what `view` has. Of frames on
+  // several devices, `device` is what their names end with.
+  const Frame& frame(std::string_view name, std::string_view device,
+                     const actors::IterationView& view);
   // The number of a node of frame `name`, which is added where it is new.
-  int number(const graph::Node& node, std::string_view name);
+  int number(const graph::Node& node, std::string_view name,
+             std::string_view device);
 
   // Numbers of the edges to and from a node.
   const std::vector<int>& edges_to(int node) const { return to_[size_t(node)]; }
@@ -51,6 +54,7 @@ class NodeTable {
   int entered_frame(const graph::Node& enter, int parent);
 
   Recording& recording_;
+  std::string device_;  // of what is added
   std::unordered_map<const graph::Node*, int> numbers_;
   std::vector<const graph::Node*> nodes_;
   std::vector<std::vector<int>> to_, from_;

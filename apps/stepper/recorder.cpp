@@ -1,5 +1,7 @@
 #include "apps/stepper/recorder.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -28,19 +30,33 @@ bool Recorder::has_room() {
   return false;
 }
 
+Recorder::InstanceKey Recorder::key_of(const actors::Place& place) {
+  return {std::string(place.device), place.tag.frame_hi, place.tag.frame_lo};
+}
+
+std::string Recorder::suffix_of(std::string_view device) {
+  if (first_device_.empty()) first_device_ = device;
+  if (device == first_device_) return {};
+  constexpr std::string_view kMark = "/device:";
+  const size_t mark = device.find(kMark);
+  return fmt::format(" on {}", mark == device.npos
+                                   ? device
+                                   : device.substr(mark + kMark.size()));
+}
+
 void Recorder::add_instance(const actors::Place& place, int caller) {
   Instance instance;
   instance.frame = std::string(place.frame);
-  instance.number = ++count_of_frame_[instance.frame];
+  instance.device = suffix_of(place.device);
+  instance.number = ++count_of_frame_[instance.frame + instance.device];
   instance.caller = caller;
-  instance_index_[{place.tag.frame_hi, place.tag.frame_lo}] =
-      int(recording_.instances.size());
+  instance_index_[key_of(place)] = int(recording_.instances.size());
   recording_.instances.push_back(std::move(instance));
   instances_.emplace_back();
 }
 
 int Recorder::instance_of(const actors::Place& place) {
-  const InstanceKey key{place.tag.frame_hi, place.tag.frame_lo};
+  const InstanceKey key = key_of(place);
   if (!instance_index_.contains(key)) add_instance(place, -1);
   return instance_index_.at(key);
 }
@@ -48,8 +64,7 @@ int Recorder::instance_of(const actors::Place& place) {
 int Recorder::scope_of(const actors::Place& place) {
   const int instance = instance_of(place);
   const auto [it, is_new] = scope_index_.try_emplace(
-      ScopeKey{place.tag.frame_hi, place.tag.frame_lo, place.tag.iteration},
-      int(scopes_.size()));
+      ScopeKey{key_of(place), place.tag.iteration}, int(scopes_.size()));
   if (is_new) {
     recording_.scopes.push_back({instance, place.tag.iteration});
     scopes_.emplace_back();
@@ -125,7 +140,7 @@ void Recorder::on_settle(const actors::Place& place,
   const std::lock_guard lock(mutex_);
   if (!has_room()) return;
   const int scope = scope_of(place);
-  frame_ = &table_.frame(place.frame, view);
+  frame_ = &table_.frame(place.frame, suffix_of(place.device), view);
   view_ = &view;
   const int instance = recording_.scopes[size_t(scope)].instance;
   recording_.instances[size_t(instance)].drawn = frame_->drawn;

@@ -75,10 +75,14 @@ class Recorder : public actors::Observer {
   };
   // What Enter, Exit and NextIteration keep: node, scope -> value.
   using Held = std::map<std::pair<int, int>, int>;
-  using InstanceKey = std::pair<uint64_t, uint64_t>;
-  using ScopeKey = std::tuple<uint64_t, uint64_t, int64_t>;
+  // A frame has an instance on each device where it has nodes.
+  using InstanceKey = std::tuple<std::string, uint64_t, uint64_t>;
+  using ScopeKey = std::pair<InstanceKey, int64_t>;
 
   // All of these: with the lock held.
+  static InstanceKey key_of(const actors::Place& place);
+  // What names on the device end with: Instance::device.
+  std::string suffix_of(std::string_view device);
   int scope_of(const actors::Place& place);
   int instance_of(const actors::Place& place);
   int value_of(const Tensor& value);
@@ -109,6 +113,7 @@ class Recorder : public actors::Observer {
   std::mutex mutex_;  // guards the below
   Recording recording_;
   NodeTable table_;
+  std::string first_device_;
   std::map<InstanceKey, int> instance_index_;
   std::map<ScopeKey, int> scope_index_;
   std::vector<InstanceState> instances_;

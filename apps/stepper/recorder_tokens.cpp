@@ -23,9 +23,8 @@ void Recorder::settle(int scope, const actors::IterationView& view) {
 
 void Recorder::settle_arrivals(int scope, const actors::IterationView& view) {
   ScopeState& state = scopes_[size_t(scope)];
-  const std::string& name =
-      recording_.instances[size_t(recording_.scopes[size_t(scope)].instance)]
-          .frame;
+  const Instance& instance =
+      recording_.instances[size_t(recording_.scopes[size_t(scope)].instance)];
   step_ = {};
   step_.kind = StepKind::kArrive;
   step_.scope = scope;
@@ -34,7 +33,8 @@ void Recorder::settle_arrivals(int scope, const actors::IterationView& view) {
   if (step_.starts) send_constants(scope);
   std::map<int, int> seen;
   for (const Event& arrival : std::exchange(state.arrived, {})) {
-    const int node = table_.number(*arrival.node, name);
+    const int node =
+        table_.number(*arrival.node, instance.frame, instance.device);
     release(scope, node);
     if (arrival.node->is_constant_enter()) {
       instances_[size_t(recording_.scopes[size_t(scope)].instance)]
@@ -103,11 +103,10 @@ void Recorder::release(int scope, int node) {
 
 void Recorder::settle_firing(int scope, const actors::IterationView& view) {
   ScopeState& state = scopes_[size_t(scope)];
-  const std::string& name =
-      recording_.instances[size_t(recording_.scopes[size_t(scope)].instance)]
-          .frame;
+  const Instance& instance =
+      recording_.instances[size_t(recording_.scopes[size_t(scope)].instance)];
   const Event fired = std::exchange(state.fired, {});
-  const int node = table_.number(*fired.node, name);
+  const int node = table_.number(*fired.node, instance.frame, instance.device);
   step_ = {};
   step_.kind = state.answers   ? StepKind::kAnswer
                : fired.is_dead ? StepKind::kSkip

@@ -3,19 +3,25 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "apps/draw/drawing.h"
 
 namespace tagflow::apps::stepper {
 
+// What the root frame is called.
+inline constexpr std::string_view kRootName = "root";
+
 // One instance of a frame: a loop that was entered, a function that was
 // called.
 struct Instance {
   std::string frame;  // its static name; "" of the root
-  int drawn = 0;      // among the drawing's frames
-  int number = 1;     // among those of that frame, from 1
-  int caller = -1;    // the scope that started it; -1 of the root
+  // " on CPU:1"; empty on the device that was seen first.
+  std::string device;
+  int drawn = 0;    // among the drawing's frames
+  int number = 1;   // among those of that frame, from 1
+  int caller = -1;  // the scope that started it; -1 of the root
 };
 
 // One iteration of an instance: what a tag stands for.

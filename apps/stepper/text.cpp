@@ -11,7 +11,6 @@ namespace tagflow::apps::stepper {
 namespace {
 
 constexpr size_t kMaxListed = 10;
-const std::string kRootName = "root";
 
 // There are `more` than these words.
 std::string join_some(const std::vector<std::string>& words, size_t more = 0) {
@@ -54,7 +53,8 @@ class TextWriter {
     const Scope& scope = recording_.scopes[size_t(step.scope)];
     const std::string& frame =
         recording_.instances[size_t(scope.instance)].frame;
-    if (!matches(filter_.frames, frame.empty() ? kRootName : frame)) {
+    if (!matches(filter_.frames,
+                 frame.empty() ? std::string(kRootName) : frame)) {
       return false;
     }
     if (filter_.nodes == "*") return true;
@@ -194,7 +194,9 @@ std::vector<std::string> fired(const Recording& recording) {
 std::string scope_name(const Recording& recording, int scope) {
   const Scope& at = recording.scopes[size_t(scope)];
   const Instance& instance = recording.instances[size_t(at.instance)];
-  const std::string frame = instance.frame.empty() ? kRootName : instance.frame;
+  const std::string frame =
+      (instance.frame.empty() ? std::string(kRootName) : instance.frame) +
+      instance.device;
   return instance.number == 1
              ? fmt::format("{}/{}", frame, at.iteration)
              : fmt::format("{}#{}/{}", frame, instance.number, at.iteration);
