@@ -1,5 +1,6 @@
 #include "actors/accelerator_actor.h"
 
+#include "actors/engine.h"
 #include "actors/step.h"
 
 namespace tagflow::actors {
@@ -26,38 +27,55 @@ AcceleratorActor::AcceleratorActor(caf::actor_config& config, HandOff policy,
     : EngineActor(config, policy), accelerator_(accelerator) {}
 
 void AcceleratorActor::on_batch(Batch* batch, Runner& runner) {
-  if (batch->step->cancelled()) {
-    runner.post(batch->request->owner, batch);
+  const Beginning here(runner);
+  for (KernelRequest* request = batch->request; request != nullptr;) {
+    // Answered, it is its owner's again.
+    KernelRequest* const after = request->after;
+    take(*request, runner);
+    request = after;
+  }
+}
+
+void AcceleratorActor::take(KernelRequest& request, Runner& runner) {
+  Step& step = *request.batch.step;
+  if (step.cancelled()) {
+    runner.post(request.owner, &request.batch);
     return;
   }
   // The accelerator's, until it has answered.
-  batch->step->add_activity();
-  const Beginning here(runner);
-  begin(*batch->request);
+  step.add_activity();
+  try {
+    begin(request);
+  } catch (const std::exception& thrown) {
+    request.status = status_of(thrown).with_prefix("[device] ");
+    answer(request);
+  }
 }
 
-void AcceleratorActor::answer(KernelRequest& request, HandOff policy) {
+void AcceleratorActor::answer(KernelRequest& request) {
   if (beginning != nullptr) {
     beginning->post_counted(request.owner, &request.batch);
     return;
   }
-  Runner runner(nullptr, policy, kLentQuantum);
+  const Engine::AsWorker as_worker;
+  Runner runner(nullptr, policy(), kLentQuantum,
+                answers_.fetch_add(1, std::memory_order_relaxed));
   runner.post_counted(request.owner, &request.batch);
   runner.drain();
 }
 
 void AcceleratorActor::begin(KernelRequest& request) {
-  const auto computed = [&request, policy = policy()](Status status) {
+  const auto computed = [this, &request](Status status) {
     request.status = std::move(status);
-    answer(request, policy);
+    answer(request);
   };
-  const auto copied = [&request, policy = policy()](Result<Tensor> copy) {
+  const auto copied = [this, &request](Result<Tensor> copy) {
     if (copy.ok()) {
       request.outputs[0] = std::move(*copy);
     } else {
       request.status = std::move(copy).status();
     }
-    answer(request, policy);
+    answer(request);
   };
   switch (request.work) {
     case KernelRequest::Work::kCompute:

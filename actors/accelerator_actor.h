@@ -1,6 +1,8 @@
 // AcceleratorActor: a device that runs its kernels by itself.
 #pragma once
 
+#include <atomic>
+
 #include "actors/device_actor.h"
 #include "devices/device.h"
 
@@ -19,14 +21,17 @@ class AcceleratorActor : public EngineActor {
                    devices::Accelerator& accelerator);
 
  protected:
-  // kKernel: a request.
+  // kKernel: requests.
   void on_batch(Batch* batch, Runner& runner) override;
 
  private:
+  void take(KernelRequest& request, Runner& runner);
   void begin(KernelRequest& request);
-  static void answer(KernelRequest& request, HandOff policy);
+  // Thread-safe.
+  void answer(KernelRequest& request);
 
   devices::Accelerator& accelerator_;
+  std::atomic<uint64_t> answers_{0};
 };
 
 }  // namespace tagflow::actors

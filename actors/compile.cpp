@@ -1,6 +1,7 @@
 #include "actors/compile.h"
 
-#include <unordered_map>
+#include <map>
+#include <tuple>
 
 #include "devices/kernel_registry.h"
 
@@ -36,16 +37,19 @@ Status check_incarnations(const graph::Graph& graph, Devices devices) {
 
 // Constants are where the device reads them.
 Status upload_constants(Plan& plan, devices::Accelerator& accelerator) {
-  std::unordered_map<const Buffer*, Tensor> uploaded;
+  // Several tensors may share a buffer, each with a shape of its own.
+  using Key = std::tuple<const Buffer*, DataType, std::string>;
+  std::map<Key, Tensor> uploaded;
   for (FramePlan& frame : plan.frames)
     for (ConstantSlot& constant : frame.constants) {
-      const Buffer* buffer = constant.value.buffer();
-      if (buffer == nullptr || !is_plain(constant.value.dtype())) continue;
-      Tensor& copy = uploaded[buffer];
+      Tensor& value = constant.value;
+      if (value.buffer() == nullptr || !is_plain(value.dtype())) continue;
+      Tensor& copy =
+          uploaded[{value.buffer(), value.dtype(), value.shape().to_string()}];
       if (!copy.valid()) {
-        TAGFLOW_ASSIGN(copy, accelerator.upload(constant.value));
+        TAGFLOW_ASSIGN(copy, accelerator.upload(value));
       }
-      constant.value = copy;
+      value = copy;
     }
   return {};
 }

@@ -28,6 +28,7 @@ struct KernelRequest {
   }
 
   Work work = Work::kCompute;
+  KernelRequest* after = nullptr;  // that travels in this one's batch
   uint32_t node = 0;
   bool open = false;  // sent, and not answered yet
   const NodeItem* item = nullptr;

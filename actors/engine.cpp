@@ -266,4 +266,7 @@ void Engine::watch_deadline(const std::shared_ptr<Step>& step) {
 
 bool Engine::on_worker() { return is_worker_thread; }
 
+Engine::AsWorker::AsWorker() : before_(std::exchange(is_worker_thread, true)) {}
+Engine::AsWorker::~AsWorker() { is_worker_thread = before_; }
+
 }  // namespace tagflow::actors

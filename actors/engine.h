@@ -56,6 +56,18 @@ class Engine {
 
   // Whether the calling thread belongs to an engine: it must not wait.
   static bool on_worker();
+  // As long as this lives, the calling thread does: that of a device, which
+  // lends itself.
+  class AsWorker {
+   public:
+    AsWorker();
+    ~AsWorker();
+    AsWorker(const AsWorker&) = delete;
+    AsWorker& operator=(const AsWorker&) = delete;
+
+   private:
+    const bool before_;
+  };
 
  private:
   struct Parts;

@@ -150,8 +150,9 @@ void Executable::finish(Step& step, std::unique_ptr<RunContext> context,
   }
   if (!answer.ok()) {
     for (PartitionActor* partition : context->partitions) partition->reset();
-    if (context->rendezvous != nullptr) context->rendezvous->reset();
   }
+  // What nobody received must not be taken for the next step's.
+  if (context->rendezvous != nullptr) context->rendezvous->reset();
   context->resources.end();
   {
     std::lock_guard lock(mutex_);

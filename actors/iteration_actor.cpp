@@ -200,7 +200,7 @@ void IterationActor::take_return(Batch* batch) {
 inline void IterationActor::work(Runner& runner) {
   run_ready(runner);
   if (step_->cancelled()) return;
-  if (out_requests_ != nullptr) post_requests(runner);
+  if (first_request_ != nullptr) post_requests(runner);
   if (out_transfers_ != nullptr) post_transfers(runner);
   if (!out_enter_.empty()) post_enters(runner);
   if (predecessor_done_ && outstanding_ == 0) {
@@ -384,10 +384,11 @@ void IterationActor::reset() {
   drop_batches();
   holds_values_ = true;
   release_values();
+  state_.forget();
   for (Tensor& output : outputs_) output.reset();
   passing_.reset();
   heavy_.clear();
-  out_requests_ = nullptr;  // they are the requests' own
+  first_request_ = last_request_ = nullptr;
   free_requests_.clear();
   for (const auto& request : requests_) give_request(request.get());
   std::fill(child_live_.begin(), child_live_.end(), uint8_t(0));

@@ -206,10 +206,12 @@ class IterationActor : public EngineActor {
   std::vector<uint32_t> child_received_;
   std::vector<uint32_t> child_expected_;
   std::vector<Batch*> parked_;
-  std::vector<uint32_t> heavy_;    // ready nodes worth a hop
-  Batch* out_requests_ = nullptr;  // to an accelerator, newest first
-  std::vector<Tensor> outputs_;    // of the kernel that fires
-  Tensor passing_;                 // between a node and its edges; then empty
+  std::vector<uint32_t> heavy_;  // ready nodes worth a hop
+  // To an accelerator, a list.
+  KernelRequest* first_request_ = nullptr;
+  KernelRequest* last_request_ = nullptr;
+  std::vector<Tensor> outputs_;  // of the kernel that fires
+  Tensor passing_;               // between a node and its edges; then empty
   std::vector<std::unique_ptr<KernelRequest>> requests_;
   std::vector<KernelRequest*> free_requests_;
   Counters counters_;

@@ -23,6 +23,7 @@ KernelRequest* IterationActor::take_request(uint32_t node) {
   KernelRequest* request = free_requests_.back();
   free_requests_.pop_back();
   request->work = KernelRequest::Work::kCompute;
+  request->after = nullptr;
   request->node = node;
   request->open = true;
   request->item = &nodes_[node];
@@ -141,9 +142,11 @@ bool IterationActor::must_copy_in(const Tensor& value) const {
          is_plain(value.dtype());
 }
 
-// Requests leave when the handler is through with what is ready.
+// They leave together, in their order, when the handler is through with what
+// is ready.
 void IterationActor::add_to_requests(KernelRequest* request) {
-  request->batch.next = std::exchange(out_requests_, &request->batch);
+  (last_request_ == nullptr ? first_request_ : last_request_->after) = request;
+  last_request_ = request;
 }
 
 void IterationActor::request_kernel(uint32_t node) {
@@ -185,12 +188,10 @@ void IterationActor::take_copy(uint32_t node, Tensor&& value) {
 }
 
 void IterationActor::post_requests(Runner& runner) {
-  // The oldest last: what is posted last is handed on first.
-  while (out_requests_ != nullptr) {
-    Batch* batch = std::exchange(out_requests_, out_requests_->next);
-    ++counters_.hops;
-    runner.post(frame_.run->device, batch);
-  }
+  if (first_request_ == nullptr) return;
+  ++counters_.hops;
+  runner.post(frame_.run->device, &first_request_->batch);
+  first_request_ = last_request_ = nullptr;
 }
 
 // --- Transfers --------------------------------------------------------------
@@ -229,7 +230,9 @@ void IterationActor::take_received(Batch* batch) {
   for (Token& token : batch->tokens) {
     --outstanding_;
     const NodeItem& item = nodes_[token.arrival];
-    state_.pending(token.arrival) |= IterationState::kTaken;
+    uint32_t& word = state_.pending(token.arrival);
+    word = (word & ~IterationState::kDead) | IterationState::kTaken |
+           (token.is_dead ? IterationState::kDead : 0);
     if (trace_ != nullptr) [[unlikely]]
       trace_->add(TraceBuffer::kResult, token.arrival);
     if (token.is_dead) {

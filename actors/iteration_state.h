@@ -2,6 +2,7 @@
 // the static plan and the actors. Flat arrays addressed by plan indices.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -120,6 +121,8 @@ class IterationState {
     arrive_dead(node);
   }
 
+  // Nothing has happened yet.
+  void forget() { std::fill(words_.begin(), words_.end(), 0); }
   // Lets go of every tensor but the plan's constants.
   void release_values() {
     for (size_t i = 0; i < slots_.size(); ++i)

@@ -159,7 +159,7 @@ std::vector<std::string> LocalRendezvous::unclaimed() const {
 }
 
 void LocalRendezvous::reset() {
-  table_.clear();
+  if (!table_.empty()) table_.clear();
   held_.clear();
 }
 

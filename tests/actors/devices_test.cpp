@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <future>
 #include <thread>
 
 #include "devices/device.h"
@@ -117,6 +118,42 @@ TEST_CASE("tensors go to an accelerator, stay there, and come back") {
     CHECK(identical(out[0], expected[0]));
     CHECK(identical(out[1], expected[1]));
   }
+}
+
+TEST_CASE("constants that share a buffer keep their own shapes") {
+  Graph graph;
+  const Scope s(graph);
+  const Scope there = s.with_device("/device:STREAM:0");
+  const Output x = ops::placeholder(s.named("x"), DataType::kFloat, {});
+  const Output c = ops::constant(
+      there, Tensor::of<float>({2, 6}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3}));
+  const Output a = ops::add(there, c, x);
+  const Output b = ops::add(there, ops::reshape(there, c, {6, 2}), x);
+  must(s.status());
+  auto session = make_session(on("stream:1"), graph);
+  const auto out =
+      must_run(*session, {{"x", Tensor::scalar(1.0f)}}, {a.name(), b.name()});
+  CHECK(out[0].shape() == Shape({2, 6}));
+  CHECK(out[1].shape() == Shape({6, 2}));
+}
+
+TEST_CASE("a run that is asked for on an accelerator's thread is refused") {
+  Graph graph;
+  const Scope s(graph);
+  const Output x = ops::placeholder(s.named("x"), DataType::kFloat, {100});
+  const Output y = ops::neg(s.with_device("/device:STREAM:0"), x);
+  must(s.status());
+  auto session = make_session(on("stream:1"), graph);
+  const Tensor feed = Tensor::make(DataType::kFloat, {100});
+  const std::vector<Feed> feeds = {{"x", feed}};
+  std::promise<Status> inner;
+  session->run_async(
+      feeds, {y.name()}, {}, {},
+      [&](Result<std::vector<Tensor>> out, const RunStats&) {
+        must(std::move(out));
+        inner.set_value(session->run(feeds, {y.name()}).status());
+      });
+  CHECK(inner.get_future().get().code() == Code::kFailedPrecondition);
 }
 
 TEST_CASE("smoke: odd loops, scattered, give the reference's results") {

@@ -205,6 +205,18 @@ TEST_CASE("smoke: a Recv that nobody serves is a deadlock, and is named") {
   });
 }
 
+TEST_CASE("what nobody received is gone with its step") {
+  Graph graph;
+  REQUIRE(graph
+              .extend({constant("x", Tensor::scalar(1.f)),
+                       send("t", "x", "A", "B")})
+              .ok());
+  auto session = make_session({}, graph);
+  for (int i = 0; i < 3; ++i)
+    CHECK(session->run({}, {}, {"send_t"}).status().to_string() ==
+          Status().to_string());
+}
+
 TEST_CASE("a transfer from an earlier life of a device is refused") {
   Graph graph;
   const std::string cpu = "/job:localhost/replica:0/task:0/device:CPU:0";
