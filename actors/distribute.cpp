@@ -1,6 +1,7 @@
 #include "actors/distribute.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "actors/evaluator.h"
 #include "devices/kernel_catalog.h"
@@ -100,6 +101,53 @@ std::function<bool(const graph::Endpoint&)> lossy_by_name(
   };
 }
 
+// In nanoseconds, on the device of the node; of a Recv, its transfer.
+class PlacedCosts {
+ public:
+  PlacedCosts(std::span<const graph::DeviceInfo> infos,
+              const graph::CostModel& costs)
+      : infos_(infos), costs_(costs), times_(infos.size()) {
+    for (const graph::DeviceInfo& info : infos)
+      number_of_.emplace(info.name.to_string(), number_of_.size());
+  }
+
+  int64_t of(const graph::Node& node) {
+    const size_t here = number_of_.at(node.device());
+    double time = 0;
+    if (node.op() != "_Recv") {
+      costs_.find_times(node, costs_.work(node), infos_, times_);
+      time = times_[here];
+    } else if (const auto from = number_of_.find(
+                   node.attr<std::string>("send_device").value());
+               from != number_of_.end() && from->second != here) {
+      time = graph::CostModel::transfer_ns(
+          infos_[from->second], infos_[here],
+          graph::CostModel::output_bytes(node, 0));
+    }
+    constexpr double kMost = 1e15;  // their sums are still in range
+    return int64_t(std::clamp(time, 0.0, kMost));
+  }
+
+ private:
+  const std::span<const graph::DeviceInfo> infos_;
+  const graph::CostModel& costs_;
+  std::unordered_map<std::string, size_t> number_of_;
+  std::vector<double> times_;  // of one node, by device
+};
+
+Status schedule_receives(std::vector<graph::Partition>& partitions,
+                         std::span<const graph::DeviceInfo> infos,
+                         const graph::CostModel& costs) {
+  // What waits less need not wait.
+  constexpr int64_t kLeastNs = 1000;
+  PlacedCosts placed(infos, costs);
+  return graph::schedule_recvs(
+             partitions,
+             {.cost = [&](const graph::Node& node) { return placed.of(node); },
+              .min_delay = kLeastNs})
+      .status();
+}
+
 }  // namespace
 
 Result<Distribution> distribute(const graph::Graph& graph,
@@ -145,7 +193,7 @@ Result<Distribution> distribute(const graph::Graph& graph,
   for (graph::Partition& partition : result.partitions)
     TAGFLOW_RETURN_IF_ERROR(rewrite(partition, options.passes));
   if (options.schedule_receives)
-    TAGFLOW_RETURN_IF_ERROR(graph::schedule_recvs(result.partitions).status());
+    TAGFLOW_RETURN_IF_ERROR(schedule_receives(result.partitions, infos, costs));
   for (const graph::Partition& partition : result.partitions)
     TAGFLOW_RETURN_IF_ERROR(graph::validate(partition.program.graph)
                                 .with_prefix(fmt::format(

@@ -103,12 +103,14 @@ class SchedulePainter {
   void add_axis() {
     constexpr double kTicks = 12;
     const double step = round_up(end_ / kTicks);
-    for (double time = 0; time <= end_; time += step)
+    for (int tick = 0; tick <= kTicks && tick * step <= end_; ++tick) {
+      const double time = tick * step;
       text_ += fmt::format(
           R"(<g class="tick"><line x1="{0:.1f}" y1="{1:.1f}" x2="{0:.1f}" )"
           R"(y2="{2:.1f}"/><text x="{0:.1f}" y="{3:.1f}">{4:.10g} us</text></g>)"
           "\n",
           x_of(time), kTop - 6, bottom_, kTop - 12, time);
+    }
   }
 
   void add_lanes(size_t track) {

@@ -309,7 +309,9 @@ double assumed_elements(const PartialShape& shape) {
   for (const int64_t dim : shape.dims())
     elements *= double(
         dim == PartialShape::kUnknown ? CostModel::kAssumedDimension : dim);
-  return elements;
+  // No memory has more, and sums of such times are still numbers.
+  constexpr double kMost = 1e15;
+  return std::min(elements, kMost);
 }
 
 double estimate_flops(const Node& node, double output_bytes, double& bytes) {
