@@ -49,9 +49,10 @@ class Accelerator {
 
   virtual ~Accelerator() = default;
 
-  // Runs the kernel after all that was launched before. Inputs may be in any
-  // memory: what a buffer of the host holds is copied over first, in its place
-  // in the context. Outputs come to be in the device's memory, or inline.
+  // Runs the kernel after all that was launched before, whose outputs may so be
+  // its inputs. Inputs may be in any memory: what a buffer of the host holds is
+  // copied over first, in its place in the context. Outputs come to be in the
+  // device's memory, or, where they are small, inline or in the host's.
   //
   // `done` is called when the outputs may be handed on to later launches here
   // and to copy_to_host(), or with the error: Cancelled where the step was
@@ -72,7 +73,8 @@ class Accelerator {
   // tensor depends on. Cancelled where the device is being destroyed.
   virtual void copy_to_host(Tensor tensor, Copied done) = 0;
   // The tensor in the device's memory, when later launches may use it. What is
-  // there already is given back as it is, and so is what is inline.
+  // there already is given back as it is, and so is what is inline, or so small
+  // that launches take it along.
   // ResourceExhausted as above; InvalidArgument for strings and handles, and
   // for what is in the memory of another device.
   virtual void copy_from_host(Tensor tensor, Copied done) = 0;

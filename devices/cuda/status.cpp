@@ -11,8 +11,10 @@ Status cuda_status(cudaError_t result, std::string_view what) {
 }
 
 OnDevice::OnDevice(int device) {
-  if (cudaGetDevice(&before_) != cudaSuccess) before_ = -1;
-  if (before_ != device) cudaSetDevice(device);
+  int current = -1;
+  if (cudaGetDevice(&current) == cudaSuccess && current == device) return;
+  before_ = current;
+  cudaSetDevice(device);
 }
 
 OnDevice::~OnDevice() {

@@ -22,7 +22,7 @@ class OnDevice {
   OnDevice& operator=(const OnDevice&) = delete;
 
  private:
-  int before_ = -1;
+  int before_ = -1;  // none: nothing was changed
 };
 
 }  // namespace tagflow::devices

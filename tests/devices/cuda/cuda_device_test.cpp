@@ -155,6 +155,20 @@ TEST_CASE("an axis that is on the GPU is fetched; later launches go on") {
   expect_close(total, Tensor::vector<float>({4950}));
 }
 
+TEST_CASE("small values make small values, or what is large on the GPU") {
+  const auto gpu = gpu_or_skip();
+  if (gpu == nullptr) return;
+  for (const int32_t size : {3, 1000}) {
+    GpuLaunch fill(
+        "Fill", {Tensor::vector<int32_t>({size}), Tensor::scalar(int64_t(7))});
+    const Tensor filled = fill.on(*gpu->accelerator()).output();
+    CHECK(host_readable(filled) == (size == 3));
+    expect_close(
+        *to_host(*gpu->accelerator(), filled),
+        Tensor::of<int64_t>({size}, std::vector<int64_t>(size_t(size), 7)));
+  }
+}
+
 TEST_CASE("results of large work on the host come to the GPU") {
   const auto gpu = gpu_or_skip();
   if (gpu == nullptr) return;

@@ -242,6 +242,26 @@ TEST_CASE("elements of every type are moved") {
                     {{"DstT", to}});
 }
 
+TEST_CASE("more dimensions than a kernel has loops are walked over") {
+  const auto gpu = gpu_or_skip();
+  if (gpu == nullptr) return;
+  Shape shape, alternating;
+  for (int i = 0; i < 11; ++i) shape.add_dim(i < 9 ? 2 : 3);
+  expect_same(*gpu, "Transpose",
+              {random_tensor(DataType::kFloat, shape, 1),
+               ints({10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0})});
+  std::vector<int32_t> axes;
+  for (int i = 0; i < 18; ++i) {
+    alternating.add_dim(2);
+    if (i % 2 == 0) axes.push_back(i);
+  }
+  GpuLaunch sum("Sum", {random_tensor(DataType::kFloat, alternating, 2),
+                        Tensor::of<int32_t>({9}, axes)});
+  expect_error(sum.on(*gpu->accelerator()).answer(), Code::kUnimplemented,
+               "[Sum] a reduction over 9 runs of dimensions, a GPU's kernels "
+               "have 8");
+}
+
 TEST_CASE("an index out of range that only the GPU knows gives zeros") {
   const auto gpu = gpu_or_skip();
   if (gpu == nullptr) return;
