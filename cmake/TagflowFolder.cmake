@@ -110,7 +110,8 @@ function(tagflow_folder name)
     CACHE INTERNAL "The libraries declared so far")
 
   if(TAGFLOW_BUILD_TESTS)
-    tagflow_tests(${name} LINK tagflow::${name})
+    # Tests look into headers that nobody else includes.
+    tagflow_tests(${name} LINK tagflow::${name} ${arg_LINK_PRIVATE})
   endif()
 endfunction()
 

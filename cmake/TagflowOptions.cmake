@@ -162,8 +162,9 @@ macro(tagflow_find_cuda)
       set(CMAKE_CUDA_ARCHITECTURES "${TAGFLOW_CUDA_ARCHITECTURES}")
       set(CMAKE_CUDA_COMPILER_LAUNCHER "${CMAKE_CXX_COMPILER_LAUNCHER}")
       enable_language(CUDA)
-      # The run time is linked statically: a program starts without a driver.
-      set(TAGFLOW_CUDA_TARGETS CUDA::cudart_static CUDA::cublas)
+      # The run time is linked statically, cuBLAS loaded when it is needed: so
+      # programs start, and start fast, where there is neither.
+      set(TAGFLOW_CUDA_TARGETS CUDA::cudart_static)
     elseif(NOT TAGFLOW_CUDA STREQUAL "AUTO")
       message(FATAL_ERROR
         "TAGFLOW_CUDA is ${TAGFLOW_CUDA}, but there is no CUDA toolkit 12.2 or "

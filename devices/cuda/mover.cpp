@@ -9,13 +9,6 @@
 namespace tagflow::devices {
 namespace {
 
-Status blas_status(cublasStatus_t result, std::string_view what) {
-  if (result == CUBLAS_STATUS_SUCCESS) return {};
-  return error(result == CUBLAS_STATUS_ALLOC_FAILED ? Code::kResourceExhausted
-                                                    : Code::kInternal,
-               "[cuda] {}: {}", what, cublasGetStatusString(result));
-}
-
 // How cuBLAS calls a type, and the one in which it sums.
 struct BlasType {
   cudaDataType_t data;
@@ -61,7 +54,7 @@ cuda::CopyArgs copy_args(const StridedCopy& copy, size_t first) {
 
 CudaMover::~CudaMover() {
   const OnDevice on(memory_.device());
-  if (blas_ != nullptr) cublasDestroy(blas_);
+  if (handle_ != nullptr) blas_->destroy(handle_);
 }
 
 // A kernel takes so many loops; those around them are run here, which no
@@ -92,14 +85,13 @@ void CudaMover::clear(Tensor& to) {
   cudaMemsetAsync(to.mutable_raw(), 0, to.bytes(), memory_.compute().stream());
 }
 
-Result<cublasHandle_t> CudaMover::blas() {
-  if (blas_ == nullptr) {
-    TAGFLOW_RETURN_IF_ERROR(
-        blas_status(cublasCreate(&blas_), "starting cuBLAS"));
-    TAGFLOW_RETURN_IF_ERROR(blas_status(
-        cublasSetStream(blas_, memory_.compute().stream()), "starting cuBLAS"));
-  }
-  return blas_;
+Status CudaMover::start_blas() {
+  if (handle_ != nullptr) return {};
+  TAGFLOW_ASSIGN(blas_, BlasLibrary::load());
+  TAGFLOW_RETURN_IF_ERROR(
+      blas_->check(blas_->create(&handle_), "starting cuBLAS"));
+  return blas_->check(blas_->set_stream(handle_, memory_.compute().stream()),
+                      "starting cuBLAS");
 }
 
 // cuBLAS has matrices column by column: it computes the transposed product of
@@ -116,7 +108,7 @@ Status CudaMover::multiply(const KernelContext& context,
     clear(out);
     return {};
   }
-  TAGFLOW_ASSIGN(const cublasHandle_t handle, blas());
+  TAGFLOW_RETURN_IF_ERROR(start_blas());
   const float one = 1, zero = 0;
   const double double_one = 1, double_zero = 0;
   const bool is_double = type.compute == CUBLAS_COMPUTE_64F;
@@ -130,9 +122,9 @@ Status CudaMover::multiply(const KernelContext& context,
   const int64_t total = batch.count();
   for (int64_t i = 0; i < total; i += per_call) {
     const auto [in_a, in_b] = batch.factors(i);
-    TAGFLOW_RETURN_IF_ERROR(blas_status(
-        cublasGemmStridedBatchedEx_64(
-            handle, form(batch.b_form), form(batch.a_form), batch.n, batch.m,
+    TAGFLOW_RETURN_IF_ERROR(blas_->check(
+        blas_->multiply(
+            handle_, form(batch.b_form), form(batch.a_form), batch.n, batch.m,
             batch.k, is_double ? static_cast<const void*>(&double_one) : &one,
             at(b, in_b * batch.k * batch.n), type.data,
             batch.b_form.transposed ? batch.k : batch.n,

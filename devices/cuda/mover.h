@@ -1,8 +1,7 @@
 // CudaMover: what kernels of the CPU plan, carried out on a GPU.
 #pragma once
 
-#include <cublas_v2.h>
-
+#include "devices/cuda/blas.h"
 #include "devices/cuda/memory.h"
 #include "devices/element_mover.h"
 
@@ -36,11 +35,12 @@ class CudaMover final : public Allocator, public ElementMover {
                   const Tensor& a, const Tensor& b, Tensor& out) override;
 
  private:
-  // Made for the first product, which takes long.
-  Result<cublasHandle_t> blas();
+  // For the first product, which takes long.
+  Status start_blas();
 
   CudaMemory& memory_;
-  cublasHandle_t blas_ = nullptr;
+  const BlasLibrary* blas_ = nullptr;  // where there is a handle
+  cublasHandle_t handle_ = nullptr;
 };
 
 }  // namespace tagflow::devices

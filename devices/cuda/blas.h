@@ -1,0 +1,27 @@
+// cuBLAS, loaded when it is needed: it takes hundreds of megabytes of memory
+// and a good part of a second, which programs without products on a GPU should
+// not pay.
+#pragma once
+
+#include <cublas_v2.h>
+
+#include "graph/status.h"
+
+namespace tagflow::devices {
+
+// The functions of the library that we use, under its own names.
+struct BlasLibrary {
+  decltype(&cublasCreate_v2) create = nullptr;
+  decltype(&cublasDestroy_v2) destroy = nullptr;
+  decltype(&cublasSetStream_v2) set_stream = nullptr;
+  decltype(&cublasGetStatusString) status_string = nullptr;
+  decltype(&cublasGemmStridedBatchedEx_64) multiply = nullptr;
+
+  // Once for the process, which keeps it. Unavailable where the library is not
+  // there. Thread-safe.
+  static Result<const BlasLibrary*> load();
+  // ResourceExhausted where memory is, Internal for other failures.
+  Status check(cublasStatus_t result, std::string_view what) const;
+};
+
+}  // namespace tagflow::devices
