@@ -60,6 +60,14 @@ TEST_CASE("the limit is kept exactly, and what is given back is there again") {
   CHECK(allocator->stats().count == 3);
 }
 
+TEST_CASE("elements that the host must not see are not printed") {
+  const auto allocator = TrackingAllocator::make({"there", 0, false});
+  const Tensor small = *Tensor::allocate(DataType::kFloat, {}, *allocator);
+  CHECK(small.buffer() != nullptr);
+  CHECK(small.to_string() == "float[] on a device");
+  CHECK(small.describe() == "float[]");
+}
+
 TEST_CASE("sizes beyond any memory are refused, and leave no trace") {
   const auto allocator = TrackingAllocator::make({"here"});
   const int64_t most = std::numeric_limits<int64_t>::max();
