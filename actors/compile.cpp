@@ -2,6 +2,7 @@
 
 #include <map>
 #include <tuple>
+#include <unordered_map>
 
 #include "devices/kernel_registry.h"
 
@@ -14,23 +15,24 @@ struct Compiled {
   std::vector<std::unique_ptr<devices::Kernel>> kernels;
 };
 
+// Of each device, by name.
+using Incarnations = std::unordered_map<std::string, uint64_t>;
+
 // A key of a device's earlier life is nobody's.
-Status check_incarnations(const graph::Graph& graph, Devices devices) {
+Status check_incarnations(const graph::Graph& graph,
+                          const Incarnations& incarnations) {
   for (const graph::Node* node : graph.nodes()) {
     if (node->op() != "_Send" && node->op() != "_Recv") continue;
     TAGFLOW_ASSIGN(const auto sender, node->attr<std::string>("send_device"));
     TAGFLOW_ASSIGN(const auto incarnation,
                    node->attr<int64_t>("send_device_incarnation"));
-    for (const auto& device : devices) {
-      const graph::DeviceInfo& info = device->info();
-      if (uint64_t(incarnation) != info.incarnation &&
-          sender == info.name.to_string())
-        return error(Code::kFailedPrecondition,
-                     "[{}] node \"{}\": {} is in its incarnation {:x}, the "
-                     "key's is {:x}",
-                     node->op(), node->name(), sender, info.incarnation,
-                     uint64_t(incarnation));
-    }
+    const auto now = incarnations.find(sender);
+    if (now != incarnations.end() && now->second != uint64_t(incarnation))
+      return error(Code::kFailedPrecondition,
+                   "[{}] node \"{}\": {} is in its incarnation {:x}, the "
+                   "key's is {:x}",
+                   node->op(), node->name(), sender, now->second,
+                   uint64_t(incarnation));
   }
   return {};
 }
@@ -85,10 +87,14 @@ Result<std::vector<std::unique_ptr<Plan>>> compile(
     Devices devices) {
   const auto compiled = std::make_shared<Compiled>();
   compiled->partitions = std::move(partitions);
+  Incarnations incarnations;
+  for (const auto& device : devices)
+    incarnations.emplace(device->info().name.to_string(),
+                         device->info().incarnation);
   std::vector<std::unique_ptr<Plan>> plans;
   for (const graph::Partition& partition : compiled->partitions) {
     TAGFLOW_RETURN_IF_ERROR(
-        check_incarnations(partition.program.graph, devices));
+        check_incarnations(partition.program.graph, incarnations));
     TAGFLOW_ASSIGN(auto plan, plan_partition(*compiled, partition, options,
                                              *devices[partition.device]));
     plan->owned = compiled;

@@ -28,11 +28,8 @@ double end(const graph::Node& node) {
 
 // "CPU" of "/job:localhost/replica:0/task:0/device:CPU:0".
 std::string_view type_of(std::string_view device) {
-  constexpr std::string_view kMark = "/device:";
-  const size_t mark = device.find(kMark);
-  if (mark == std::string_view::npos) return {};
-  device.remove_prefix(mark + kMark.size());
-  return device.substr(0, device.find(':'));
+  const std::string_view name = graph::short_device_name(device);
+  return name.substr(0, name.find(':'));
 }
 
 constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();

@@ -51,7 +51,7 @@ Status lower(graph::Program& program) {
 
 Result<graph::PlacementResult> place(const graph::Program& program,
                                      std::span<const graph::DeviceInfo> infos,
-                                     const DistributeOptions& options,
+                                     const SessionOptions& options,
                                      const graph::CostModel& costs,
                                      bool explain) {
   const devices::RegisteredKernels catalog;
@@ -153,9 +153,8 @@ Status schedule_receives(std::vector<graph::Partition>& partitions,
 Result<Distribution> distribute(const graph::Graph& graph,
                                 const graph::FrameMap& frames,
                                 const Request& request,
-                                const DistributeOptions& options,
-                                Devices devices, const graph::CostModel& costs,
-                                bool explain) {
+                                const SessionOptions& options, Devices devices,
+                                const graph::CostModel& costs, bool explain) {
   TAGFLOW_RETURN_IF_ERROR(check_outside_loops(
       frames, request.feeds, "feed", "feed what enters the loop instead"));
   TAGFLOW_RETURN_IF_ERROR(check_outside_loops(

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "actors/session.h"
 #include "devices/device.h"
 #include "graph/frames.h"
 #include "graph/graph.h"
 #include "graph/partition/partition.h"
-#include "graph/passes/pass_set.h"
 #include "graph/placement/placer.h"
 
 namespace tagflow::actors {
@@ -23,15 +23,6 @@ struct Request {
   std::vector<graph::Endpoint> feeds;
   std::vector<graph::Endpoint> fetches;
   std::vector<graph::Node*> targets;
-};
-
-// The fields of the same names of SessionOptions.
-struct DistributeOptions {
-  graph::PassSet passes;
-  bool soft_placement = false;
-  std::optional<uint64_t> scatter;
-  bool schedule_receives = true;
-  std::vector<std::string> lossy;
 };
 
 // What each device does.
@@ -51,14 +42,15 @@ struct Distribution {
 // into one partition per device that has any, and these are rewritten once
 // more. InvalidArgument for a feed or fetch inside a loop, where a function
 // expands to what is not valid, and where a node cannot run where it must.
+// Of the options it takes the passes and what is about placement and transfers.
 // With `explain`, the placement is simulated, whoever chose it, and reasons are
 // given.
 // REQUIRES: `graph` is valid, and `frames` are its.
 Result<Distribution> distribute(const graph::Graph& graph,
                                 const graph::FrameMap& frames,
                                 const Request& request,
-                                const DistributeOptions& options,
-                                Devices devices, const graph::CostModel& costs,
+                                const SessionOptions& options, Devices devices,
+                                const graph::CostModel& costs,
                                 bool explain = false);
 
 }  // namespace tagflow::actors

@@ -121,9 +121,9 @@ void LocalRendezvous::post_answers(Runner& runner) {
 void LocalRendezvous::release_some(Step& step, Runner& runner) {
   for (size_t count = 1 + random() % held_.size(); count > 0; --count) {
     std::swap(held_[random() % held_.size()], held_.back());
-    Meeting meeting = std::move(held_.back());
+    Entry met = std::move(held_.back());
     held_.pop_back();
-    answer(meeting.receiver, meeting.is_dead, std::move(meeting.value), step);
+    answer(met.receiver, met.is_dead, std::move(met.value), step);
   }
   if (held_.empty()) return;
   Batch* again = pool().take(BatchKind::kIdle);

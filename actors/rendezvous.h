@@ -72,14 +72,9 @@ class LocalRendezvous : public Rendezvous {
     EngineActor* actor = nullptr;
     uint32_t node = 0;
   };
-  // Whoever came first: a token where nobody receives yet.
+  // In the table whoever came first, a token where nobody receives yet; of
+  // what is held back, both.
   struct Entry {
-    Receiver receiver;
-    bool is_dead = false;
-    Tensor value;
-  };
-  // A token that has met its receiver.
-  struct Meeting {
     Receiver receiver;
     bool is_dead = false;
     Tensor value;
@@ -105,7 +100,7 @@ class LocalRendezvous : public Rendezvous {
   // Entries at rest, for reuse: a steady loop allocates none.
   std::vector<Table::node_type> spare_;
   std::vector<Batch*> answers_;  // of the batch in hand, one per iteration
-  std::vector<Meeting> held_;    // HandOff::kRandom
+  std::vector<Entry> held_;      // HandOff::kRandom
   uint64_t random_ = 1;
 };
 

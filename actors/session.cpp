@@ -79,9 +79,7 @@ Result<std::unique_ptr<Session>> Session::create(SessionOptions options) {
     return invalid_argument("[session] {} open calls", options.max_open_calls);
   if (options.timeout.count() < 0)
     return invalid_argument("[session] a negative time-out");
-  TAGFLOW_ASSIGN(const auto specs,
-                 devices::parse_device_specs(options.devices));
-  TAGFLOW_ASSIGN(auto devices, devices::make_devices(specs));
+  TAGFLOW_ASSIGN(auto devices, devices::make_devices(options.devices));
   return std::unique_ptr<Session>(new Session(
       std::make_shared<SessionState>(std::move(options), std::move(devices))));
 }

@@ -133,13 +133,8 @@ Result<Distribution> SessionState::distribute(const Request& request,
     if (name != "*")
       TAGFLOW_RETURN_IF_ERROR(
           find_endpoint(graph_, name).status().with_prefix("[lossy] "));
-  return actors::distribute(graph_, *frames_, request,
-                            {.passes = options_.passes,
-                             .soft_placement = options_.soft_placement,
-                             .scatter = options_.scatter,
-                             .schedule_receives = options_.schedule_receives,
-                             .lossy = options_.lossy},
-                            devices_, costs_, explain);
+  return actors::distribute(graph_, *frames_, request, options_, devices_,
+                            costs_, explain);
 }
 
 Result<Distribution> SessionState::explain(const Signature& signature) {

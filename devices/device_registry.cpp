@@ -125,4 +125,10 @@ Result<std::vector<std::unique_ptr<Device>>> make_devices(
   return devices;
 }
 
+Result<std::vector<std::unique_ptr<Device>>> make_devices(
+    std::string_view specs) {
+  TAGFLOW_ASSIGN(const auto parsed, parse_device_specs(specs));
+  return make_devices(parsed);
+}
+
 }  // namespace tagflow::devices

@@ -73,5 +73,8 @@ class DeviceRegistry {
 Result<std::vector<std::unique_ptr<Device>>> make_devices(
     const std::vector<DeviceSpec>& specs,
     const DeviceRegistry& registry = DeviceRegistry::global());
+// The same of a text, as parse_device_specs() reads it.
+Result<std::vector<std::unique_ptr<Device>>> make_devices(
+    std::string_view specs);
 
 }  // namespace tagflow::devices

@@ -222,4 +222,14 @@ std::string DeviceName::to_string() const {
   return text;
 }
 
+std::string DeviceName::short_name() const {
+  return fmt::format("{}:{}", type.value_or("?"), id.value_or(0));
+}
+
+std::string_view short_device_name(std::string_view full) {
+  constexpr std::string_view kMark = "/device:";
+  const size_t mark = full.find(kMark);
+  return mark == full.npos ? full : full.substr(mark + kMark.size());
+}
+
 }  // namespace tagflow::graph

@@ -38,6 +38,12 @@ struct DeviceName {
   // The canonical form; parse() of it gives this. Open parts are left out, an
   // open id of a device whose type is known is "*".
   std::string to_string() const;
+  // "CPU:0": type and id alone, with "?" and 0 for what is open.
+  std::string short_name() const;
 };
+
+// "CPU:0" of the text of a full name; all of a text that is none. It lives as
+// long as `full`.
+std::string_view short_device_name(std::string_view full);
 
 }  // namespace tagflow::graph

@@ -5,13 +5,11 @@
 //   devices_pingpong  a loop that goes to the other device and back in every
 //                     iteration, window 1
 //   devices_hop       a chain of ops that alternates between the devices
-//   stream_overlap    a loop of --trips kernels of 50 us on a stream device,
-//   one
-//                     after another: the time over the bare sum
-//   place             to place --nodes nodes on four devices by simulation;
-//   then
-//                     to cut the graph and schedule its Recvs, with its nodes
-//                     scattered at random: about every edge is cut
+//   stream_overlap    a loop of --trips kernels of 50 us on a stream
+//                     device, one after another: time over the bare sum
+//   place             to place --nodes nodes on four devices by simulation,
+//                     and to cut the graph and schedule its Recvs with its
+//                     nodes scattered at random: about every edge is cut
 #include <chrono>
 
 #include "apps/bench/busy_op.h"
@@ -27,27 +25,21 @@
 namespace tagflow::apps {
 namespace {
 
-Result<PreparedRun> prepare_run(const Result<BenchGraph>& graph,
-                                const BenchOptions& options) {
-  TAGFLOW_RETURN_IF_ERROR(graph.status());
-  TAGFLOW_ASSIGN(actors::SessionOptions session,
-                 to_session_options(options.engine));
-  if (session.devices.empty()) session.devices = "cpu:2";
-  return PreparedRun::make(*graph, session);
+BenchOptions on_two_cpus(BenchOptions options) {
+  if (options.engine.devices.empty()) options.engine.devices = "cpu:2";
+  return options;
 }
 
-// Microseconds of one iteration: a run of none is subtracted.
+// Microseconds of one iteration.
 Result<Measurement> measure_trips(const char* name,
                                   const Result<BenchGraph>& graph, int window,
                                   const BenchOptions& options) {
   const int64_t trips = options.trips > 0 ? options.trips : 20'000;
-  TAGFLOW_ASSIGN(PreparedRun run, prepare_run(graph, options));
-  const Tensor none = Tensor::scalar<int32_t>(0);
-  const Tensor all = Tensor::scalar(int32_t(trips));
-  TAGFLOW_ASSIGN(const double base, run.seconds({&none, 1}, options.repeats));
-  TAGFLOW_ASSIGN(const double full, run.seconds({&all, 1}, options.repeats));
+  TAGFLOW_ASSIGN(
+      const double seconds,
+      seconds_per_trip(graph, on_two_cpus(options), trips, double(trips)));
   return Measurement{name,
-                     (full - base) / double(trips) * 1e6,
+                     seconds * 1e6,
                      "us",
                      {{"trips", trips},
                       {"window", window},
@@ -94,8 +86,7 @@ Result<Measurement> measure_place(const BenchOptions& options) {
   const int nodes = options.nodes > 0 ? options.nodes : 100'000;
   const std::string spec =
       options.engine.devices.empty() ? "cpu:4" : options.engine.devices;
-  TAGFLOW_ASSIGN(const auto specs, devices::parse_device_specs(spec));
-  TAGFLOW_ASSIGN(const auto devices, devices::make_devices(specs));
+  TAGFLOW_ASSIGN(const auto devices, devices::make_devices(spec));
   std::vector<graph::DeviceInfo> infos;
   for (const auto& device : devices) infos.push_back(device->info());
   TAGFLOW_ASSIGN(const BenchGraph large, make_large(nodes));
@@ -155,8 +146,10 @@ Result<Measurement> measure_place(const BenchOptions& options) {
 
 Result<Measurement> measure_devices_hop(const BenchOptions& options) {
   const int nodes = options.nodes > 0 ? options.nodes : 2000;
-  TAGFLOW_ASSIGN(PreparedRun run,
-                 prepare_run(make_device_hops(nodes), options));
+  TAGFLOW_ASSIGN(const BenchGraph graph, make_device_hops(nodes));
+  TAGFLOW_ASSIGN(actors::SessionOptions session,
+                 to_session_options(on_two_cpus(options).engine));
+  TAGFLOW_ASSIGN(PreparedRun run, PreparedRun::make(graph, session));
   TAGFLOW_ASSIGN(const double seconds, run.seconds({}, options.repeats, 5));
   return Measurement{"devices_hop",
                      seconds / nodes * 1e6,

@@ -38,8 +38,8 @@ nlohmann::json config_of(const BenchOptions& options, int64_t trips) {
           {"repeats", options.repeats}};
 }
 
-// Seconds per trip: a run of `trips` less one of none, over `total`, the trips
-// that are counted.
+}  // namespace
+
 Result<double> seconds_per_trip(const Result<BenchGraph>& graph,
                                 const BenchOptions& options, int64_t trips,
                                 double total) {
@@ -53,6 +53,8 @@ Result<double> seconds_per_trip(const Result<BenchGraph>& graph,
   TAGFLOW_ASSIGN(const double full, run.seconds({&all, 1}, options.repeats));
   return (full - base) / total;
 }
+
+namespace {
 
 // VmHWM of /proc/self/status, in bytes.
 Result<int64_t> peak_resident_bytes() {

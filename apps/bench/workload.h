@@ -49,6 +49,12 @@ std::span<const Workload> workloads();
 // Null where there is none of the name.
 const Workload* find_workload(std::string_view name);
 
+// Seconds per trip: a run of `trips` less one of none, over `total`, the trips
+// that are counted.
+Result<double> seconds_per_trip(const Result<BenchGraph>& graph,
+                                const BenchOptions& options, int64_t trips,
+                                double total);
+
 // loops.cpp: ns per iteration, the run of zero trips subtracted
 Result<Measurement> measure_loop(const BenchOptions& options);
 Result<Measurement> measure_nested(const BenchOptions& options);

@@ -12,6 +12,7 @@
 #include "apps/common/trace_hops.h"
 #include "apps/io/file.h"
 #include "apps/io/json_tensor.h"
+#include "graph/device_name.h"
 
 namespace tagflow::apps {
 namespace {
@@ -48,13 +49,10 @@ class TraceWriter {
  private:
   // A process for each device, with all threads in each.
   void write_process(std::string_view device, int process) {
-    // "CPU:0" of "/job:localhost/replica:0/task:0/device:CPU:0".
-    const std::string_view mark = "/device:";
-    const size_t at = device.find(mark);
     const std::string name =
-        processes_.size() == 1 || at == device.npos
+        processes_.size() == 1
             ? "tagflow"
-            : fmt::format("tagflow {}", device.substr(at + mark.size()));
+            : fmt::format("tagflow {}", graph::short_device_name(device));
     text_ += fmt::format(
         "{}{{\"name\": \"process_name\", \"ph\": \"M\", \"pid\": {}, "
         "\"args\": {{\"name\": {}}}}}",

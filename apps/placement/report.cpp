@@ -13,8 +13,7 @@ constexpr double kNanosecondsPerMicrosecond = 1e3;
 PlacedDevice describe_device(const graph::DeviceInfo& info) {
   PlacedDevice device;
   device.name = info.name.to_string();
-  device.short_name = fmt::format("{}:{}", info.name.type.value_or("?"),
-                                  info.name.id.value_or(0));
+  device.short_name = info.name.short_name();
   device.kernels_at_once = std::max(1, info.kernels_at_once);
   return device;
 }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "graph/device_name.h"
+
 namespace tagflow::apps::stepper {
 Recorder::Recorder(size_t limit, const std::vector<std::string>& fed,
                    actors::CancelToken cancel)
@@ -37,11 +39,7 @@ Recorder::InstanceKey Recorder::key_of(const actors::Place& place) {
 std::string Recorder::suffix_of(std::string_view device) {
   if (first_device_.empty()) first_device_ = device;
   if (device == first_device_) return {};
-  constexpr std::string_view kMark = "/device:";
-  const size_t mark = device.find(kMark);
-  return fmt::format(" on {}", mark == device.npos
-                                   ? device
-                                   : device.substr(mark + kMark.size()));
+  return fmt::format(" on {}", graph::short_device_name(device));
 }
 
 void Recorder::add_instance(const actors::Place& place, int caller) {

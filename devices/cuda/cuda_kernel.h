@@ -69,8 +69,7 @@ class CudaKernel : public Kernel {
   const Traits traits_;
 };
 
-// --- For registering
-// ----------------------------------------------------------
+// --- For registering --------------------------------------------------------
 
 // Which inputs steer: all, or these, where -1 is the last one.
 struct Steering {

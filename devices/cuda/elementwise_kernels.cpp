@@ -21,6 +21,17 @@ Status launched(const KernelContext& context, cudaError_t result) {
   return cuda_status(result, "launching " + context.node().op());
 }
 
+// One input, read in the order of the output.
+cuda::ElementwiseArgs of_each_element(const Tensor& x, Tensor& out) {
+  cuda::ElementwiseArgs args;
+  args.total = x.num_elements();
+  if (args.total == 0) return args;
+  args.strides[0][0] = 1;
+  args.in[0] = operand_of(x);
+  args.out = out.mutable_raw();
+  return args;
+}
+
 class UnaryCudaKernel final : public CudaKernel {
  public:
   UnaryCudaKernel(std::unique_ptr<Kernel> cpu, Unary op, Element type)
@@ -29,12 +40,8 @@ class UnaryCudaKernel final : public CudaKernel {
   Status enqueue(KernelContext& context, cudaStream_t stream) const override {
     const Tensor& x = context.input(0);
     TAGFLOW_ASSIGN(Tensor * out, context.forward_or_allocate(0, 0, x.shape()));
-    cuda::ElementwiseArgs args;
-    args.total = x.num_elements();
+    const cuda::ElementwiseArgs args = of_each_element(x, *out);
     if (args.total == 0) return {};
-    args.strides[0][0] = 1;
-    args.in[0] = operand_of(x);
-    args.out = out->mutable_raw();
     return launched(context, cuda::unary(op_, type_, args, stream));
   }
 
@@ -107,12 +114,8 @@ class CastCudaKernel final : public CudaKernel {
       return {};
     }
     TAGFLOW_ASSIGN(Tensor * out, context.allocate_output(0, x.shape()));
-    cuda::ElementwiseArgs args;
-    args.total = x.num_elements();
+    const cuda::ElementwiseArgs args = of_each_element(x, *out);
     if (args.total == 0) return {};
-    args.strides[0][0] = 1;
-    args.in[0] = operand_of(x);
-    args.out = out->mutable_raw();
     return launched(context, cuda::cast(from_, to_, args, stream));
   }
 

@@ -277,12 +277,6 @@ bool has_constraint(const Program& program) {
          });
 }
 
-// "CPU:0".
-std::string short_name(const DeviceInfo& device) {
-  return fmt::format("{}:{}", device.name.type.value_or("?"),
-                     device.name.id.value_or(0));
-}
-
 }  // namespace
 
 std::string PlacementResult::explain(const Graph& graph,
@@ -316,9 +310,9 @@ std::string PlacementResult::explain(const Graph& graph,
     case PlacementReason::kFinishesFirst:
       break;
   }
-  return fmt::format("finishes first: {:.1f} us, on {} {:.1f} us",
-                     reason.finish_ns / 1e3, short_name(devices[reason.rival]),
-                     reason.rival_finish_ns / 1e3);
+  return fmt::format(
+      "finishes first: {:.1f} us, on {} {:.1f} us", reason.finish_ns / 1e3,
+      devices[reason.rival].name.short_name(), reason.rival_finish_ns / 1e3);
 }
 
 Result<PlacementResult> place(const Program& program,

@@ -43,9 +43,10 @@ std::unique_ptr<Plan> plan_of(const Graph& graph,
     }
   }
   const auto devices = make_devices("cpu:1");
-  Distribution distribution =
-      must(distribute(graph, must(FrameMap::build(graph)), request,
-                      {.passes = passes}, devices, {}));
+  SessionOptions options;
+  options.passes = passes;
+  Distribution distribution = must(distribute(
+      graph, must(FrameMap::build(graph)), request, options, devices, {}));
   auto plans = must(actors::compile(std::move(distribution.partitions),
                                     {passes.has(Pass::kEdges)}, devices));
   REQUIRE(plans.size() == 1);

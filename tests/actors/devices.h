@@ -13,8 +13,7 @@ namespace tagflow::actors {
 // REQUIRES: there are such.
 inline std::vector<std::unique_ptr<devices::Device>> make_devices(
     const std::string& specs) {
-  using graph::testing::must;
-  return must(devices::make_devices(must(devices::parse_device_specs(specs))));
+  return graph::testing::must(devices::make_devices(specs));
 }
 
 }  // namespace tagflow::actors

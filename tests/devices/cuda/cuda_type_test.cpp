@@ -7,19 +7,11 @@
 
 namespace tagflow::devices {
 
-namespace {
-
-Result<std::vector<std::unique_ptr<Device>>> devices_of(std::string_view text) {
-  TAGFLOW_ASSIGN(const auto specs, parse_device_specs(text));
-  return make_devices(specs);
-}
-
-}  // namespace
-
 TEST_CASE("a GPU that this machine does not have is an error, said in words") {
   // More than there are, on any machine.
-  expect_error(devices_of("cuda:64"), Code::kNotFound, "[cuda] no CUDA device");
-  const auto one = devices_of("cuda:1");
+  expect_error(make_devices("cuda:64"), Code::kNotFound,
+               "[cuda] no CUDA device");
+  const auto one = make_devices("cuda:1");
   if (one.ok()) {
     REQUIRE(one->size() == 2);
     const graph::DeviceInfo& info = one->at(1)->info();
@@ -38,15 +30,15 @@ TEST_CASE("a GPU that this machine does not have is an error, said in words") {
 }
 
 TEST_CASE("what a spec says wrongly of a GPU is found before it is made") {
-  expect_error(devices_of("cuda:1:speed=5"), Code::kInvalidArgument,
+  expect_error(make_devices("cuda:1:speed=5"), Code::kInvalidArgument,
                "cuda has no option \"speed\"; it has memory");
-  expect_error(devices_of("cuda:memory=0B"), Code::kInvalidArgument,
+  expect_error(make_devices("cuda:memory=0B"), Code::kInvalidArgument,
                "[devices]");
 }
 
 TEST_CASE("the limit of a spec is the device's") {
   if (gpu_or_skip() == nullptr) return;
-  const auto devices = devices_of("cuda:1:memory=64MiB");
+  const auto devices = make_devices("cuda:1:memory=64MiB");
   REQUIRE_MESSAGE(devices.ok(), devices.status().to_string());
   CHECK(devices->at(1)->info().memory_limit == int64_t(64) << 20);
   CHECK(devices->at(1)->memory().limit == int64_t(64) << 20);

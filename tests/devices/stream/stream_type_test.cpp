@@ -9,17 +9,8 @@
 
 namespace tagflow::devices {
 
-namespace {
-
-Result<std::vector<std::unique_ptr<Device>>> devices_of(std::string_view text) {
-  TAGFLOW_ASSIGN(const auto specs, parse_device_specs(text));
-  return make_devices(specs);
-}
-
-}  // namespace
-
 TEST_CASE("a spec's options reach the device") {
-  const auto devices = devices_of(
+  const auto devices = make_devices(
       "stream:1:memory=64MiB:latency=5us:bandwidth=8GB:copy-latency=3us");
   REQUIRE_MESSAGE(devices.ok(), devices.status().to_string());
   const graph::DeviceInfo& info = devices->at(1)->info();
@@ -31,11 +22,12 @@ TEST_CASE("a spec's options reach the device") {
 }
 
 TEST_CASE("options that would only stall are refused") {
-  expect_error(devices_of("stream:latency=2s"), Code::kInvalidArgument,
+  expect_error(make_devices("stream:latency=2s"), Code::kInvalidArgument,
                "[stream] a latency of 2000000000 ns is not within 0 and 1 s");
-  expect_error(devices_of("stream:copy-latency=9000s"), Code::kInvalidArgument,
+  expect_error(make_devices("stream:copy-latency=9000s"),
+               Code::kInvalidArgument,
                "[stream] a latency of 9000000000000 ns");
-  expect_error(devices_of("stream:bandwidth=5KB"), Code::kInvalidArgument,
+  expect_error(make_devices("stream:bandwidth=5KB"), Code::kInvalidArgument,
                "[stream] a bandwidth of 5000 bytes per second is below 1 MB/s");
   StreamOptions options;
   options.memory = 0;
