@@ -35,53 +35,47 @@ Status Cutter::drive_constant_readers() {
         frames_.frame(frame).next_iterations.empty())
       continue;
     const std::vector<Node*> readers = shares_[i].constant_readers;
-    TAGFLOW_RETURN_IF_ERROR(make_loop(
-        {frame, Presence::kAlways, nullptr, readers.front(), device}));
+    TAGFLOW_RETURN_IF_ERROR(
+        make_loop({frame, nullptr, readers.front(), device}));
     // So that the control loop is needed by what is wanted.
     for (Node* reader : readers) drives_.emplace_back(reader, shares_[i].merge);
   }
   return {};
 }
 
-Result<std::vector<Node*>> Cutter::starts(const Reading& reading) {
-  if (reading.frame == FrameId::kRoot) return std::vector<Node*>();
-  if (reading.presence == Presence::kFirst) {
-    TAGFLOW_ASSIGN(Node * enter, control_enter(reading));
-    return std::vector<Node*>{enter};
-  }
+Result<Node*> Cutter::start(const Reading& reading) {
+  if (reading.frame == FrameId::kRoot) return nullptr;
+  if (frames_.frame(reading.frame).next_iterations.empty())
+    return control_enter(reading);
   TAGFLOW_RETURN_IF_ERROR(make_loop(reading));
-  const Share& made = share(reading.frame, reading.device);
-  switch (reading.presence) {
-    case Presence::kAlways:
-      return std::vector<Node*>{made.merge};
-    case Presence::kLater:
-      return std::vector<Node*>{made.next};
-    default:  // No iteration has a token of both.
-      return std::vector<Node*>{made.enter, made.next};
-  }
+  return share(reading.frame, reading.device).merge;
 }
 
 Result<Node*> Cutter::control_enter(const Reading& reading) {
   if (Node* known = share(reading.frame, reading.device).enter) return known;
   const StaticFrame& frame = frames_.frame(reading.frame);
+  if (const std::string& why = whole_[size_t(frame.id)]; !why.empty())
+    return invalid_argument(
+        "[partition] the loop of frame \"{}\" has to be on one device: {}; "
+        "node \"{}\" is on {}{}",
+        frame.name, why, reading.reader->name(), device_names_[reading.device],
+        reading.source == nullptr
+            ? std::string(", the back edges are not")
+            : fmt::format(", and reads \"{}\" on {}", reading.source->name(),
+                          device_names_[device_of(*reading.source)]));
   const Node& origin = *frame.enters.front();
   Reading outer = reading;
   outer.frame = frame.parent;
-  outer.presence = presence_.of_frame(frame.id);
-  TAGFLOW_ASSIGN(std::vector<Node*> controls, starts(outer));
-  Node* start = nullptr;
-  if (controls.empty()) {
+  TAGFLOW_ASSIGN(Node * start, this->start(outer));
+  if (start == nullptr) {
     TAGFLOW_ASSIGN(start, start_of_loops(reading, origin));
-  } else {
-    start = controls.front();
-    controls.erase(controls.begin());
   }
   AttrMap attrs{{"frame_name", frame.name},
                 {"is_constant", false},
                 {"parallel_iterations", frame.parallel_iterations}};
   TAGFLOW_ASSIGN(Node * enter,
                  add(reading.device, origin, "/control_loop/Enter", "Enter",
-                     {{start, 0}}, std::move(attrs), std::move(controls)));
+                     {{start, 0}}, std::move(attrs)));
   return share(reading.frame, reading.device).enter = enter;
 }
 
@@ -89,16 +83,6 @@ Status Cutter::make_loop(const Reading& reading) {
   const uint32_t device = reading.device;
   if (share(reading.frame, device).merge != nullptr) return {};
   const StaticFrame& frame = frames_.frame(reading.frame);
-  if (frame.loop_conds.empty() ||
-      presence_.of(*frame.loop_conds.front()) != Presence::kAlways)
-    return invalid_argument(
-        "[partition] a loop without a predicate (LoopCond) cannot be split "
-        "over devices: in frame \"{}\" node \"{}\" is on {}{}",
-        frame.name, reading.reader->name(), device_names_[device],
-        reading.source == nullptr
-            ? std::string(", the back edges are not")
-            : fmt::format(", and reads \"{}\" on {}", reading.source->name(),
-                          device_names_[device_of(*reading.source)]));
   const Node& origin = *frame.enters.front();
   TAGFLOW_ASSIGN(Node * enter, control_enter(reading));
   TAGFLOW_ASSIGN(
@@ -116,7 +100,6 @@ Status Cutter::make_loop(const Reading& reading) {
                                     "Switch", {{merge, 0}, predicate}, {}));
   TAGFLOW_ASSIGN(Node * next, add(device, origin, "/control_loop/NextIteration",
                                   "NextIteration", {{branch, 1}}, {}));
-  share(reading.frame, device).next = next;
   return graph_.set_input(merge, 1, {next, 0});
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/passes/rewriting.h"
+#include "graph/placement/whole_loops.h"
 
 namespace tagflow::graph {
 namespace {
@@ -39,7 +40,7 @@ Cutter::Cutter(Program& program, std::span<const DeviceInfo> devices,
 
 Status Cutter::run() {
   TAGFLOW_ASSIGN(frames_, FrameMap::build(graph_));
-  TAGFLOW_ASSIGN(presence_, PresenceMap::build(graph_, frames_));
+  if (frames_.frames().size() > 1) whole_ = find_whole_loops(program_, frames_);
   for (const Endpoint& feed : program_.feeds) need(feed.node);
   TAGFLOW_RETURN_IF_ERROR(fetch());
   for (Node* target : program_.targets) need(target);
@@ -105,8 +106,7 @@ Status Cutter::fetch() {
 
 Cutter::Reading Cutter::reading(Node* source, const Node* reader,
                                 uint32_t device) const {
-  return {frames_.output_of(*source), presence_.of(*source), source, reader,
-          device};
+  return {frames_.output_of(*source), source, reader, device};
 }
 
 Result<Endpoint> Cutter::bring(const Endpoint& source, const Node* reader,
@@ -128,13 +128,12 @@ Result<Endpoint> Cutter::bring(const Endpoint& source, const Node* reader,
     return Endpoint{made, source.port};
   }
   need(source.node);
-  TAGFLOW_ASSIGN(std::vector<Node*> started_by,
-                 starts(reading(source.node, reader, device)));
+  TAGFLOW_ASSIGN(Node * started_by,
+                 start(reading(source.node, reader, device)));
   // With the control loop its predicate has come.
   if (const auto known = arrived.find(wanted); known != arrived.end())
     return known->second;
-  TAGFLOW_ASSIGN(const Endpoint made,
-                 transfer(source, device, std::move(started_by)));
+  TAGFLOW_ASSIGN(const Endpoint made, transfer(source, device, started_by));
   arrived[wanted] = made;
   if (control_tells_deadness(source))
     arrived.try_emplace(key(*source.node, kControl), made);
@@ -145,20 +144,19 @@ Status Cutter::announce_control(Node* source, const Node* reader,
                                 uint32_t device) {
   if (is_copied(*source)) return copy(source, device).status();
   need(source);
-  return starts(reading(source, reader, device)).status();
+  return start(reading(source, reader, device)).status();
 }
 
 Result<Node*> Cutter::bring_control(Node* source, const Node* reader,
                                     uint32_t device) {
   Endpoint& arrived = arrived_[device][key(*source, kControl)];
   if (arrived.node != nullptr) return arrived.node;
-  TAGFLOW_ASSIGN(std::vector<Node*> started_by,
-                 starts(reading(source, reader, device)));
+  TAGFLOW_ASSIGN(Node * started_by, start(reading(source, reader, device)));
   AttrMap attrs{{"dtype", DataType::kBool},
                 {"value", Tensor::make(DataType::kBool, Shape({0}))}};
   TAGFLOW_ASSIGN(Node * token, add(device_of(*source), *source, "/control",
                                    "Const", {}, std::move(attrs), {source}));
-  TAGFLOW_ASSIGN(arrived, transfer({token, 0}, device, std::move(started_by)));
+  TAGFLOW_ASSIGN(arrived, transfer({token, 0}, device, started_by));
   return arrived.node;
 }
 
@@ -179,7 +177,7 @@ Result<Node*> Cutter::copy(Node* node, uint32_t device) {
 }
 
 Result<Endpoint> Cutter::transfer(const Endpoint& source, uint32_t device,
-                                  std::vector<Node*> started_by) {
+                                  Node* start) {
   const Node& origin = *source.node;
   const uint32_t from = device_of(origin);
   const PartialShape& shape = origin.output_shape(source.port);
@@ -202,8 +200,10 @@ Result<Endpoint> Cutter::transfer(const Endpoint& source, uint32_t device,
                  add(from, origin, "/send", "_Send", {sent}, attrs));
   sends_.push_back(send);
   attrs["tensor_type"] = sent.node->output_dtypes()[size_t(sent.port)];
+  std::vector<Node*> controls;
+  if (start != nullptr) controls.push_back(start);
   TAGFLOW_ASSIGN(Node * recv, add(device, origin, "/recv", "_Recv", {},
-                                  std::move(attrs), std::move(started_by)));
+                                  std::move(attrs), std::move(controls)));
   graph_.set_output_shape(recv, 0, shape);
   if (!is_lossy) return Endpoint{recv, 0};
   TAGFLOW_ASSIGN(Node * widened,

@@ -9,7 +9,6 @@
 
 #include "graph/frames.h"
 #include "graph/partition/partition.h"
-#include "graph/partition/presence.h"
 #include "graph/prune.h"
 
 namespace tagflow::graph {
@@ -44,12 +43,10 @@ class Cutter {
     // The control loop, as far as it was needed.
     Node* enter = nullptr;
     Node* merge = nullptr;
-    Node* next = nullptr;
   };
   // What is read across devices. Source and reader are for messages.
   struct Reading {
     FrameId frame = FrameId::kRoot;
-    Presence presence = Presence::kAlways;
     const Node* source = nullptr;
     const Node* reader = nullptr;  // null: a fetch
     uint32_t device = 0;           // of the reader
@@ -81,7 +78,7 @@ class Cutter {
   Status announce_control(Node* source, const Node* reader, uint32_t device);
   Result<Node*> copy(Node* node, uint32_t device);
   Result<Endpoint> transfer(const Endpoint& source, uint32_t device,
-                            std::vector<Node*> starts);
+                            Node* start);
   Result<Node*> add(uint32_t device, const Node& origin,
                     std::string_view ending, std::string_view op,
                     std::vector<Endpoint> inputs, AttrMap attrs,
@@ -93,9 +90,9 @@ class Cutter {
   void note_share(const Visit& visit);
   // Makes control loops where a device has nothing else that goes around.
   Status drive_constant_readers();
-  // The nodes on the reader's device that, taken together, send a token in
-  // just the iterations in which there is something to read.
-  Result<std::vector<Node*>> starts(const Reading& reading);
+  // The node on the reader's device that has a token whenever there is
+  // something to read; null outside of loops.
+  Result<Node*> start(const Reading& reading);
   Result<Node*> control_enter(const Reading& reading);
   Status make_loop(const Reading& reading);
   Result<Node*> start_of_loops(const Reading& reading, const Node& origin);
@@ -112,9 +109,9 @@ class Cutter {
   const std::span<const DeviceInfo> devices_;
   const PartitionOptions& options_;
   std::vector<std::string> device_names_;
-  FrameMap frames_;               // of the uncut graph
-  PresenceMap presence_;          // the same
-  std::vector<uint32_t> device_;  // by node id
+  FrameMap frames_;                 // of the uncut graph
+  std::vector<std::string> whole_;  // by frame, why it cannot be cut
+  std::vector<uint32_t> device_;    // by node id
   NodeSet needed_;
   std::vector<Visit> visits_;  // in the order in which they were found
   size_t visited_ = 0;         // of them

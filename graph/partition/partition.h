@@ -38,10 +38,9 @@
 // What holds:
 //   1. A token crosses once, for all its readers on a device: one Send, one
 //      Recv.
-//   2. A Recv in a loop is started once in each iteration in which something
-//      is sent to it: by the Merge of the control loop; by its Enter alone for
-//      what only the first iteration has, by its NextIteration for what only
-//      the later ones have.
+//   2. A Recv in a loop is started once in each iteration, by the Merge of the
+//      control loop, and what it receives is sent once in each; in a frame that
+//      nothing goes around in, by the control loop's Enter alone.
 //   3. All control loops of a frame read its one predicate, so every device
 //      goes around as often as any other. A device computes it, all others
 //      receive it like any value, in each iteration.
@@ -68,9 +67,10 @@
 // another whether it has ended; each may be ahead by as many iterations as its
 // window allows.
 //
-// All this takes a loop for one that goes on as its LoopCond says. So does
-// every builder. A loop that has none is not cut; one whose back edges disagree
-// with it would have Recvs for which nobody sends, and the run says so.
+// All this takes a loop for one that goes on just as its LoopCond says; else
+// there would be Recvs for which nobody sends. Which loops do is found out
+// before (Note [Loops that can be cut] in graph/placement/whole_loops.h), and
+// no other is cut.
 #pragma once
 
 #include <functional>
@@ -105,8 +105,8 @@ struct PartitionOptions {
 // nor target needs is left out. Takes time proportional to the program and to
 // the number of devices. The result is the same each time.
 // InvalidArgument, naming nodes and devices, for a reference or resource read
-// on another device, for a loop without a predicate that is on several, and
-// for a fetch where no device has host memory.
+// on another device, for a loop on several that cannot be cut, and for a fetch
+// where no device has host memory.
 // REQUIRES: the program is valid, `placement` is of its graph, and names
 // devices that exist.
 Result<std::vector<Partition>> partition(Program program,

@@ -5,8 +5,8 @@
 #include <unordered_map>
 
 #include "graph/frames.h"
-#include "graph/partition/presence.h"
 #include "graph/passes/rewriting.h"
+#include "graph/placement/whole_loops.h"
 #include "graph/topology.h"
 
 namespace tagflow::graph {
@@ -51,7 +51,7 @@ class RecvScheduler {
                 const RecvScheduleOptions& options)
       : options_(options) {
     for (Partition& partition : partitions)
-      parts_.push_back({&partition.program.graph, {}, {}, {}});
+      parts_.push_back({&partition.program.graph, {}, {}});
   }
 
   Result<size_t> run() {
@@ -74,7 +74,6 @@ class RecvScheduler {
   struct Part {
     Graph* graph = nullptr;
     FrameMap frames;
-    PresenceMap presence;
     std::vector<uint32_t> things;  // by node id
   };
   // What a Recv could wait for.
@@ -88,8 +87,6 @@ class RecvScheduler {
   Status number() {
     for (Part& part : parts_) {
       TAGFLOW_ASSIGN(part.frames, FrameMap::build(*part.graph));
-      TAGFLOW_ASSIGN(part.presence,
-                     PresenceMap::build(*part.graph, part.frames));
       part.things.resize(part.graph->end_id());
       for (const Node* node : part.graph->nodes()) {
         const auto thing = uint32_t(nodes_.size());
@@ -229,13 +226,14 @@ class RecvScheduler {
   }
 
   // By frame, those that run in every iteration, by when they have to end;
-  // each stands for those before it, too: the one that can end last.
+  // each stands for those before it, too: the one that can end last. In a loop
+  // that is cut that is so of all but what enters it or goes around, and where
+  // there is no loop, of all.
   std::vector<std::vector<Candidate>> candidates(const Part& part) const {
     std::vector<std::vector<Candidate>> all(part.frames.frames().size());
     for (Node* node : part.graph->nodes()) {
       const FrameId frame = part.frames.output_of(*node);
-      const Presence wanted = part.presence.possible(frame);
-      if (part.presence.of(*node) != wanted || node->op() == "_Send" ||
+      if (is_from_variable(*node) || node->op() == "_Send" ||
           may_block(part, *node))
         continue;
       const Times& times = times_[part.things[node->id()]];

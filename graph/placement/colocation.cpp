@@ -10,7 +10,6 @@
 #include "graph/placement/op_work.h"
 #include "graph/placement/union_find.h"
 #include "graph/placement/whole_loops.h"
-#include "graph/topology.h"
 
 namespace tagflow::graph {
 namespace {
@@ -185,25 +184,30 @@ class Colocation::Builder {
     if (std::ranges::none_of(nodes(),
                              [](const Node* node) { return node->is_enter(); }))
       return {};
-    TAGFLOW_ASSIGN(const FrameMap frames, FrameMap::build(program_.graph));
-    TAGFLOW_ASSIGN(const auto order, topological_order(program_.graph));
-    const auto whole = find_whole_loops(program_.graph, frames, order);
-    // The first node of each whole loop, of those inside it too.
-    std::vector<const Node*> first(whole.size());
-    const auto keep = [&](const Node& node, FrameId frame) {
-      if (!whole[size_t(frame)]) return;
-      while (whole[size_t(frames.frame(frame).parent)])
-        frame = frames.frame(frame).parent;
-      if (first[size_t(frame)] == nullptr) first[size_t(frame)] = &node;
-      unite(node, *first[size_t(frame)]);
-    };
+    TAGFLOW_ASSIGN(frames_, FrameMap::build(program_.graph));
+    whole_ = find_whole_loops(program_, frames_);
+    std::vector<const Node*> first(whole_.size());
     for (const Node* node : nodes()) {
-      keep(*node, frames.of(*node));
-      if (node->is_enter()) keep(*node, frames.output_of(*node));
+      if (const FrameId frame = whole_loop_of(*node); frame != FrameId::kRoot) {
+        if (first[size_t(frame)] == nullptr) first[size_t(frame)] = node;
+        unite(*node, *first[size_t(frame)]);
+      }
       for (size_t i = 0; i < node->inputs().size(); ++i)
         if (is_variable_edge(*node, i)) unite(*node, *node->inputs()[i].node);
     }
     return {};
+  }
+
+  // The outermost loop that cannot be cut and has the node or what it enters,
+  // or the root.
+  FrameId whole_loop_of(const Node& node) const {
+    if (whole_.empty() || !program_.graph.owns(&node)) return FrameId::kRoot;
+    FrameId frame = frames_.of(node);
+    if (whole_[size_t(frame)].empty()) frame = frames_.output_of(node);
+    if (whole_[size_t(frame)].empty()) return FrameId::kRoot;
+    while (!whole_[size_t(frames_.frame(frame).parent)].empty())
+      frame = frames_.frame(frame).parent;
+    return frame;
   }
 
   // --- Devices of groups ----------------------------------------------------
@@ -283,11 +287,19 @@ class Colocation::Builder {
     }
     shown.push_back(&last);
     std::string names, reasons;
+    std::vector<FrameId> loops;
     for (const Member* member : shown) {
       if (!names.empty()) names += member == &last ? " and " : ", ";
       names += fmt::format("\"{}\"", member->node->name());
       reasons += (reasons.empty() ? "" : "; ") + explain(*member);
+      const FrameId loop = whole_loop_of(*member->node);
+      if (loop != FrameId::kRoot && !std::ranges::count(loops, loop))
+        loops.push_back(loop);
     }
+    for (const FrameId loop : loops)
+      reasons +=
+          fmt::format("; the loop of frame \"{}\" has to be on one device: {}",
+                      frames_.frame(loop).name, whole_[size_t(loop)]);
     return invalid_argument(
         "[placement] nodes {} must be on one device, and none will do: {}",
         names, reasons);
@@ -379,8 +391,10 @@ class Colocation::Builder {
   Colocation result_;
   DeviceSets& sets_;
   Demands demands_;
-  std::vector<Demand> of_nodes_;   // by node id
-  std::vector<Demand> of_bodies_;  // what a call of each asks for
+  std::vector<Demand> of_nodes_;    // by node id
+  std::vector<Demand> of_bodies_;   // what a call of each asks for
+  FrameMap frames_;                 // empty where there are no loops
+  std::vector<std::string> whole_;  // by frame, why it cannot be cut
   UnionFind groups_;
   std::vector<DeviceSets::Id> set_of_root_;
   std::unordered_set<const Node*> gave_way_;

@@ -2,115 +2,203 @@
 
 #include <algorithm>
 
+#include "graph/placement/liveness.h"
 #include "graph/topology.h"
 
 namespace tagflow::graph {
 namespace {
 
-// A token of it is not there in every iteration.
+constexpr std::string_view kInside = "it is in the loop of frame ";
+
+bool is_loop_variable(const Node& node) {
+  bool has_enter = false, has_next = false;
+  for (const Endpoint& input : node.inputs()) {
+    if (!is_from_variable(*input.node)) return false;
+    (input.node->is_enter() ? has_enter : has_next) = true;
+  }
+  return node.is_merge() && has_enter && has_next;
+}
+
+// What there is to find out about one graph.
+class Finder {
+ public:
+  Finder(const Graph& graph, const FrameMap& frames,
+         const std::vector<bool>& may_be_dead)
+      : graph_(graph),
+        frames_(frames),
+        liveness_(graph, frames, may_be_dead),
+        reasons_(frames.frames().size()) {}
+
+  void run() {
+    for (const StaticFrame& frame : frames_.frames())
+      if (!frame.next_iterations.empty() && frame.loop_conds.empty())
+        reasons_[size_t(frame.id)] = "it has no LoopCond";
+    for (const Node* node : graph_.nodes()) check_readings(*node);
+    follow();
+    // Parents come before their children.
+    for (const StaticFrame& frame : frames_.frames()) {
+      const std::string& around = reasons_[size_t(frame.parent)];
+      std::string& reason = reasons_[size_t(frame.id)];
+      if (!reason.empty() || around.empty()) continue;
+      reason = around.starts_with(kInside)
+                   ? around
+                   : fmt::format("{}\"{}\": {}", kInside,
+                                 frames_.frame(frame.parent).name, around);
+    }
+  }
+
+  bool is_live(const Endpoint& output) {
+    return liveness_.of(output) == Conditions::kNone;
+  }
+  std::vector<std::string> take_reasons() && { return std::move(reasons_); }
+
+ private:
+  template <class... Args>
+  void keep(FrameId frame, fmt::format_string<Args...> format, Args&&... args) {
+    std::string& reason = reasons_[size_t(frame)];
+    if (reason.empty())
+      reason = fmt::format(format, std::forward<Args>(args)...);
+  }
+
+  void check_readings(const Node& node) {
+    const FrameId frame = frames_.of(node);
+    if (frames_.frame(frame).next_iterations.empty()) return;
+    const auto check = [&](const Node& source) {
+      if (is_from_variable(source))
+        keep(frame,
+             "node \"{}\" reads \"{}\", which has no token in {} iteration",
+             node.name(), source.name(),
+             source.is_enter() ? "any but the first" : "the first");
+    };
+    if (!is_loop_variable(node))
+      for (const Endpoint& input : node.inputs()) check(*input.node);
+    for (const Node* control : node.control_inputs()) check(*control);
+  }
+
+  // Visits nodes, and ends frames, all after what they depend on.
+  void follow() {
+    const auto& frames = frames_.frames();
+    const auto nodes = graph_.nodes();
+    std::vector<size_t> thing_of(graph_.end_id());
+    for (size_t i = 0; i < nodes.size(); ++i)
+      thing_of[nodes[i]->id()] = frames.size() + i;
+    Precedence before(frames.size() + nodes.size(), 3 * nodes.size());
+    for (const StaticFrame& frame : frames) {
+      for (const auto* needed :
+           {&frame.merges, &frame.loop_conds, &frame.next_iterations})
+        for (const Node* node : *needed) before.add(thing_of[node->id()]);
+      before.end_list();
+    }
+    for (const Node* node : nodes) {
+      for (size_t i = 0; i < node->inputs().size(); ++i)
+        if (!is_back_edge(*node, i))
+          before.add(thing_of[node->inputs()[i].node->id()]);
+      for (const Node* control : node->control_inputs())
+        before.add(thing_of[control->id()]);
+      if (node->is_exit()) before.add(size_t(frames_.of(*node)));
+      before.end_list();
+    }
+    const auto order = topological_order(
+        before, [](size_t) { return std::string_view("a node"); });
+    if (!order.ok()) {
+      for (const StaticFrame& frame : frames)
+        if (frame.id != FrameId::kRoot)
+          keep(frame.id, "a loop of the program depends on its own end");
+      return;
+    }
+    for (const uint32_t thing : *order) {
+      if (thing < frames.size())
+        end(frames[thing]);
+      else
+        liveness_.visit(*nodes[thing - frames.size()]);
+    }
+  }
+
+  void end(const StaticFrame& frame) {
+    if (frame.next_iterations.empty() || frame.loop_conds.empty()) return;
+    Node& loop_cond = *frame.loop_conds.front();
+    Conditions& conditions = liveness_.conditions();
+    const Conditions::Set live = liveness_.of(loop_cond);
+    const Conditions::Set goes_on = liveness_.where({&loop_cond, 0}, 1, 2);
+    for (const Node* merge : frame.merges) {
+      if (!is_loop_variable(*merge)) continue;
+      const Conditions::Set more =
+          conditions.without(liveness_.of(*merge), live);
+      if (more != Conditions::kNone)
+        keep(frame.id,
+             "loop variable \"{}\" may be dead where LoopCond \"{}\" is not; "
+             "that depends on \"{}\"",
+             merge->name(), loop_cond.name(), first_of(more));
+    }
+    for (const Node* next : frame.next_iterations) {
+      const Conditions::Set set = liveness_.of(*next);
+      const Conditions::Set more = conditions.without(set, goes_on);
+      if (!conditions.includes(set, goes_on))
+        keep(frame.id,
+             "NextIteration \"{}\" is not seen to end where LoopCond \"{}\" is "
+             "false",
+             next->name(), loop_cond.name());
+      else if (more != Conditions::kNone)
+        keep(frame.id,
+             "NextIteration \"{}\" may be dead where LoopCond \"{}\" is true; "
+             "that depends on \"{}\"",
+             next->name(), loop_cond.name(), first_of(more));
+    }
+    if (reasons_[size_t(frame.id)].empty()) liveness_.end(loop_cond);
+  }
+
+  std::string first_of(Conditions::Set set) {
+    const Conditions& conditions = liveness_.conditions();
+    return conditions.condition(conditions.of(set).front()).source.to_string();
+  }
+
+  const Graph& graph_;
+  const FrameMap& frames_;
+  Liveness liveness_;
+  std::vector<std::string> reasons_;  // by frame
+};
+
+// By body. Bodies call one another: all give what is live, until one is found
+// that may not, given that what it calls does.
+std::vector<bool> find_dead_bodies(const Program& program) {
+  std::vector<bool> may_be_dead(program.bodies.size());
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (size_t b = 0; b < program.bodies.size(); ++b) {
+      if (may_be_dead[b]) continue;
+      const Program& body = *program.bodies[b];
+      const Result<FrameMap> frames = FrameMap::build(body.graph);
+      bool is_live = frames.ok();
+      if (is_live) {
+        Finder finder(body.graph, *frames, may_be_dead);
+        finder.run();
+        is_live = std::ranges::all_of(body.fetches, [&](const Endpoint& fetch) {
+          return finder.is_live(fetch);
+        });
+      }
+      if (!is_live) changed = may_be_dead[b] = true;
+    }
+  }
+  return may_be_dead;
+}
+
+}  // namespace
+
 bool is_from_variable(const Node& node) {
   return node.is_next_iteration() ||
          (node.is_enter() && !node.is_constant_enter());
 }
 
-bool is_loop_variable(const Node& node) {
-  bool has_enter = false, has_next = false;
-  for (const Endpoint& input : node.inputs()) {
-    has_enter |= input.node->is_enter();
-    has_next |= input.node->is_next_iteration();
-  }
-  return node.is_merge() && has_enter && has_next;
-}
-
-// Whose tokens are dead because which predicates are false: a bit of a node's
-// mask for each frame around it, that of the outermost being the lowest.
-class Guards {
- public:
-  Guards(const Graph& graph, const FrameMap& frames)
-      : frames_(frames), masks_(graph.end_id()) {}
-
-  // Whether the NextIteration is dead where its frame's predicate is false.
-  bool hold(const Node& next) const {
-    return (masks_[next.id()] & bit_of(frames_.of(next))) != 0;
-  }
-
-  void visit(const Node& node) {
-    uint64_t mask = 0;
-    if (node.is_merge()) {
-      mask = of_merge(node);
-    } else if (!node.is_control_trigger()) {
-      for (const Endpoint& input : node.inputs()) mask |= of(input);
-      for (const Node* control : node.control_inputs())
-        mask |= masks_[control->id()];
-    }
-    if (node.is_exit()) mask &= ~bit_of(frames_.of(node));
-    masks_[node.id()] = mask;
-  }
-
- private:
-  // Nothing for the root, and for what is too deep: that is then not guarded.
-  uint64_t bit_of(FrameId id) const {
-    const int depth = frames_.frame(id).depth;
-    return depth < 1 || depth > 64 ? 0 : uint64_t(1) << (depth - 1);
-  }
-
-  uint64_t of(const Endpoint& input) const {
-    uint64_t mask = masks_[input.node->id()];
-    if (!input.node->is_switch() || input.port != 1) return mask;
-    const Node* predicate = input.node->inputs()[1].node;
-    while (predicate->is_identity()) predicate = predicate->inputs()[0].node;
-    if (predicate->is_loop_cond()) mask |= bit_of(frames_.of(*predicate));
-    return mask;
-  }
-
-  // In the first iteration only the Enters count.
-  uint64_t of_merge(const Node& node) const {
-    uint64_t mask = ~uint64_t(0);
-    bool has_any = false;
-    for (size_t i = 0; i < node.inputs().size(); ++i) {
-      if (is_back_edge(node, i)) continue;
-      mask &= of(node.inputs()[i]);
-      has_any = true;
-    }
-    return has_any ? mask : 0;
-  }
-
-  const FrameMap& frames_;
-  std::vector<uint64_t> masks_;  // by node id
-};
-
-}  // namespace
-
 bool is_variable_edge(const Node& node, size_t index) {
   return node.is_merge() && is_from_variable(*node.inputs()[index].node);
 }
 
-std::vector<bool> find_whole_loops(const Graph& graph, const FrameMap& frames,
-                                   std::span<Node* const> order) {
-  std::vector<bool> whole(frames.frames().size());
-  const auto keep = [&](FrameId frame) {
-    if (frame != FrameId::kRoot) whole[size_t(frame)] = true;
-  };
-  Guards guards(graph, frames);
-  for (const Node* node : order) {
-    guards.visit(*node);
-    const bool is_variable = is_loop_variable(*node);
-    for (const Endpoint& input : node->inputs())
-      if (is_from_variable(*input.node) && !is_variable) keep(frames.of(*node));
-    for (const Node* control : node->control_inputs())
-      if (is_from_variable(*control)) keep(frames.of(*node));
-  }
-  for (const StaticFrame& frame : frames.frames()) {
-    const bool can_end =
-        !frame.loop_conds.empty() &&
-        std::ranges::all_of(frame.next_iterations, [&](const Node* next) {
-          return guards.hold(*next);
-        });
-    if (!can_end) keep(frame.id);
-    // Parents come before their children.
-    if (whole[size_t(frame.parent)]) keep(frame.id);
-  }
-  return whole;
+std::vector<std::string> find_whole_loops(const Program& program,
+                                          const FrameMap& frames) {
+  const std::vector<bool> may_be_dead = find_dead_bodies(program);
+  Finder finder(program.graph, frames, may_be_dead);
+  finder.run();
+  return std::move(finder).take_reasons();
 }
 
 }  // namespace tagflow::graph

@@ -169,6 +169,24 @@ TEST_CASE("smoke: odd loops, scattered, give the reference's results") {
   }
 }
 
+TEST_CASE("random odd loops that end on one device end on several, alike") {
+  int ended = 0;
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    const reference::Case c = reference::random_odd_loops(seed);
+    const auto expected =
+        must(reference::interpret(c.graph, c.feeds, c.fetches));
+    SessionOptions options = configuration(seed);
+    // Where a value never comes, a loop may wait for it to be entered.
+    options.devices = "cpu:1";
+    if (!check_engine(c, expected, options).ok()) continue;
+    options.devices = fmt::format("cpu:{}", 2 + seed % 4);
+    INFO("seed ", seed, ", ", describe(options));
+    must(check_engine(c, expected, options));
+    ++ended;
+  }
+  CHECK(ended > 280);
+}
+
 TEST_CASE("a memory limit that is exceeded fails the step, not the session") {
   Graph graph;
   const Scope s(graph);

@@ -16,6 +16,13 @@ using graph::Node;
 
 // The loop that they are made of, and what it is made by.
 struct Odd : Case {
+  // Another variable of it.
+  struct Variable {
+    Node* merge;
+    Node* branch;
+    Node* exit;
+  };
+
   Node* x = graph::testing::placeholder(graph, "x", DataType::kInt32);
   Node* n = graph::testing::placeholder(graph, "n", DataType::kInt32);
   graph::testing::Counter loop =
@@ -34,6 +41,38 @@ struct Odd : Case {
               bool is_constant = false) {
     return add(name, "Enter", {{value, 0}},
                {{"frame_name", frame}, {"is_constant", is_constant}});
+  }
+  Node* switch_(const std::string& name, Endpoint value, Node* predicate) {
+    return add(name, "Switch", {value, {predicate, 0}});
+  }
+  Node* less(const std::string& name, Node* value, int limit) {
+    Node* bound =
+        graph::testing::constant(graph, name + "/bound", Tensor::scalar(limit));
+    return add(name, "Less",
+               {{value, 0}, {enter(name + "/enter", bound, "l", true), 0}});
+  }
+  Variable variable(const std::string& name, Endpoint start) {
+    Node* entered = add(name + "/enter", "Enter", {start},
+                        {{"frame_name", std::string("l")}});
+    Node* merge = add(name + "/merge", "Merge", {{entered, 0}, {}});
+    Node* branch = switch_(name + "/switch", {merge, 0}, loop.cond);
+    return {merge, branch, add(name + "/exit", "Exit", {{branch, 0}})};
+  }
+  // The variable becomes minus the value. Fetches what comes of it, or 77.
+  void go_on(const std::string& name, const Variable& variable,
+             Endpoint value) {
+    Node* neg = add(name + "/neg", "Neg", {value});
+    Node* next = add(name + "/next", "NextIteration", {{neg, 0}});
+    graph::testing::must(graph.set_input(variable.merge, 1, {next, 0}));
+    Node* other =
+        graph::testing::constant(graph, name + "/other", Tensor::scalar(77));
+    add(name + "/out", "Merge", {{variable.exit, 0}, {other, 0}});
+    const bool is_dead = name.starts_with("dead");
+    fetches.push_back(name + (is_dead ? "/out:0" : "/exit:0"));
+  }
+  // One side of it is dead.
+  Node* fork() {
+    return switch_("fork", {x, 0}, add("p", "Less", {{x, 0}, {n, 0}}));
   }
   // Fetches what `first` gives in the first iteration and `later` in others:
   // of these, what the last one has.
@@ -108,7 +147,109 @@ inline Case never() {
   return std::move(odd);
 }
 
-inline constexpr Case (*kOddLoops[])() = {read_at_borders, nested_in_the_first,
-                                          constants, no_loop, never};
+// A variable that dies after some iterations, while the loop goes on.
+inline Case dies_later() {
+  Odd odd;
+  const auto y = odd.variable("dead", {odd.x, 0});
+  Node* few = odd.less("l/few", odd.loop.merge, 6);
+  odd.go_on("dead", y, {odd.switch_("l/narrow", {y.branch, 1}, few), 1});
+  return std::move(odd);
+}
+
+// The same in the first iteration, and by a control edge.
+inline Case dies_at_once() {
+  Odd odd;
+  const auto y = odd.variable("dead", {odd.x, 0});
+  Node* few = odd.less("l/few", odd.loop.merge, 0);
+  Node* gate = odd.add("l/gate", "Identity",
+                       {{odd.switch_("l/narrow", {odd.loop.body, 0}, few), 1}});
+  Node* same = odd.add("l/same", "Identity", {{y.branch, 1}});
+  odd.graph.add_control_input(same, gate);
+  odd.go_on("dead", y, {same, 0});
+  return std::move(odd);
+}
+
+// A variable that is dead from the start on, where the others are not.
+inline Case never_starts() {
+  Odd odd;
+  const auto y = odd.variable("dead", {odd.fork(), 0});
+  odd.go_on("dead", y, {y.branch, 1});
+  return std::move(odd);
+}
+
+// A variable that starts, and depends on a dead constant of the loop.
+inline Case dead_constant() {
+  Odd odd;
+  const auto y = odd.variable("dead", {odd.x, 0});
+  Node* none =
+      odd.add("l/none", "Enter", {{odd.fork(), 0}},
+              {{"frame_name", std::string("l")}, {"is_constant", true}});
+  odd.go_on("dead", y,
+            {odd.add("l/sum", "AddV2", {{y.branch, 1}, {none, 0}}), 0});
+  return std::move(odd);
+}
+
+// The predicate is dead, all else is live: the loop ends at once.
+inline Case dead_predicate() {
+  Odd odd;
+  Node* none =
+      odd.add("l/none", "Enter", {{odd.fork(), 0}},
+              {{"frame_name", std::string("l")}, {"is_constant", true}});
+  graph::testing::must(odd.graph.set_input(odd.loop.less, 1, {none, 0}));
+  const auto y = odd.variable("dead", {odd.x, 0});
+  odd.go_on("dead", y, {y.branch, 1});
+  odd.fetches.erase(odd.fetches.begin());
+  return std::move(odd);
+}
+
+// A conditional in a conditional in the body; of the outer one, both sides go
+// on, or one side alone, or one side for some of the iterations.
+inline Case conditional(bool joined) {
+  Odd odd;
+  const std::string name = joined ? "y" : "dead";
+  const auto y = odd.variable(name, {odd.x, 0});
+  Node* p = odd.less("l/p", odd.loop.merge, 6);
+  Node* q = odd.less("l/q", odd.loop.merge, 5);
+  Node* outer = odd.switch_("l/outer", {y.branch, 1}, p);
+  Node* inner = odd.switch_("l/inner", {outer, 1}, q);
+  Node* square = odd.add("l/square", "Minimum", {{inner, 0}, {inner, 0}});
+  Node* both = odd.add("l/both", "Merge", {{square, 0}, {inner, 1}});
+  Node* all = odd.add("l/all", "Merge", {{outer, 0}, {both, 0}});
+  odd.go_on(name, y, {joined ? all : both, 0});
+  return std::move(odd);
+}
+inline Case joined_conditional() { return conditional(true); }
+inline Case half_conditional() { return conditional(false); }
+
+// A loop inside a loop, one variable of which dies in each iteration of the
+// outer one; which goes on with the other.
+inline Case dies_inside() {
+  Odd odd;
+  const auto inner = graph::testing::counter(odd.graph, "i", {odd.loop.body, 0},
+                                             {odd.loop.limit, 0});
+  Node* enter = odd.enter("i/y", odd.loop.body, "i");
+  Node* merge = odd.add("i/y/merge", "Merge", {{enter, 0}, {}});
+  Node* fork = odd.switch_("i/y/switch", {merge, 0}, inner.cond);
+  Node* p = odd.add("i/p", "Less", {{inner.body, 0}, {inner.add, 0}});
+  Node* narrow = odd.switch_("i/narrow", {fork, 1}, p);
+  Node* next = odd.add("i/y/next", "NextIteration", {{narrow, 0}});
+  graph::testing::must(odd.graph.set_input(merge, 1, {next, 0}));
+  Node* exit = odd.add("i/y/exit", "Exit", {{fork, 0}});
+  Node* either = odd.add("l/either", "Merge", {{exit, 0}, {odd.loop.body, 0}});
+  Node* one = odd.add("l/more", "Maximum", {{either, 0}, {odd.loop.add, 0}});
+  graph::testing::must(odd.graph.set_input(odd.loop.next, 0, {one, 0}));
+  return std::move(odd);
+}
+
+inline constexpr Case (*kOddLoops[])() = {
+    read_at_borders, nested_in_the_first, constants,          no_loop,
+    never,           dies_later,          dies_at_once,       never_starts,
+    dead_constant,   dead_predicate,      joined_conditional, half_conditional,
+    dies_inside};
+
+// Loops in loops at random: of which some variables are dead from the start,
+// or die by and by, or whose predicates do. It ends, and no Merge has two live
+// inputs. Fetches may be dead.
+Case random_odd_loops(uint64_t seed);
 
 }  // namespace tagflow::reference

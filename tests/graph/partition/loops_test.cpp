@@ -86,56 +86,6 @@ TEST_CASE("2: a Recv in a loop is started by the control loop of its device") {
   CHECK(!enter.is_constant_enter());
 }
 
-TEST_CASE("2: a token of the first iteration is received in that one only") {
-  Counting c;
-  Node* y = add(c.graph, "l/y", "Enter", {{c.x, 0}}, {{"frame_name", "l"}});
-  Node* sum = add(c.graph, "l/sum", "AddV2", {{y, 0}, {c.loop.limit, 0}});
-  Node* neg = add(c.graph, "l/neg", "Neg", {{sum, 0}});
-  Node* later = add(c.graph, "l/later", "NextIteration", {{c.loop.body, 0}});
-  Node* merge = add(c.graph, "l/choose", "Merge", {{neg, 0}, {later, 0}});
-  add(c.graph, "l/out", "Switch", {{merge, 0}, {c.loop.cond, 0}});
-  add(c.graph, "l/done", "Exit", {{c.graph.find("l/out"), 0}});
-  const Cut cut = c.cut({{"l/neg", 1}}, "l/done");
-  // All of device 1 is in the first iteration: nothing has to go around.
-  CHECK(cut.count(1, "NextIteration") == 0);
-  CHECK(cut.line(1, "l/sum/recv") ==
-        "l/sum/recv = _Recv(^l/enter/control_loop/Enter_1)");
-  CHECK(cut.line(0, "l/neg/recv") ==
-        "l/neg/recv = _Recv(^l/enter/control_loop/Enter)");
-}
-
-TEST_CASE("2: a token of later iterations is received in those only") {
-  Counting c;
-  Node* back = add(c.graph, "l/back", "NextIteration", {{c.loop.body, 0}});
-  Node* before = add(c.graph, "l/before", "Neg", {{back, 0}});
-  Node* start =
-      add(c.graph, "l/start", "Enter", {{c.x, 0}}, {{"frame_name", "l"}});
-  Node* merge = add(c.graph, "l/choose", "Merge", {{start, 0}, {before, 0}});
-  add(c.graph, "l/out", "Switch", {{merge, 0}, {c.loop.cond, 0}});
-  add(c.graph, "l/done", "Exit", {{c.graph.find("l/out"), 0}});
-  // The NextIteration goes where it is read, or nobody would know there that
-  // its value is one of the iteration before.
-  const Cut cut = c.cut({{"l/before", 1}}, "l/done");
-  CHECK(cut.line(1, "l/before") == "l/before = Neg(l/back_1)");
-  CHECK(cut.line(1, "l/back_1") == "l/back_1 = NextIteration(l/body/recv)");
-  CHECK(cut.line(0, "l/before/recv") ==
-        "l/before/recv = _Recv(^l/enter/control_loop/NextIteration)");
-}
-
-TEST_CASE("2: a token that no iteration has starts no Recv") {
-  Counting c;
-  Node* y = add(c.graph, "l/y", "Enter", {{c.x, 0}}, {{"frame_name", "l"}});
-  Node* never = add(c.graph, "l/never", "AddV2", {{y, 0}, {c.loop.next, 0}});
-  Node* neg = add(c.graph, "l/neg", "Neg", {{never, 0}});
-  Node* merge =
-      add(c.graph, "l/choose", "Merge", {{c.loop.branch, 0}, {neg, 0}});
-  add(c.graph, "l/done", "Exit", {{merge, 0}});
-  const Cut cut = c.cut({{"l/neg", 1}}, "l/done");
-  CHECK(cut.line(1, "l/never/recv") ==
-        "l/never/recv = _Recv(^l/enter/control_loop/Enter_1, "
-        "^l/enter/control_loop/NextIteration_1)");
-}
-
 TEST_CASE("2: a device of loop constants only goes around all the same") {
   Counting c;
   Node* twice =
@@ -214,8 +164,8 @@ TEST_CASE("3: a loop without a predicate is refused") {
   add(graph, "out", "Exit", {{fork, 0}});
   CHECK(refusal(program_of(graph, {"out"}, {}, {"x", "p"}), {{"neg", 1}},
                 cpus(2)) ==
-        "[partition] a loop without a predicate (LoopCond) cannot be split "
-        "over devices: in frame \"f\" node \"next\" is on "
+        "[partition] the loop of frame \"f\" has to be on one device: it has "
+        "no LoopCond; node \"next\" is on "
         "/job:localhost/replica:0/task:0/device:CPU:0, and reads \"neg\" on "
         "/job:localhost/replica:0/task:0/device:CPU:1");
   // On one device it may be.
@@ -235,24 +185,25 @@ TEST_CASE("3: so is one that shares constants with another device") {
   add(graph, "neg", "Neg", {{c, 0}});
   CHECK(refusal(program_of(graph, {}, {"neg", "m"}, {"x"}), {{"neg", 1}},
                 cpus(2)) ==
-        "[partition] a loop without a predicate (LoopCond) cannot be split "
-        "over devices: in frame \"f\" node \"neg\" is on "
+        "[partition] the loop of frame \"f\" has to be on one device: it has "
+        "no LoopCond; node \"neg\" is on "
         "/job:localhost/replica:0/task:0/device:CPU:1, the back edges are "
         "not");
 }
 
-TEST_CASE("3: so is one whose predicate is not there in every iteration") {
+TEST_CASE("3: so is one that does not go on as its predicate says") {
   Counting c;
-  Node* pred = placeholder(c.graph, "p", DataType::kBool);
-  Node* once =
-      add(c.graph, "l/once", "Enter", {{pred, 0}}, {{"frame_name", "l"}});
-  must(c.graph.set_input(c.loop.cond, 0, {once, 0}));
-  add(c.graph, "l/neg", "Neg", {{c.loop.merge, 0}});
-  CHECK(contains(refusal(program_of(c.graph, {}, {"l/neg"}, {"x", "p"}),
-                         {{"l/neg", 1}}, cpus(2)),
-                 "in frame \"l\" node \"l/neg\" is on "
-                 "/job:localhost/replica:0/task:0/device:CPU:1, and reads "
-                 "\"l/merge\" on "));
+  Node* p = placeholder(c.graph, "p", DataType::kBool);
+  Node* in = constant_enter(c.graph, "l/p", p, "l");
+  Node* fork = add(c.graph, "l/fork", "Switch", {{c.loop.add, 0}, {in, 0}});
+  must(c.graph.set_input(c.loop.next, 0, {fork, 1}));
+  CHECK(refusal(program_of(c.graph, {"l/exit"}, {}, {"x", "n", "p"}),
+                {{"l/add", 1}}, cpus(2)) ==
+        "[partition] the loop of frame \"l\" has to be on one device: "
+        "NextIteration \"l/next\" may be dead where LoopCond \"l/cond\" is "
+        "true; that depends on \"p:0\"; node \"l/fork\" is on "
+        "/job:localhost/replica:0/task:0/device:CPU:0, and reads \"l/add\" on "
+        "/job:localhost/replica:0/task:0/device:CPU:1");
 }
 
 TEST_CASE("4: an inner control loop is entered by the outer one") {
