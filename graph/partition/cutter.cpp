@@ -151,6 +151,12 @@ Result<Node*> Cutter::bring_control(Node* source, const Node* reader,
                                     uint32_t device) {
   Endpoint& arrived = arrived_[device][key(*source, kControl)];
   if (arrived.node != nullptr) return arrived.node;
+  if (is_plain_identity(*source)) {
+    // Came what it hands on, which is as dead as it is?
+    const Endpoint& value = source->inputs()[0];
+    const auto known = arrived_[device].find(key(*value.node, value.port));
+    if (known != arrived_[device].end()) return (arrived = known->second).node;
+  }
   TAGFLOW_ASSIGN(Node * started_by, start(reading(source, reader, device)));
   AttrMap attrs{{"dtype", DataType::kBool},
                 {"value", Tensor::make(DataType::kBool, Shape({0}))}};

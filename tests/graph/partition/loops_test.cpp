@@ -56,6 +56,20 @@ TEST_CASE("1: a token crosses once for all its readers on a device") {
   CHECK(cut.line(1, "l/one") == "l/one = Const(^l/body/recv)");
 }
 
+TEST_CASE("1: a control edge uses what an Identity hands on, if that comes") {
+  Counting c;
+  must(c.graph.set_input(c.loop.add, 0, {c.loop.branch, 1}));
+  const Cut cut = c.cut({{"l/add", 1}, {"l/one", 1}});
+  CHECK(cut.count(1, "_Recv") == 2);  // the predicate, and l/switch:1
+  CHECK(cut.line(1, "l/one") == "l/one = Const(^l/switch/recv)");
+  // What another Switch gives would not do.
+  Node* same =
+      add(c.graph, "l/same", "Switch", {{c.loop.merge, 0}, {c.loop.cond, 0}});
+  must(c.graph.set_input(c.loop.body, 0, {same, 1}));
+  const Cut other = c.cut({{"l/add", 1}, {"l/one", 1}});
+  CHECK(other.line(1, "l/one") == "l/one = Const(^l/body/control/recv)");
+}
+
 TEST_CASE("2: a Recv in a loop is started by the control loop of its device") {
   const Counting c;
   const Cut cut = c.cut({{"l/body", 1}, {"l/one", 1}, {"l/add", 1}});
