@@ -1,6 +1,7 @@
 #include "actors/distribute.h"
 
 #include <algorithm>
+#include <limits>
 #include <unordered_map>
 
 #include "actors/evaluator.h"
@@ -193,8 +194,10 @@ Result<Distribution> distribute(const graph::Graph& graph,
     TAGFLOW_RETURN_IF_ERROR(rewrite(partition, options.passes));
   if (options.schedule_receives)
     TAGFLOW_RETURN_IF_ERROR(schedule_receives(result.partitions, infos, costs));
+  // The limit was for the program as it came: cut, it has more nodes.
+  const graph::Limits limits{.max_nodes = std::numeric_limits<size_t>::max()};
   for (const graph::Partition& partition : result.partitions)
-    TAGFLOW_RETURN_IF_ERROR(graph::validate(partition.program.graph)
+    TAGFLOW_RETURN_IF_ERROR(graph::validate(partition.program.graph, limits)
                                 .with_prefix(fmt::format(
                                     "[partition] on {}: ",
                                     infos[partition.device].name.to_string())));
