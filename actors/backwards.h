@@ -38,6 +38,16 @@ class Backwards {
       return edge.kind == EdgeKind::kFetch && edge.target == fetch;
     });
   }
+  std::vector<Origin> into_exit(size_t exit) const {
+    return select([&](const EdgeItem& edge) {
+      return edge.kind == EdgeKind::kExit && edge.target == exit;
+    });
+  }
+  // Of all NextIterations; the edge says which.
+  std::vector<Origin> into_next() const {
+    return select(
+        [&](const EdgeItem& edge) { return edge.kind == EdgeKind::kNext; });
+  }
   std::vector<Origin> into_child(uint32_t child) const {
     return select([&](const EdgeItem& edge) {
       return edge.kind == EdgeKind::kEnter && edge.slot == child;

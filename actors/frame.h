@@ -71,6 +71,7 @@ struct FrameInstance {
   Trace* trace = nullptr;
   uint32_t trace_number = 0;      // of the instance, in the trace
   uint64_t generation = 0;        // counts the instances that this object was
+  uint64_t step_id = 0;           // stays, when the step has gone
   devices::Tag tag;               // of the instance; iteration unused
   int window = 1;                 // iterations in flight at once
   EngineActor* parent = nullptr;  // the return address

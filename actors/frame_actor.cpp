@@ -44,6 +44,7 @@ void FrameActor::on_batch(Batch* batch, Runner& runner) {
 bool FrameActor::begin(const Batch& batch) {
   const FramePlan& plan = *instance_.plan;
   instance_.step = batch.step;
+  instance_.step_id = batch.step->info.step_id;
   instance_.observer = batch.step->observer;
   instance_.trace = batch.step->trace;
   ++instance_.generation;

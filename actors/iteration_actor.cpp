@@ -89,15 +89,14 @@ void IterationActor::on_batch(Batch* batch, Runner& runner) {
   work(runner);
 }
 
-// Of a step that was cut short. What is kept is for its message.
+// Of a step that was cut short. What is kept is for its message: a request
+// that is answered now was not in time.
 void IterationActor::drop(Batch* batch) {
-  if (batch->kind == BatchKind::kKernel) {
-    batch->request->open = false;
-    return;
-  }
+  if (batch->kind == BatchKind::kKernel) return;
   if (batch->kind == BatchKind::kTokens && !busy() &&
       batch->generation == frame_.generation) {
     iteration_ = batch->iteration;
+    generation_ = 0;
     busy_.store(true, std::memory_order_relaxed);
   }
   pool().give(batch);
@@ -118,6 +117,7 @@ inline void IterationActor::begin(int64_t iteration, const ConstSet* constants,
   trace_ = nullptr;
   watched_ = observer_ != nullptr || frame_.trace != nullptr;
   iteration_ = iteration;
+  generation_ = frame_.generation;
   tag_ = frame_.tag;
   tag_.iteration = iteration;
   predecessor_done_ = false;

@@ -56,6 +56,9 @@ class IterationActor : public EngineActor {
   // For the time when the step is quiet.
   int64_t iteration() const { return iteration_; }
   const IterationState& state() const { return state_; }
+  // Whether iteration() is of the frame's last instance, and its state that of
+  // this iteration.
+  bool is_of_instance() const { return generation_ == frame_.generation; }
   const FrameInstance& frame() const { return frame_; }
   const std::vector<FrameActor*>& children() const { return children_; }
   bool waits_for_predecessor() const { return !predecessor_done_; }
@@ -182,6 +185,7 @@ class IterationActor : public EngineActor {
   IterationActor* next_;  // in the ring
   std::atomic<bool> busy_{false};
   int64_t iteration_ = -1;
+  uint64_t generation_ = 0;  // of the frame, when the iteration began
   devices::Tag tag_;
   Step* step_ = nullptr;
   bool predecessor_done_ = false;

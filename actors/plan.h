@@ -209,6 +209,8 @@ struct ConstantFetch {
 struct TransferItem {
   // "sending device;incarnation;receiving device;tensor".
   std::string name;
+  std::string sender;   // the first of these
+  std::string tensor;   // the last
   uint32_t number = 0;  // of the name, in all plans of an executable
 };
 

@@ -210,8 +210,10 @@ Result<uint32_t> PlanBuilder::draft(Node* node) {
       TAGFLOW_ASSIGN(auto name, node->attr<std::string>("tensor_name"));
       TAGFLOW_ASSIGN(auto birth,
                      node->attr<int64_t>("send_device_incarnation"));
+      std::string key =
+          fmt::format("{};{:x};{};{}", from, uint64_t(birth), to, name);
       plan_.transfers.push_back(
-          {fmt::format("{};{:x};{};{}", from, uint64_t(birth), to, name)});
+          {std::move(key), std::move(from), std::move(name)});
       break;
     }
   }

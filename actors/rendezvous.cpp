@@ -143,21 +143,6 @@ std::string LocalRendezvous::describe(const Key& key) const {
                      key.tag.iteration, key.tag.frame_hi, key.tag.frame_lo);
 }
 
-std::vector<std::string> LocalRendezvous::keys(bool received) const {
-  std::vector<std::string> names;
-  for (const auto& [key, entry] : table_)
-    if ((entry.receiver.actor != nullptr) == received)
-      names.push_back(describe(key));
-  std::ranges::sort(names);
-  return names;
-}
-
-std::vector<std::string> LocalRendezvous::waiting() const { return keys(true); }
-
-std::vector<std::string> LocalRendezvous::unclaimed() const {
-  return keys(false);
-}
-
 void LocalRendezvous::reset() {
   if (!table_.empty()) table_.clear();
   held_.clear();

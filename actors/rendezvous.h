@@ -31,12 +31,8 @@ namespace tagflow::actors {
 class Rendezvous : public EngineActor {
  public:
   using EngineActor::EngineActor;
-  // For the time when the step is quiet.
-  // Recvs that nobody has sent to, as text, for messages.
-  virtual std::vector<std::string> waiting() const = 0;
-  // Tokens that nobody has asked for.
-  virtual std::vector<std::string> unclaimed() const = 0;
-  // Drops all tokens, and forgets who waits.
+  // Drops all tokens, and forgets who waits. For the time when the step is
+  // quiet.
   virtual void reset() = 0;
 };
 
@@ -51,8 +47,6 @@ class LocalRendezvous : public Rendezvous {
   LocalRendezvous(caf::actor_config& config, HandOff policy,
                   const std::vector<std::string>& transfers);
 
-  std::vector<std::string> waiting() const override;
-  std::vector<std::string> unclaimed() const override;
   void reset() override;
 
  protected:
@@ -91,7 +85,6 @@ class LocalRendezvous : public Rendezvous {
   // Lets go of some of what was held back, in any order.
   void release_some(Step& step, Runner& runner);
   void post_answers(Runner& runner);
-  std::vector<std::string> keys(bool received) const;
   std::string describe(const Key& key) const;
   uint64_t random();
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "actors/backwards.h"
 #include "actors/diagnosis.h"
+#include "actors/stall_walk.h"
 
 namespace tagflow::actors {
 namespace {
@@ -45,15 +45,25 @@ class Missing {
         entered_(plan_.children.size()) {}
 
   // The nodes that owe `node` a token.
-  std::vector<std::string> sources_of(uint32_t node) {
-    std::vector<std::string> names;
+  struct Sources {
+    std::vector<std::string> names;  // but for
+    bool has_recvs = false;          // that wait, too
+  };
+  Sources sources_of(uint32_t node) {
+    Sources sources;
     for (const Origin& origin : backwards_.into_node(node)) {
       if (!is_missing(origin)) continue;
-      names.push_back(origin.is_arrival
-                          ? plan_.arrivals[origin.index].node->name()
-                          : plan_.nodes[origin.index].node->name());
+      if (!origin.is_arrival &&
+          plan_.nodes[origin.index].kind == NodeKind::kRecv &&
+          iteration_.awaits(origin.index)) {
+        sources.has_recvs = true;
+        continue;
+      }
+      sources.names.push_back(origin.is_arrival
+                                  ? plan_.arrivals[origin.index].node->name()
+                                  : plan_.nodes[origin.index].node->name());
     }
-    return names;
+    return sources;
   }
 
   // The Enters of child frame `ordinal` whose token has not come.
@@ -111,38 +121,43 @@ class Missing {
 // A list of who waits, or runs. What nobody in the step can mend comes first.
 class Report {
  public:
-  // Kernels and Recvs that have not answered, from the root frame inwards.
-  void add_unanswered(const FrameActor& root) {
-    inwards(root, [this](const FrameActor& frame) {
-      for (const IterationActor* iteration : busy_iterations(frame))
-        add_unanswered(*iteration);
+  explicit Report(const RunContext& context) : step_(context.partitions) {}
+
+  // Kernels that have not answered, of all partitions, from the root frame
+  // inwards.
+  void add_unanswered() {
+    each_busy([this](const IterationActor& iteration) {
+      const FramePlan& plan = *iteration.frame().plan;
+      for (uint32_t n = 0; n < plan.nodes.size(); ++n) {
+        const NodeItem& item = plan.nodes[n];
+        if (item.kind == NodeKind::kRecv || !iteration.awaits(n)) continue;
+        line("{}{} \"{}\" in {} has not answered", on(iteration),
+             item.node->op(), item.node->name(), place(iteration));
+      }
     });
   }
 
-  // Nodes that wait for others, from the root frame inwards.
-  void add_waiting(const FrameActor& root) {
-    std::vector<Waiting> open = {{&root, {}}};
-    while (!open.empty()) {
-      const Waiting next = std::move(open.back());
-      open.pop_back();
-      add_frame(next, open);
-    }
+  // Who waits for a token of another partition. Where `cut_short`, a token may
+  // have been under way: only where it certainly was not.
+  void add_recvs(bool cut_short) {
+    each_busy([&](const IterationActor& iteration) {
+      const FramePlan& plan = *iteration.frame().plan;
+      for (uint32_t n = 0; n < plan.nodes.size(); ++n)
+        if (plan.nodes[n].kind == NodeKind::kRecv && iteration.awaits(n))
+          add_recv(iteration, n, cut_short);
+    });
+  }
+
+  // Nodes that wait for others of their partition, from the root frame inwards.
+  void add_waiting() {
+    for (const PartitionActor* partition : step_.partitions())
+      add_waiting(partition->root());
   }
 
   // The frames that run, with the iterations that they are in.
-  void add_progress(const FrameActor& root) {
-    if (!root.live()) return;
-    inwards(root, [this](const FrameActor& frame) {
-      const std::vector<const IterationActor*> busy = busy_iterations(frame);
-      const FramePlan& plan = *frame.instance().plan;
-      if (busy.empty() || plan.is_root()) return;
-      const int64_t oldest = busy.front()->iteration();
-      const int64_t newest = busy.back()->iteration();
-      line("frame \"{}\" had come to iteration {}{}", plan.name, newest,
-           oldest == newest
-               ? std::string()
-               : fmt::format(", with those from {} on unfinished", oldest));
-    });
+  void add_progress() {
+    for (const PartitionActor* partition : step_.partitions())
+      add_progress(partition->root());
   }
 
   template <class... Args>
@@ -166,11 +181,35 @@ class Report {
     std::vector<std::string> enters;  // whose tokens have not come
   };
 
-  // Calls f(ordinal, frame) for the child frames that run.
-  template <class F>
-  static void each_child(const IterationActor& iteration, F f) {
-    for (uint32_t c = 0; c < iteration.children().size(); ++c)
-      if (iteration.child_live(c)) f(c, *iteration.children()[c]);
+  // "on CPU:1 ", where there are several.
+  std::string on(const IterationActor& iteration) const {
+    return step_.is_cut() ? fmt::format("on {} ", device_label(iteration))
+                          : std::string();
+  }
+
+  void add_waiting(const FrameActor& root) {
+    std::vector<Waiting> open = {{&root, {}}};
+    while (!open.empty()) {
+      const Waiting next = std::move(open.back());
+      open.pop_back();
+      add_frame(next, open);
+    }
+  }
+
+  void add_progress(const FrameActor& root) {
+    if (!root.live()) return;
+    inwards(root, [this](const FrameActor& frame) {
+      const std::vector<const IterationActor*> busy = busy_iterations(frame);
+      const FramePlan& plan = *frame.instance().plan;
+      if (busy.empty() || plan.is_root()) return;
+      const int64_t oldest = busy.front()->iteration();
+      const int64_t newest = busy.back()->iteration();
+      line("{}frame \"{}\" had come to iteration {}{}", on(*busy.front()),
+           plan.name, newest,
+           oldest == newest
+               ? std::string()
+               : fmt::format(", with those from {} on unfinished", oldest));
+    });
   }
 
   // Calls f(frame) for the root frame and those inside. Calls may nest deeper
@@ -183,22 +222,52 @@ class Report {
       open.pop_back();
       f(frame);
       for (const IterationActor* iteration : busy_iterations(frame))
-        each_child(*iteration, [&](uint32_t, const FrameActor& child) {
+        each_live_child(*iteration, [&](uint32_t, const FrameActor& child) {
           open.push_back(&child);
         });
     }
   }
 
-  void add_unanswered(const IterationActor& iteration) {
+  // Calls f(iteration) for what is busy, of all partitions.
+  template <class F>
+  void each_busy(F f) const {
+    for (const PartitionActor* partition : step_.partitions())
+      inwards(partition->root(), [&](const FrameActor& frame) {
+        for (const IterationActor* iteration : busy_iterations(frame))
+          f(*iteration);
+      });
+  }
+
+  void add_recv(const IterationActor& iteration, uint32_t recv,
+                bool cut_short) {
+    const Debt debt = find_debt(step_, iteration, recv);
+    if (cut_short && !debt.is_open) return;
+    line("{}{} in {} waits for \"{}\" of {}{}", on(iteration),
+         readers(iteration, recv), place(iteration), debt.tensor, debt.device,
+         !debt.is_sent        ? ", which nobody sends"
+         : debt.cause.empty() ? std::string()
+                              : ", which waits for " + debt.cause);
+  }
+
+  // Who reads what the Recv receives, in its iteration; else itself.
+  static std::string readers(const IterationActor& iteration, uint32_t recv) {
     const FramePlan& plan = *iteration.frame().plan;
-    for (uint32_t n = 0; n < plan.nodes.size(); ++n) {
-      if (!iteration.awaits(n)) continue;
-      const graph::Node& node = *plan.nodes[n].node;
-      line("{} \"{}\" in {} {}", node.op(), node.name(), place(iteration),
-           plan.nodes[n].kind == NodeKind::kRecv
-               ? "waits for a token that nobody has sent"
-               : "has not answered");
+    const NodeItem& item = plan.nodes[recv];
+    std::vector<std::string> names;
+    for (uint32_t e = 0; e < item.edges.count; ++e) {
+      const EdgeItem& edge = plan.edges[item.edges.begin + e];
+      if (edge.kind <= EdgeKind::kMergeInput)
+        names.push_back(
+            fmt::format("\"{}\"", plan.nodes[edge.target].node->name()));
     }
+    if (names.empty()) return fmt::format("\"{}\"", item.node->name());
+    std::ranges::sort(names);
+    names.erase(std::ranges::unique(names).begin(), names.end());
+    constexpr size_t kShown = 3;
+    const size_t more = names.size() - std::min(names.size(), kShown);
+    names.resize(names.size() - more);
+    return fmt::format("{}{}", fmt::join(names, ", "),
+                       more == 0 ? "" : fmt::format(" and {} more", more));
   }
 
   // What waits inside goes to `open`.
@@ -209,9 +278,9 @@ class Report {
     for (const IterationActor* iteration : busy) {
       // The cause is in the first one; the rest follows from it.
       if (iteration->iteration() > 0 && iteration->waits_for_predecessor()) {
-        line("frame \"{}\": iterations {} to {} wait for iteration {}",
-             plan.name, iteration->iteration(), busy.back()->iteration(),
-             iteration->iteration() - 1);
+        line("{}frame \"{}\": iterations {} to {} wait for iteration {}",
+             on(*iteration), plan.name, iteration->iteration(),
+             busy.back()->iteration(), iteration->iteration() - 1);
         break;
       }
       add_nodes(*iteration, waiting.enters, open);
@@ -224,25 +293,30 @@ class Report {
     const FramePlan& plan = *iteration.frame().plan;
     Missing missing(iteration, enters);
     for (uint32_t n = 0; n < plan.nodes.size(); ++n) {
-      if (iteration.has_fired(n)) continue;
+      // What a Send waits for, its Recv has told.
+      if (iteration.has_fired(n) || plan.nodes[n].kind == NodeKind::kSend)
+        continue;
       const graph::Node& node = *plan.nodes[n].node;
-      const std::vector<std::string> sources = missing.sources_of(n);
-      line("{} \"{}\" in {} waits for {} more input(s){}", node.op(),
-           node.name(), place(iteration), iteration.inputs_left(n),
+      const auto [sources, has_recvs] = missing.sources_of(n);
+      // Who waits for Recvs alone has been told of.
+      if (has_recvs && sources.empty()) continue;
+      line("{}{} \"{}\" in {} waits for {} more input(s){}", on(iteration),
+           node.op(), node.name(), place(iteration), iteration.inputs_left(n),
            sources.empty()
                ? std::string()
                : fmt::format(", of \"{}\"", fmt::join(sources, "\", \"")));
     }
-    each_child(iteration, [&](uint32_t ordinal, const FrameActor& child) {
+    each_live_child(iteration, [&](uint32_t ordinal, const FrameActor& child) {
       std::vector<std::string> late = missing.enters_of(ordinal);
       if (!late.empty())
-        line("frame \"{}\" waits for {} of its Enters: \"{}\"",
+        line("{}frame \"{}\" waits for {} of its Enters: \"{}\"", on(iteration),
              child.instance().plan->name, late.size(),
              fmt::join(late, "\", \""));
       open.push_back({&child, std::move(late)});
     });
   }
 
+  QuietStep step_;
   std::vector<std::string> lines_;
   size_t omitted_ = 0;
 };
@@ -251,14 +325,10 @@ class Report {
 
 Status explain_deadlock(const RunContext& context,
                         const std::vector<std::string>& missing_fetches) {
-  Report report;
-  for (const PartitionActor* partition : context.partitions)
-    report.add_unanswered(partition->root());
-  if (context.rendezvous != nullptr)
-    for (const std::string& receive : context.rendezvous->waiting())
-      report.line("nobody has sent {}", receive);
-  for (const PartitionActor* partition : context.partitions)
-    report.add_waiting(partition->root());
+  Report report(context);
+  report.add_unanswered();
+  report.add_recvs(false);
+  report.add_waiting();
   for (const std::string& fetch : missing_fetches)
     report.line("the fetch \"{}\" has not arrived", fetch);
   return error(Code::kDeadlock, "[session] the step can make no progress: {}",
@@ -266,11 +336,10 @@ Status explain_deadlock(const RunContext& context,
 }
 
 Status explain_late(const Status& late, const RunContext& context) {
-  Report report;
-  for (const PartitionActor* partition : context.partitions) {
-    report.add_unanswered(partition->root());
-    report.add_progress(partition->root());
-  }
+  Report report(context);
+  report.add_unanswered();
+  report.add_recvs(true);
+  report.add_progress();
   const std::string text = report.text();
   return Status(late.code(), fmt::format("{}{}{}", late.message(),
                                          text.empty() ? "" : "; ", text));

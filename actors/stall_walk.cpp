@@ -1,0 +1,157 @@
+#include "actors/stall_walk.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+namespace tagflow::actors {
+namespace {
+
+const NodeItem& item_of(const Spot& spot) {
+  return spot.iteration->frame().plan->nodes[spot.origin.index];
+}
+
+std::string quoted(const std::string& name, const IterationActor& iteration) {
+  return fmt::format("\"{}\" of {}", name, device_label(iteration));
+}
+
+// Walks from a Send back to what keeps it waiting, over to other partitions
+// where that is a Recv.
+class StallWalk {
+ public:
+  StallWalk(QuietStep& step, const Spot& send)
+      : step_(step), spot_(send), sent_(item_of(send).node->inputs()[0].node) {}
+
+  std::string cause() {
+    while (seen_
+               .insert({spot_.iteration, spot_.origin.is_arrival,
+                        spot_.origin.index})
+               .second) {
+      const std::optional<Spot> next =
+          spot_.origin.is_arrival ? into_loop() : back();
+      if (!next.has_value()) return name_here();
+      spot_ = *next;
+    }
+    return {};
+  }
+
+ private:
+  std::optional<ExitPlace> place() const {
+    const FrameInstance& frame = spot_.iteration->frame();
+    return find_exit(*frame.run->plan, *frame.plan,
+                     *frame.plan->arrivals[spot_.origin.index].node);
+  }
+
+  // What keeps the Exit waiting: who has not answered in its loop, or what the
+  // loop has not been entered with.
+  std::optional<Spot> into_loop() {
+    const auto exit = place();
+    if (!exit.has_value()) return std::nullopt;
+    const IterationActor& here = *spot_.iteration;
+    if (here.child_live(exit->child))
+      return unanswered_in(*here.children()[exit->child]);
+    return first_missing(step_.spots(
+        here, step_.backwards(*here.frame().plan).into_child(exit->child)));
+  }
+
+  // A kernel, or else a Recv.
+  static std::optional<Spot> unanswered_in(const FrameActor& loop) {
+    std::optional<Spot> recv;
+    std::vector<const FrameActor*> open = {&loop};
+    while (!open.empty()) {
+      const FrameInstance& frame = open.back()->instance();
+      open.pop_back();
+      for (const caf::actor& actor : frame.ring) {
+        const auto& iteration = *actor_pointer<IterationActor>(actor);
+        if (!iteration.busy() || !iteration.is_of_instance()) continue;
+        for (uint32_t n = 0; n < frame.plan->nodes.size(); ++n) {
+          if (!iteration.awaits(n)) continue;
+          const Spot spot{&iteration, {false, n, 0, {}}};
+          if (frame.plan->nodes[n].kind != NodeKind::kRecv) return spot;
+          if (!recv.has_value()) recv = spot;
+        }
+        each_live_child(iteration, [&](uint32_t, const FrameActor& child) {
+          open.push_back(&child);
+        });
+      }
+    }
+    return recv;
+  }
+
+  std::optional<Spot> back() {
+    const IterationActor& here = *spot_.iteration;
+    const uint32_t node = spot_.origin.index;
+    if (here.awaits(node))
+      return item_of(spot_).kind == NodeKind::kRecv
+                 ? step_.sender_of(here, node)
+                 : std::nullopt;
+    if (here.has_fired(node)) return std::nullopt;
+    return first_missing(step_.into_node(here, node));
+  }
+
+  static bool is_missing(const Spot& spot) {
+    const IterationActor& here = *spot.iteration;
+    const uint32_t index = spot.origin.index;
+    if (!spot.origin.is_arrival)
+      return !here.has_fired(index) || here.awaits(index);
+    const FrameInstance& frame = here.frame();
+    const graph::Node& node = *frame.plan->arrivals[index].node;
+    const auto exit = find_exit(*frame.run->plan, *frame.plan, node);
+    if (!exit.has_value()) return false;
+    const FrameActor* child = child_of(here, exit->child);
+    return child == nullptr ||
+           (here.child_live(exit->child) && !child->exit_was_live(exit->exit));
+  }
+
+  static std::optional<Spot> first_missing(const std::vector<Spot>& spots) {
+    const auto found = std::ranges::find_if(spots, is_missing);
+    if (found == spots.end()) return std::nullopt;
+    return *found;
+  }
+
+  std::string name_here() const {
+    const IterationActor& here = *spot_.iteration;
+    if (spot_.origin.is_arrival) {
+      const auto exit = place();
+      const FrameActor* loop =
+          exit.has_value() ? here.children()[exit->child] : nullptr;
+      if (loop == nullptr) return {};
+      return "frame " + quoted(loop->instance().plan->name, here);
+    }
+    const NodeItem& item = item_of(spot_);
+    if (item.node == sent_ || item.kind == NodeKind::kSend) return {};
+    return quoted(item.node->name(), here);
+  }
+
+  QuietStep& step_;
+  Spot spot_;
+  const graph::Node* const sent_;
+  std::set<std::tuple<const IterationActor*, bool, uint32_t>> seen_;
+};
+
+}  // namespace
+
+Debt find_debt(QuietStep& step, const IterationActor& iteration,
+               uint32_t recv) {
+  const FrameInstance& frame = iteration.frame();
+  const TransferItem& transfer =
+      frame.run->plan->transfers[frame.plan->nodes[recv].ordinal];
+  Debt debt;
+  debt.tensor = transfer.tensor;
+  if (debt.tensor.ends_with(":0")) debt.tensor.resize(debt.tensor.size() - 2);
+  const PartitionActor* sender = step.sending_partition(iteration, recv);
+  debt.is_sent = sender != nullptr;
+  debt.device = debt.is_sent
+                    ? device_label(*sender->root().instance().run->plan)
+                    : transfer.sender;
+  const std::optional<Spot> send = step.sender_of(iteration, recv);
+  if (!send.has_value()) return debt;
+  debt.is_open = !send->iteration->has_fired(send->origin.index) ||
+                 send->iteration->awaits(send->origin.index);
+  if (debt.is_open) debt.cause = StallWalk(step, *send).cause();
+  return debt;
+}
+
+}  // namespace tagflow::actors

@@ -1,0 +1,159 @@
+// What is said of steps over several devices that stop short: who waits for
+// whom.
+#include <doctest/doctest.h>
+
+#include <thread>
+
+#include "devices/kernel_registry.h"
+#include "graph/op_registry.h"
+#include "graph/shape_context.h"
+#include "tests/actors/program.h"
+
+using namespace tagflow;
+using namespace tagflow::actors;
+using namespace tagflow::graph;  // NOLINT: the builder's vocabulary
+
+namespace {
+
+// Passes its input on; where that is 2, not before the step is cut short.
+class StallKernel : public devices::AsyncKernel {
+ public:
+  explicit StallKernel(const devices::KernelInfo&) {}
+  void compute_async(devices::KernelContext& context,
+                     devices::Completion done) const override {
+    std::thread([&context, done = std::move(done)] {
+      while (context.input(0).scalar_value<int>() == 2 && !context.cancelled())
+        std::this_thread::yield();
+      context.set_output(0, context.input(0));
+      done({});
+    }).detach();
+  }
+};
+
+Output stall(const Scope& s, const Input& x) {
+  static const bool once = [] {
+    OpRegistry::global().add(OpDefBuilder("TestStall")
+                                 .input("x: int32")
+                                 .output("y: int32")
+                                 .stateful()
+                                 .shape(unchanged_shape));
+    devices::KernelRegistry::global().add<StallKernel>("TestStall");
+    return true;
+  }();
+  (void)once;
+  return s.op("TestStall", {x});
+}
+
+// The message of a run that is out of time. A machine under load may not come
+// to rest within the grace, after which nothing is known.
+std::string late(const Program& p, const Output& fetch,
+                 const SessionOptions& options) {
+  auto session = make_session(options, p.graph);
+  RunOptions run;
+  run.timeout = std::chrono::milliseconds(20);
+  std::string text = "not at rest";
+  for (int i = 0; i < 100 && text.find("not at rest") != text.npos; ++i) {
+    const Status status = session->run({}, {fetch.name()}, {}, run).status();
+    REQUIRE(status.code() == Code::kDeadlineExceeded);
+    text = status.message();
+  }
+  return text;
+}
+
+constexpr const char* kLate =
+    "[session] the run took longer than its time-out of 0.02 s; ";
+
+}  // namespace
+
+TEST_CASE("smoke: a time-out names who has not answered, and who waits") {
+  for (SessionOptions options : configurations()) {
+    options.devices = "cpu:3";
+    CAPTURE(describe(options));
+    Program p;
+    const Output x = stall(p.s.with_device("/cpu:0").named("x"), 2);
+    const Output y = ops::neg(p.s.with_device("/cpu:1").named("y"), x);
+    const Output z = ops::abs(p.s.with_device("/cpu:2").named("z"), y);
+    REQUIRE(p.s.ok());
+    CHECK(late(p, z, options) ==
+          std::string(kLate) +
+              "on CPU:0 TestStall \"x\" in the root frame has not answered; on "
+              "CPU:1 \"y\" in the root frame waits for \"x\" of CPU:0; on "
+              "CPU:2 \"z\" in the root frame waits for \"y\" of CPU:1, which "
+              "waits for \"x\" of CPU:0");
+  }
+}
+
+TEST_CASE("of one device, a time-out names no device") {
+  Program p;
+  const Output x = stall(p.s.named("x"), 2);
+  const Output y = ops::neg(p.s.named("y"), x);
+  REQUIRE(p.s.ok());
+  CHECK(late(p, y, {}) ==
+        std::string(kLate) +
+            "TestStall \"x\" in the root frame has not answered");
+}
+
+TEST_CASE("a time-out in a loop over devices says in which iteration") {
+  Program p;
+  const Outputs last = while_loop(
+      p.s.with_device("/cpu:0").named("loop"),
+      [](const Scope& in, const Outputs& v) { return ops::less(in, v[0], 5); },
+      [](const Scope& in, const Outputs& v) -> Outputs {
+        const Scope far = in.with_device("/cpu:1");
+        const Output y = ops::neg(far.named("y"), stall(far.named("x"), v[0]));
+        return {ops::add(in.named("next"), v[0], 1),
+                ops::add(in.named("sum"), v[1], y)};
+      },
+      {0, 0}, {.parallel_iterations = 1});
+  REQUIRE(p.s.ok());
+  SessionOptions options;
+  options.devices = "cpu:2";
+  options.passes = PassSet::only(Pass::kEdges);
+  CHECK(late(p, last[1], options) ==
+        std::string(kLate) +
+            "on CPU:1 TestStall \"loop/x\" in frame \"loop/while_context\", "
+            "iteration 2 has not answered; on CPU:0 \"loop/sum\" in frame "
+            "\"loop/while_context\", iteration 2 waits for \"loop/y\" of "
+            "CPU:1, which waits for \"loop/x\" of CPU:1; on CPU:0 frame "
+            "\"loop/while_context\" had come to iteration 2; on CPU:1 frame "
+            "\"loop/while_context\" had come to iteration 2");
+}
+
+// A loop whose back edges end it in iteration 2, though its predicate would go
+// on: the other device believes the predicate.
+TEST_CASE("a deadlock over devices says who waits for what of whom") {
+  Program p;
+  const Outputs last = while_loop(
+      p.s.with_device("/cpu:0").named("loop"),
+      [](const Scope& in, const Outputs& v) { return ops::less(in, v[0], 5); },
+      [](const Scope& in, const Outputs& v) -> Outputs {
+        const OpResult guard = in.named("guard").op(
+            "Switch", {v[0], ops::less(in.named("early"), v[0], 2)});
+        return {ops::add(in.named("next"), guard[1], 1),
+                ops::neg(in.with_device("/cpu:1").named("far"), v[1])};
+      },
+      {0, 0}, {.parallel_iterations = 1});
+  const Output z = ops::abs(p.s.with_device("/cpu:2").named("z"), last[1]);
+  REQUIRE(p.s.ok());
+  SessionOptions options;
+  options.devices = "cpu:3";
+  options.passes = PassSet::only(Pass::kEdges);
+  const auto out = p.try_run({}, {z}, options);
+  REQUIRE(!out.ok());
+  CHECK(out.status().code() == Code::kDeadlock);
+  // First what is told of each Recv, once; then of each device.
+  const std::string place =
+      " in frame \"loop/while_context\", iteration 3 waits for ";
+  const std::string cause = ", which waits for \"loop/Less\" of CPU:0; ";
+  const std::string text(out.status().message());
+  CAPTURE(text);
+  CHECK(text.starts_with(
+      "[session] the step can make no progress: on CPU:0 \"loop/far/recv\"" +
+      place + "\"loop/far\" of CPU:1" + cause + "on CPU:1 \"loop/far\"" +
+      place + "\"loop/Identity_1\" of CPU:0" + cause +
+      "on CPU:1 \"loop/Enter/control_loop/Switch_1\"" + place +
+      "\"loop/LoopCond\" of CPU:0" + cause +
+      "on CPU:2 \"z\" in the root frame waits for \"loop/Exit_1\" of CPU:0" +
+      cause + "on CPU:0 Less \"loop/Less\"" + place + "1 more input(s); "));
+  CHECK(text.find("_Send") == text.npos);
+}
