@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <exception>
 #include <future>
-#include <new>
 
 #include "devices/cuda/operands.h"
 #include "devices/cuda/status.h"
@@ -17,28 +15,6 @@ constexpr size_t kSmallInputBytes = size_t(1) << 20;
 constexpr size_t kArrivingBytes = size_t(16) << 20;
 constexpr size_t kDepartingBytes = size_t(8) << 20;
 
-Status cancelled(std::string_view why) {
-  return error(Code::kCancelled, "[cuda] {}", why);
-}
-
-Status destroyed() { return cancelled("the device is being destroyed"); }
-
-// What a kernel throws is its error: the device goes on.
-template <class F>
-Status without_exceptions(const KernelContext& context, F&& f) {
-  const std::string& op = context.node().op();
-  try {
-    return f();
-  } catch (const std::bad_alloc&) {
-    return error(Code::kResourceExhausted, "[{}] out of memory", op);
-  } catch (const std::exception& thrown) {
-    return error(Code::kInternal, "[{}] unexpected exception: {}", op,
-                 thrown.what());
-  } catch (...) {
-    return error(Code::kInternal, "[{}] unexpected exception", op);
-  }
-}
-
 // The context with another memory, and without other workers.
 template <class F>
 Status with_memory(KernelContext& context, Allocator& allocator, F&& f,
@@ -49,13 +25,16 @@ Status with_memory(KernelContext& context, Allocator& allocator, F&& f,
   KernelContext here(&context.node(), context.mutable_inputs(),
                      context.mutable_outputs(), &step, &context.tag(),
                      &allocator);
-  return without_exceptions(context, [&] { return f(here); });
+  return without_exceptions(context.node().op(), [&] { return f(here); });
 }
 
 }  // namespace
 
 CudaDevice::CudaDevice(graph::DeviceInfo info, CudaMemory::Owner memory)
-    : Device(std::move(info)), memory_(std::move(memory)), mover_(*memory_) {}
+    : Device(std::move(info)),
+      memory_(std::move(memory)),
+      home_("cuda", this->info().name.to_string(), *memory_),
+      mover_(*memory_) {}
 
 CudaDevice::~CudaDevice() {
   // All of them first, and none gone before the last callback, which may use
@@ -103,13 +82,12 @@ void CudaDevice::fetch_steering(const CudaKernel& kernel,
                                 KernelContext& context, Completion done) {
   to_host_.enqueue(
       [this, &kernel, &context, done = std::move(done)](Stream::Turn turn) {
-        if (turn == Stream::Turn::kAbandon) return done(destroyed());
-        if (context.cancelled())
-          return done(cancelled("the step was cancelled"));
+        if (turn == Stream::Turn::kAbandon) return done(home_.destroyed());
+        if (context.cancelled()) return done(home_.step_cancelled());
         for (int i = 0; i < context.num_inputs(); ++i) {
           Tensor& input = context.mutable_inputs()[size_t(i)];
           if (!kernel.steers(i) || host_readable(input)) continue;
-          const Result<bool> elsewhere = is_elsewhere(input);
+          const Result<bool> elsewhere = home_.is_elsewhere(input);
           if (!elsewhere.ok()) return done(elsewhere.status());
           Result<Tensor> fetched = fetch(input);
           if (!fetched.ok()) return done(std::move(fetched).status());
@@ -153,7 +131,7 @@ void CudaDevice::begin(const CudaKernel& kernel, KernelContext& context,
                       done = std::move(done)](Stream::Turn turn) {
     inputs_here.wait();  // in any case: a copy may be using the context
     done(turn == Stream::Turn::kRun ? checked(run(kernel, context))
-                                    : destroyed());
+                                    : home_.destroyed());
   });
 }
 
@@ -162,7 +140,7 @@ void CudaDevice::begin(const CudaKernel& kernel, KernelContext& context,
 Status CudaDevice::compute_on_host(const CudaKernel& kernel,
                                    KernelContext& context) {
   constexpr int64_t kMostBytes = 1024;
-  if (context.cancelled()) return cancelled("the step was cancelled");
+  if (context.cancelled()) return home_.step_cancelled();
   const auto compute = [&](KernelContext& here) {
     return kernel.cpu().compute(here);
   };
@@ -183,7 +161,7 @@ void CudaDevice::finish_on_host(KernelContext& context, Status status,
     return done(std::move(status));
   to_device_.enqueue(
       [this, &context, is_large, done = std::move(done)](Stream::Turn turn) {
-        if (turn == Stream::Turn::kAbandon) return done(destroyed());
+        if (turn == Stream::Turn::kAbandon) return done(home_.destroyed());
         for (Tensor& output : context.mutable_outputs()) {
           if (!is_large(output)) continue;
           Result<Tensor> sent = send(output);
@@ -196,12 +174,12 @@ void CudaDevice::finish_on_host(KernelContext& context, Status status,
 
 Status CudaDevice::run(const CudaKernel& kernel, KernelContext& context) {
   TAGFLOW_RETURN_IF_ERROR(usable());
-  if (context.cancelled()) return cancelled("the step was cancelled");
+  if (context.cancelled()) return home_.step_cancelled();
   cudaGetLastError();  // what is left of others is not this launch's
   for (int i = 0; i < context.num_inputs(); ++i) {
     Tensor& input = context.mutable_inputs()[size_t(i)];
     if (kernel.steers(i)) continue;
-    TAGFLOW_ASSIGN(const bool elsewhere, is_elsewhere(input));
+    TAGFLOW_ASSIGN(const bool elsewhere, home_.is_elsewhere(input));
     if (elsewhere && !(kernel.takes_values() && fits_operand(input)))
       TAGFLOW_RETURN_IF_ERROR(stage(input));
     TAGFLOW_RETURN_IF_ERROR(
@@ -257,31 +235,19 @@ Status CudaDevice::stage(Tensor& input) {
 
 // --- Copies -----------------------------------------------------------------
 
-Result<bool> CudaDevice::is_elsewhere(const Tensor& tensor) const {
-  if (!tensor.valid() || memory_->holds(tensor) || !is_plain(tensor.dtype()))
-    return false;
-  if (host_readable(tensor)) return true;
-  return invalid_argument("[cuda] {} is not in the memory of {}, but in {}",
-                          tensor.describe(), info().name.to_string(),
-                          tensor.buffer()->allocator->describe());
-}
-
 Result<bool> CudaDevice::has_to_come(const Tensor& tensor) const {
   if (!tensor.valid() || is_small_value(tensor)) return false;
-  if (!is_plain(tensor.dtype()))
-    return invalid_argument("[cuda] {} cannot be in the memory of {}",
-                            tensor.describe(), info().name.to_string());
-  return is_elsewhere(tensor);
+  return home_.has_to_come(tensor);
 }
 
 void CudaDevice::copy_to_host(Tensor tensor, Copied done) {
   if (host_readable(tensor)) return done(std::move(tensor));
   if (Status status = usable(); !status.ok()) return done(std::move(status));
-  const Result<bool> elsewhere = is_elsewhere(tensor);
+  const Result<bool> elsewhere = home_.is_elsewhere(tensor);
   if (!elsewhere.ok()) return done(elsewhere.status());
   to_host_.enqueue([this, tensor = std::move(tensor),
                     done = std::move(done)](Stream::Turn turn) mutable {
-    if (turn == Stream::Turn::kAbandon) return done(destroyed());
+    if (turn == Stream::Turn::kAbandon) return done(home_.destroyed());
     Result<Tensor> fetched = fetch(tensor);
     tensor.reset();  // who is told may count on the memory
     done(std::move(fetched));
@@ -295,7 +261,7 @@ void CudaDevice::copy_from_host(Tensor tensor, Copied done) {
   if (!*comes) return done(std::move(tensor));
   to_device_.enqueue([this, tensor = std::move(tensor),
                       done = std::move(done)](Stream::Turn turn) mutable {
-    if (turn == Stream::Turn::kAbandon) return done(destroyed());
+    if (turn == Stream::Turn::kAbandon) return done(home_.destroyed());
     Result<Tensor> sent = send(tensor);
     tensor.reset();
     done(std::move(sent));

@@ -11,6 +11,7 @@
 #include "devices/cuda/pinned.h"
 #include "devices/cuda_type.h"
 #include "devices/stream/stream.h"
+#include "devices/tensor_home.h"
 
 namespace tagflow::devices {
 
@@ -76,11 +77,7 @@ class CudaDevice final : public Device, public Accelerator {
   // On the thread that copies to it.
   Result<Tensor> fetch(const Tensor& tensor);
 
-  // Whether a kernel on the GPU needs a copy of it. InvalidArgument where it
-  // is in the memory of another device.
-  Result<bool> is_elsewhere(const Tensor& tensor) const;
-  // The same of what is asked to be copied: strings and handles are refused,
-  // and small values stay.
+  // As TensorHome says, but that small values stay.
   Result<bool> has_to_come(const Tensor& tensor) const;
 
   // Ok, or why nothing works any more.
@@ -89,6 +86,7 @@ class CudaDevice final : public Device, public Accelerator {
   Status checked(Status status);
 
   const CudaMemory::Owner memory_;
+  const TensorHome home_;
   CudaMover mover_;
   std::unique_ptr<CudaLane> departures_;      // of copies to the host
   std::unique_ptr<PinnedRing> small_inputs_;  // that come with launches

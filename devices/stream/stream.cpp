@@ -23,10 +23,6 @@ bool spin_until(Condition condition) {
 
 }  // namespace
 
-bool StreamEvent::passed() const {
-  return stream_ == nullptr || stream_->has_ended(ticket_);
-}
-
 void StreamEvent::wait() const {
   if (stream_ != nullptr) stream_->wait_for(ticket_);
 }
@@ -52,10 +48,6 @@ StreamEvent Stream::enqueue(Task task) {
   lock.unlock();
   if (wake) wakes_.notify_one();
   return {this, ticket};
-}
-
-StreamEvent Stream::record() {
-  return {this, enqueued_.load(std::memory_order_acquire)};
 }
 
 void Stream::stop() {

@@ -18,9 +18,8 @@ class Stream;
 class StreamEvent {
  public:
   StreamEvent() = default;
-  // Thread-safe.
-  bool passed() const;
   // Blocks until then: for the threads of other streams, never for an actor.
+  // Thread-safe.
   void wait() const;
 
  private:
@@ -52,8 +51,6 @@ class Stream {
   // After all that was enqueued before. The event passes when the task has
   // ended and what it held is let go of. Never blocks. Thread-safe.
   StreamEvent enqueue(Task task);
-  // Passes when all that was enqueued so far has ended. Thread-safe.
-  StreamEvent record();
 
   // Begins to abandon tasks; the one that runs is not disturbed. Thread-safe.
   void stop();

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <exception>
-#include <new>
 #include <thread>
 
 namespace tagflow::devices {
@@ -25,27 +23,6 @@ void hold_until(Clock::time_point end) {
   if (end - Clock::now() > 2 * kLate)
     std::this_thread::sleep_until(end - kLate);
   while (Clock::now() < end) {
-  }
-}
-
-Status cancelled(std::string_view why) {
-  return error(Code::kCancelled, "[stream] {}", why);
-}
-
-Status destroyed() { return cancelled("the device is being destroyed"); }
-
-// What a kernel throws is its error: the stream goes on.
-Status compute_or_catch(const Kernel& kernel, KernelContext& context) {
-  const std::string& op = context.node().op();
-  try {
-    return kernel.compute(context);
-  } catch (const std::bad_alloc&) {
-    return error(Code::kResourceExhausted, "[{}] out of memory", op);
-  } catch (const std::exception& thrown) {
-    return error(Code::kInternal, "[{}] unexpected exception: {}", op,
-                 thrown.what());
-  } catch (...) {
-    return error(Code::kInternal, "[{}] unexpected exception", op);
   }
 }
 
@@ -92,7 +69,8 @@ StreamDevice::StreamDevice(graph::DeviceInfo info, StreamOptions options)
     : Device(with_costs(std::move(info), options)),
       options_(options),
       allocator_(TrackingAllocator::make(
-          {this->info().name.to_string(), options.memory, false})) {}
+          {this->info().name.to_string(), options.memory, false})),
+      home_("stream", this->info().name.to_string(), *allocator_) {}
 
 StreamDevice::~StreamDevice() {
   // All of them first, and none gone before the last callback, which may use
@@ -117,13 +95,13 @@ void StreamDevice::launch(const Kernel& kernel, KernelContext& context,
   execution_.enqueue([this, &kernel, &context, inputs_here,
                       done = std::move(done)](Stream::Turn turn) {
     inputs_here.wait();  // in any case: a copy may be using the context
-    done(turn == Stream::Turn::kRun ? run(kernel, context) : destroyed());
+    done(turn == Stream::Turn::kRun ? run(kernel, context) : home_.destroyed());
   });
 }
 
 Status StreamDevice::run(const Kernel& kernel, KernelContext& context) {
   constexpr auto kStream = AcceleratorActivity::Stream::kExecution;
-  if (context.cancelled()) return cancelled("the step was cancelled");
+  if (context.cancelled()) return home_.step_cancelled();
   TAGFLOW_RETURN_IF_ERROR(bring_inputs(context, kStream));
   const Activity activity(*this, kStream, context.node().name(), 0);
   hold_until(activity.start() + options_.launch_latency);
@@ -132,24 +110,20 @@ Status StreamDevice::run(const Kernel& kernel, KernelContext& context) {
   KernelContext here(&context.node(), context.mutable_inputs(),
                      context.mutable_outputs(), &step, &context.tag(),
                      allocator_.get());
-  TAGFLOW_RETURN_IF_ERROR(compute_or_catch(kernel, here));
+  // The stream goes on, whatever the kernel throws.
+  TAGFLOW_RETURN_IF_ERROR(without_exceptions(
+      context.node().op(), [&] { return kernel.compute(here); }));
   return keep_outputs(context);
 }
 
 Result<bool> StreamDevice::is_elsewhere(const Tensor& tensor) const {
-  if (tensor.buffer() == nullptr || !is_plain(tensor.dtype())) return false;
-  if (tensor.buffer()->allocator == allocator_.get()) return false;
-  if (host_readable(tensor)) return true;
-  return invalid_argument("[stream] {} is not in the memory of {}, but in {}",
-                          tensor.describe(), info().name.to_string(),
-                          tensor.buffer()->allocator->describe());
+  if (tensor.buffer() == nullptr) return false;
+  return home_.is_elsewhere(tensor);
 }
 
 Result<bool> StreamDevice::has_to_come(const Tensor& tensor) const {
-  if (tensor.buffer() != nullptr && !is_plain(tensor.dtype()))
-    return invalid_argument("[stream] {} cannot be in the memory of {}",
-                            tensor.describe(), info().name.to_string());
-  return is_elsewhere(tensor);
+  if (tensor.buffer() == nullptr) return false;
+  return home_.has_to_come(tensor);
 }
 
 Result<Tensor> StreamDevice::copy(const Tensor& tensor, Allocator& to,
@@ -196,7 +170,7 @@ void StreamDevice::copy_to_host(Tensor tensor, Copied done) {
   if (!elsewhere.ok()) return done(elsewhere.status());
   to_host_.enqueue([this, tensor = std::move(tensor),
                     done = std::move(done)](Stream::Turn turn) mutable {
-    if (turn == Stream::Turn::kAbandon) return done(destroyed());
+    if (turn == Stream::Turn::kAbandon) return done(home_.destroyed());
     Result<Tensor> copied =
         copy(tensor, host_allocator(), AcceleratorActivity::Stream::kToHost);
     tensor.reset();  // who is told may count on the memory
@@ -210,7 +184,7 @@ void StreamDevice::copy_from_host(Tensor tensor, Copied done) {
   if (!*to_copy) return done(std::move(tensor));
   to_device_.enqueue([this, tensor = std::move(tensor),
                       done = std::move(done)](Stream::Turn turn) mutable {
-    if (turn == Stream::Turn::kAbandon) return done(destroyed());
+    if (turn == Stream::Turn::kAbandon) return done(home_.destroyed());
     Result<Tensor> copied =
         copy(tensor, *allocator_, AcceleratorActivity::Stream::kToDevice);
     tensor.reset();

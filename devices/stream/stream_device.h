@@ -10,6 +10,7 @@
 
 #include "devices/device_registry.h"
 #include "devices/stream/stream.h"
+#include "devices/tensor_home.h"
 #include "devices/tracking_allocator.h"
 
 namespace tagflow::devices {
@@ -74,11 +75,8 @@ class StreamDevice final : public Device, public Accelerator {
   Status bring_inputs(KernelContext& context,
                       AcceleratorActivity::Stream stream);
   Status keep_outputs(KernelContext& context);
-  // Whether a kernel here needs a copy of it. Strings and handles, which only
-  // a kernel made for this device would take, stay where they are.
-  // InvalidArgument where it is in the memory of another device.
+  // As TensorHome says, but that what lies in the token stays there.
   Result<bool> is_elsewhere(const Tensor& tensor) const;
-  // The same of what is asked to be copied: strings and handles are refused.
   Result<bool> has_to_come(const Tensor& tensor) const;
   // The tensor in the memory of `to`, in the time that a copy takes.
   Result<Tensor> copy(const Tensor& tensor, Allocator& to,
@@ -86,6 +84,7 @@ class StreamDevice final : public Device, public Accelerator {
 
   const StreamOptions options_;
   const TrackingAllocator::Owner allocator_;
+  const TensorHome home_;
   Observer observer_;
   std::array<std::atomic<int64_t>, 3> busy_ns_{};
   Stream execution_;

@@ -1,0 +1,71 @@
+#include "devices/tensor_home.h"
+
+#include <doctest/doctest.h>
+
+#include <stdexcept>
+
+#include "devices/tracking_allocator.h"
+#include "tests/devices/kernel_fixture.h"
+
+namespace tagflow::devices {
+namespace {
+
+Tensor in(Allocator& memory) {
+  return Tensor::allocate(DataType::kFloat, {10}, memory).value();
+}
+
+}  // namespace
+
+TEST_CASE("what the host has is elsewhere, what the memory has is not") {
+  const auto memory = TrackingAllocator::make({"GPU:0", 0, false});
+  const auto other = TrackingAllocator::make({"GPU:1", 0, false});
+  const TensorHome home("test", "/device:GPU:0", *memory);
+  for (const auto ask : {&TensorHome::is_elsewhere, &TensorHome::has_to_come}) {
+    CHECK((home.*ask)(in(host_allocator())).value());
+    CHECK((home.*ask)(Tensor::scalar(1.0f)).value());
+    CHECK_FALSE((home.*ask)(in(*memory)).value());
+    CHECK_FALSE((home.*ask)(Tensor()).value());
+    const Tensor far = in(*other);
+    const Status status = (home.*ask)(far).status();
+    CHECK(status.code() == Code::kInvalidArgument);
+    CHECK(status.message() ==
+          "[test] float[10] is not in the memory of /device:GPU:0, but in " +
+              other->describe());
+  }
+}
+
+TEST_CASE("strings stay, and are refused where they are to come") {
+  const auto memory = TrackingAllocator::make({"GPU:0", 0, false});
+  const TensorHome home("test", "/device:GPU:0", *memory);
+  const Tensor text = Tensor::scalar(std::string("text"));
+  CHECK_FALSE(home.is_elsewhere(text).value());
+  const Status status = home.has_to_come(text).status();
+  CHECK(status.code() == Code::kInvalidArgument);
+  CHECK(status.message() ==
+        fmt::format("[test] {} cannot be in the memory of /device:GPU:0",
+                    text.describe()));
+}
+
+TEST_CASE("an accelerator says in its own name what was cancelled") {
+  const auto memory = TrackingAllocator::make({"GPU:0", 0, false});
+  const TensorHome home("test", "/device:GPU:0", *memory);
+  CHECK(home.step_cancelled().code() == Code::kCancelled);
+  CHECK(home.step_cancelled().message() == "[test] the step was cancelled");
+  CHECK(home.destroyed().code() == Code::kCancelled);
+  CHECK(home.destroyed().message() == "[test] the device is being destroyed");
+}
+
+TEST_CASE("what a kernel throws is its error") {
+  const auto thrown = [](auto what) {
+    return without_exceptions("Op", [&]() -> Status { throw what; });
+  };
+  CHECK(without_exceptions("Op", [] { return Status(); }).ok());
+  CHECK(thrown(std::bad_alloc()).code() == Code::kResourceExhausted);
+  CHECK(thrown(std::bad_alloc()).message() == "[Op] out of memory");
+  CHECK(thrown(std::runtime_error("as thrown")).code() == Code::kInternal);
+  CHECK(thrown(std::runtime_error("as thrown")).message() ==
+        "[Op] unexpected exception: as thrown");
+  CHECK(thrown(7).message() == "[Op] unexpected exception");
+}
+
+}  // namespace tagflow::devices
