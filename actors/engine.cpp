@@ -13,6 +13,7 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "actors/accelerator_actor.h"
@@ -72,8 +73,14 @@ struct Adopt {
   caf::actor actor;
 };
 
-// Supervises the partitions and the device: stops them with the session, and
-// says so where one ends by itself, which it never should.
+// And of some that it need not look after any more.
+struct Dismiss {
+  std::vector<caf::actor> actors;
+};
+
+// Supervises the partitions and the device: stops them with the session, or
+// when they are dismissed, and says so where one ends by itself, which it never
+// should.
 class SessionActor : public AnnotatedActor {
  public:
   SessionActor(caf::actor_config& config, const Engine::Warn& warn)
@@ -86,21 +93,27 @@ class SessionActor : public AnnotatedActor {
     });
     return {[this](Adopt& adopt) {
               monitor(adopt.actor);
-              wards_.push_back(std::move(adopt.actor));
+              wards_.insert(std::move(adopt.actor));
+            },
+            [this](Dismiss& dismiss) {
+              for (const caf::actor& ward : dismiss.actors)
+                if (wards_.erase(ward) > 0) stop(ward);
             },
             [this](Stop&) {
-              for (const caf::actor& ward : wards_) {
-                demonitor(ward);
-                send(ward, Stop{});
-              }
+              for (const caf::actor& ward : wards_) stop(ward);
               wards_.clear();
               quit();
             }};
   }
 
  private:
+  void stop(const caf::actor& ward) {
+    demonitor(ward);
+    send(ward, Stop{});
+  }
+
   const Engine::Warn warn_;
-  std::vector<caf::actor> wards_;
+  std::set<caf::actor> wards_;
 };
 
 class Config : public caf::actor_system_config {
@@ -179,6 +192,7 @@ class Timer {
 }  // namespace tagflow::actors
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tagflow::actors::Adopt)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tagflow::actors::Dismiss)
 
 namespace tagflow::actors {
 
@@ -256,6 +270,10 @@ devices::Parallel* Engine::parallel() const { return &parts_->parallel; }
 
 void Engine::supervise(const caf::actor& actor) {
   caf::anon_send(parts_->session, Adopt{actor});
+}
+
+void Engine::dismiss(std::vector<caf::actor> actors) {
+  caf::anon_send(parts_->session, Dismiss{std::move(actors)});
 }
 
 void Engine::warn(const std::string& text) const { parts_->warn(text); }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "actors/session.h"
 #include "devices/kernel.h"
@@ -48,6 +49,9 @@ class Engine {
   // Has the session actor supervise `actor`: it is stopped with the engine,
   // and its unexpected end is a warning.
   void supervise(const caf::actor& actor);
+  // Ends actors that it was given, now: they are not needed any more.
+  // REQUIRES: they are idle, and will be.
+  void dismiss(std::vector<caf::actor> actors);
   // Tells the session's owner; see SessionOptions::on_warning.
   void warn(const std::string& text) const;
   // Calls step->expire() when its deadline passes, and give_up() after the

@@ -21,6 +21,18 @@ Executable::Executable(Engine& engine, std::vector<std::unique_ptr<Plan>> plans,
   number_transfers();
 }
 
+// All contexts are idle: a step that runs has a reference.
+Executable::~Executable() {
+  std::vector<caf::actor> actors;
+  for (const auto& context : idle_) {
+    actors.insert(actors.end(), context->handles.begin(),
+                  context->handles.end());
+    if (context->rendezvous != nullptr)
+      actors.push_back(context->rendezvous_handle);
+  }
+  if (!actors.empty()) engine_.dismiss(std::move(actors));
+}
+
 // A Send and its Recv, which are in different plans, have the same number.
 void Executable::number_transfers() {
   std::unordered_map<std::string, uint32_t> numbers;

@@ -36,6 +36,8 @@ class Executable : public std::enable_shared_from_this<Executable> {
   // One plan per partition, with the same feeds and fetches; those by name.
   Executable(Engine& engine, std::vector<std::unique_ptr<Plan>> plans,
              std::vector<std::string> fetches);
+  // Ends its actors.
+  ~Executable();
 
   size_t num_fetches() const { return fetches_.size(); }
 

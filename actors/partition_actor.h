@@ -12,7 +12,7 @@ namespace tagflow::actors {
 
 // Life cycle: spawned when a signature first runs, or runs more often at once
 // than before; started with a step's feeds; done when its root frame has
-// ended; started again with the next step; stopped with the session.
+// ended; started again with the next step; stopped with its executable.
 class PartitionActor : public EngineActor {
  public:
   PartitionActor(caf::actor_config& config, PartitionRun& run);

@@ -40,7 +40,7 @@ class Rendezvous : public EngineActor {
 // back and lets them go in another order, but in that of no key twice.
 //
 // Life cycle: spawned with the partitions of a run, for one step at a time;
-// empty between steps; stopped with the session.
+// empty between steps; stopped with their executable.
 class LocalRendezvous : public Rendezvous {
  public:
   // `transfers` by number; outlives the actor.

@@ -2,7 +2,10 @@
 // a loop that ends on both sides without anybody coordinating it.
 #include <doctest/doctest.h>
 
+#include <caf/actor_registry.hpp>
+#include <caf/actor_system.hpp>
 #include <deque>
+#include <thread>
 
 #include "actors/executable.h"
 #include "devices/kernel_registry.h"
@@ -204,6 +207,37 @@ TEST_CASE("smoke: a Recv that nobody serves is a deadlock, and is named") {
     CHECK(text.find("\"switch_c\" in frame \"loop\", iteration 0 waits for "
                     "\"cond\" of A, which nobody sends") != std::string::npos);
   });
+}
+
+TEST_CASE("actors end with their executable") {
+  for (const SessionOptions& options : configurations()) {
+    INFO(describe(options));
+    Cut cut(options);
+    const auto& registry = cut.engine.system().registry();
+    const auto come_down_to = [&](size_t count) {
+      while (registry.running() > count) std::this_thread::yield();
+      return registry.running();
+    };
+    const size_t before = registry.running();
+    for (int i = 0; i < 100; ++i) {
+      std::vector<std::unique_ptr<Plan>> plans;
+      plans.push_back(cut.plan(
+          cut.a, {{cut.a.find("n"), 0}, {cut.a.find("x0"), 0}},
+          {{cut.a.find("exit_x"), 0}}, {"send_cond", "send_x"}, options));
+      plans.push_back(cut.plan(cut.b, {}, {}, {"send_y"}, options));
+      auto executable = std::make_shared<Executable>(
+          cut.engine, std::move(plans), std::vector<std::string>{"exit"});
+      const auto out =
+          cut.run(*executable, {Tensor::scalar(3), Tensor::scalar(1.f)});
+      REQUIRE(out.ok());
+      // Two partitions and the rendezvous.
+      CHECK(registry.running() >= before + 3);
+      executable.reset();
+      REQUIRE(come_down_to(before) == before);
+      cut.programs.clear();
+      cut.kernels.clear();
+    }
+  }
 }
 
 TEST_CASE("what nobody received is gone with its step") {
