@@ -6,7 +6,7 @@
 namespace tagflow::actors {
 namespace {
 
-// How long a thread of the accelerator's runs actors.
+// How long a thread of the accelerator's runs actors at most.
 constexpr std::chrono::microseconds kLentQuantum{50};
 
 // While a request is begun on this thread: what is answered at once is posted
@@ -44,6 +44,7 @@ void AcceleratorActor::take(KernelRequest& request, Runner& runner) {
   }
   // The accelerator's, until it has answered.
   step.add_activity();
+  open_.fetch_add(1, std::memory_order_relaxed);
   try {
     begin(request);
   } catch (const std::exception& thrown) {
@@ -53,13 +54,14 @@ void AcceleratorActor::take(KernelRequest& request, Runner& runner) {
 }
 
 void AcceleratorActor::answer(KernelRequest& request) {
+  open_.fetch_sub(1, std::memory_order_relaxed);
   if (beginning != nullptr) {
     beginning->post_counted(request.owner, &request.batch);
     return;
   }
-  const Engine::AsWorker as_worker;
+  const Engine::LentDevice lent;
   Runner runner(nullptr, policy(), kLentQuantum,
-                answers_.fetch_add(1, std::memory_order_relaxed));
+                answers_.fetch_add(1, std::memory_order_relaxed), &open_);
   runner.post_counted(request.owner, &request.batch);
   runner.drain();
 }

@@ -10,8 +10,9 @@ namespace tagflow::actors {
 
 // Passes requests on to the accelerator, in their order, which answers their
 // owners by itself. So no actor, and no worker, waits for it. The thread that
-// brings an answer lends itself for a moment: if nothing else is launched, what
-// comes after the kernel is, without waking a worker.
+// brings an answer lends itself for a moment: so what comes after the kernel is
+// launched without waking a worker. Where there is something else to do for the
+// accelerator, the moment is no longer than to wake a worker would take.
 //
 // Life cycle: spawned by the session, as any device; stopped with it.
 class AcceleratorActor : public EngineActor {
@@ -31,6 +32,7 @@ class AcceleratorActor : public EngineActor {
   void answer(KernelRequest& request);
 
   devices::Accelerator& accelerator_;
+  std::atomic<int> open_{0};  // requests that are not answered
   std::atomic<uint64_t> answers_{0};
 };
 

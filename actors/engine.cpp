@@ -7,6 +7,8 @@
 #include <atomic>
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
+#include <caf/ref_counted.hpp>
+#include <caf/resumable.hpp>
 #include <caf/scheduler/abstract_coordinator.hpp>
 #include <caf/send.hpp>
 #include <caf/thread_hook.hpp>
@@ -26,6 +28,7 @@ namespace tagflow::actors {
 namespace {
 
 thread_local bool is_worker_thread = false;
+thread_local bool is_lent_device = false;
 
 std::vector<int> usable_cores() {
   std::vector<int> cores;
@@ -114,6 +117,25 @@ class SessionActor : public AnnotatedActor {
 
   const Engine::Warn warn_;
   std::set<caf::actor> wards_;
+};
+
+// A function that a worker calls.
+class Job : public caf::resumable, public caf::ref_counted {
+ public:
+  explicit Job(std::function<void()> work) : work_(std::move(work)) {
+    tsan_release(this);
+  }
+  subtype_t subtype() const override { return function_object; }
+  resume_result resume(caf::execution_unit*, size_t) override {
+    tsan_acquire(this);
+    work_();
+    return done;
+  }
+  void intrusive_ptr_add_ref_impl() override { ref(); }
+  void intrusive_ptr_release_impl() override { deref(); }
+
+ private:
+  const std::function<void()> work_;
 };
 
 class Config : public caf::actor_system_config {
@@ -276,15 +298,22 @@ void Engine::dismiss(std::vector<caf::actor> actors) {
   caf::anon_send(parts_->session, Dismiss{std::move(actors)});
 }
 
+void Engine::run_on_worker(std::function<void()> work) {
+  // Born with the scheduler's reference.
+  parts_->system.scheduler().enqueue(new Job(std::move(work)));
+}
+
 void Engine::warn(const std::string& text) const { parts_->warn(text); }
 
 void Engine::watch_deadline(const std::shared_ptr<Step>& step) {
   parts_->timer.watch(step);
 }
 
-bool Engine::on_worker() { return is_worker_thread; }
+bool Engine::on_worker() { return is_worker_thread || is_lent_device; }
+bool Engine::is_worker() { return is_worker_thread; }
 
-Engine::AsWorker::AsWorker() : before_(std::exchange(is_worker_thread, true)) {}
-Engine::AsWorker::~AsWorker() { is_worker_thread = before_; }
+Engine::LentDevice::LentDevice()
+    : before_(std::exchange(is_lent_device, true)) {}
+Engine::LentDevice::~LentDevice() { is_lent_device = before_; }
 
 }  // namespace tagflow::actors

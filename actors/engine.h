@@ -52,6 +52,8 @@ class Engine {
   // Ends actors that it was given, now: they are not needed any more.
   // REQUIRES: they are idle, and will be.
   void dismiss(std::vector<caf::actor> actors);
+  // Calls `work` once, on a worker. The engine must outlive that.
+  void run_on_worker(std::function<void()> work);
   // Tells the session's owner; see SessionOptions::on_warning.
   void warn(const std::string& text) const;
   // Calls step->expire() when its deadline passes, and give_up() after the
@@ -60,14 +62,17 @@ class Engine {
 
   // Whether the calling thread belongs to an engine: it must not wait.
   static bool on_worker();
-  // As long as this lives, the calling thread does: that of a device, which
-  // lends itself.
-  class AsWorker {
+  // Whether it is a worker, and none that lends itself: what is the user's may
+  // run here.
+  static bool is_worker();
+  // As long as this lives, the calling thread belongs to the engine: that of a
+  // device, which lends itself.
+  class LentDevice {
    public:
-    AsWorker();
-    ~AsWorker();
-    AsWorker(const AsWorker&) = delete;
-    AsWorker& operator=(const AsWorker&) = delete;
+    LentDevice();
+    ~LentDevice();
+    LentDevice(const LentDevice&) = delete;
+    LentDevice& operator=(const LentDevice&) = delete;
 
    private:
     const bool before_;

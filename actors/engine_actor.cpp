@@ -214,19 +214,25 @@ namespace {
 constexpr int kHopsPerClockRead = 64;
 constexpr int kLentHopsPerClockRead = 4;
 
-int hops_per_clock_read(bool lent) {
-  return lent ? kLentHopsPerClockRead : kHopsPerClockRead;
+// To wake a worker, which then takes over, costs as much.
+constexpr std::chrono::microseconds kRecalledQuantum{5};
+
+// What may be recalled must look for that after each hop.
+int hops_per_clock_read(bool lent, bool may_be_recalled) {
+  return may_be_recalled ? 1 : lent ? kLentHopsPerClockRead : kHopsPerClockRead;
 }
 
 }  // namespace
 
 Runner::Runner(caf::execution_unit* unit, HandOff policy,
-               std::chrono::nanoseconds quantum, uint64_t seed)
+               std::chrono::nanoseconds quantum, uint64_t seed,
+               const std::atomic<int>* recall)
     : unit_(unit),
       policy_(policy),
       quantum_(quantum),
+      recall_(recall),
       started_(lent() ? Clock::now() : Clock::time_point()),
-      hops_until_check_(hops_per_clock_read(lent())),
+      hops_until_check_(hops_per_clock_read(lent(), recall != nullptr)),
       random_(seed * 0x9e3779b97f4a7c15u + 1) {}
 
 bool Runner::coin() {
@@ -342,10 +348,12 @@ void Runner::let_go_of_all() {
 
 bool Runner::over_quantum() {
   if (--hops_until_check_ > 0) return false;
-  hops_until_check_ = hops_per_clock_read(lent());
+  hops_until_check_ = hops_per_clock_read(lent(), recall_ != nullptr);
   const auto now = Clock::now();
   if (started_ == Clock::time_point()) started_ = now;
-  return now - started_ > quantum_;
+  const bool is_recalled =
+      recall_ != nullptr && recall_->load(std::memory_order_relaxed) > 0;
+  return now - started_ > (is_recalled ? kRecalledQuantum : quantum_);
 }
 
 void Runner::drain() {

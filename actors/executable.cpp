@@ -170,6 +170,12 @@ void Executable::finish(Step& step, std::unique_ptr<RunContext> context,
     std::lock_guard lock(mutex_);
     idle_.push_back(std::move(context));
   }
+  if (step.on_answer && !Engine::is_worker()) {
+    engine_.run_on_worker([self = step.shared_from_this(),
+                           answer = std::move(answer),
+                           stats] { self->answer(answer, stats); });
+    return;
+  }
   step.answer(std::move(answer), stats);
 }
 

@@ -50,6 +50,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <boost/container/small_vector.hpp>
 #include <chrono>
 #include <cstdint>
@@ -72,9 +73,12 @@ class Runner {
   using Clock = std::chrono::steady_clock;
 
   // `unit` is the worker's, null on a lent thread. `quantum` bounds how long
-  // drain() keeps the thread.
+  // drain() keeps the thread. `recall`, where not null, says by a number above
+  // zero that the thread is wanted elsewhere: then it is kept for no longer
+  // than to wake another one would take.
   Runner(caf::execution_unit* unit, HandOff policy,
-         std::chrono::nanoseconds quantum, uint64_t seed = 0);
+         std::chrono::nanoseconds quantum, uint64_t seed = 0,
+         const std::atomic<int>* recall = nullptr);
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
@@ -133,6 +137,7 @@ class Runner {
   caf::execution_unit* unit_;
   HandOff policy_;
   std::chrono::nanoseconds quantum_;
+  const std::atomic<int>* const recall_;
   Clock::time_point started_;
   int hops_until_check_;
   uint64_t random_;

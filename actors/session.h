@@ -192,9 +192,9 @@ class Session {
   void learn(graph::CostModel costs);
 
   // Starts a run and returns at once. `done` is called once: on a thread of
-  // the engine, on the one that cancels, or, where names or feeds are wrong,
-  // on this one before run_async returns. It must not block. The time-out
-  // holds here too.
+  // the engine, never on a device's, on the one that cancels, or, where names
+  // or feeds are wrong, on this one before run_async returns. It must not
+  // block. The time-out holds here too.
   using Done = std::function<void(Result<std::vector<Tensor>>, RunStats)>;
   void run_async(const std::vector<Feed>& feeds,
                  const std::vector<std::string>& fetches,

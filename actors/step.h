@@ -80,7 +80,8 @@ class Step : public std::enable_shared_from_this<Step> {
 
   // Called by the last unit's holder. Set before the step starts.
   std::function<void(Step&)> on_quiet;
-  // Called with the answer, instead of waking a waiter. Set before the start.
+  // Called with the answer, instead of waking a waiter; on no thread that is
+  // only lent. Set before the start.
   std::function<void(Answer, const RunStats&)> on_answer;
 
   // Gives the answer, with what the run did as far as it is known, unless it

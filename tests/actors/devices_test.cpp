@@ -6,6 +6,7 @@
 #include <future>
 #include <thread>
 
+#include "actors/engine.h"
 #include "devices/device.h"
 #include "graph/builder/builder.h"
 #include "tests/actors/engine_check.h"
@@ -137,7 +138,7 @@ TEST_CASE("constants that share a buffer keep their own shapes") {
   CHECK(out[1].shape() == Shape({6, 2}));
 }
 
-TEST_CASE("a run that is asked for on an accelerator's thread is refused") {
+TEST_CASE("a run that is asked for where an answer is told is refused") {
   Graph graph;
   const Scope s(graph);
   const Output x = ops::placeholder(s.named("x"), DataType::kFloat, {100});
@@ -154,6 +155,33 @@ TEST_CASE("a run that is asked for on an accelerator's thread is refused") {
         inner.set_value(session->run(feeds, {y.name()}).status());
       });
   CHECK(inner.get_future().get().code() == Code::kFailedPrecondition);
+}
+
+TEST_CASE("answers are told on no accelerator's thread, which must not block") {
+  Graph graph;
+  const Scope s(graph);
+  const Output x = ops::placeholder(s.named("x"), DataType::kFloat, {100});
+  // A chain, so that what answers last is most often a device's thread.
+  Output y = x;
+  for (int i = 0; i < 4; ++i)
+    y = ops::neg(s.with_device("/device:STREAM:0"), y);
+  must(s.status());
+  for (SessionOptions options : configurations()) {
+    options.devices = "cpu:1,stream:1";
+    CAPTURE(describe(options));
+    auto session = make_session(options, graph);
+    const std::vector<Feed> feeds = {
+        {"x", Tensor::make(DataType::kFloat, {100})}};
+    for (int i = 0; i < 20; ++i) {
+      std::promise<bool> told;
+      session->run_async(feeds, {y.name()}, {}, {},
+                         [&](Result<std::vector<Tensor>> out, const RunStats&) {
+                           must(std::move(out));
+                           told.set_value(Engine::is_worker());
+                         });
+      REQUIRE(told.get_future().get());
+    }
+  }
 }
 
 TEST_CASE("smoke: odd loops, scattered, give the reference's results") {
