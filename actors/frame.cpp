@@ -20,6 +20,7 @@ void Counters::subtract(const Counters& other) {
   iterations -= other.iterations;
   hops -= other.hops;
   offloaded -= other.offloaded;
+  launched -= other.launched;
   stale -= other.stale;
 }
 
@@ -30,6 +31,7 @@ void Counters::add_to(RunStats& stats) const {
   stats.iterations += iterations;
   stats.hops += hops;
   stats.offloaded += offloaded;
+  stats.launched += launched;
   stats.stale += stale;
   stats.max_in_flight = std::max(stats.max_in_flight, int(max_in_flight));
 }

@@ -28,6 +28,7 @@ struct Counters {
   uint64_t iterations = 0;
   uint64_t hops = 0;
   uint64_t offloaded = 0;
+  uint64_t launched = 0;
   uint64_t stale = 0;
   uint64_t max_in_flight = 0;
 

@@ -344,6 +344,7 @@ void IterationActor::collect(Counters& counters) const {
   counters.iterations += counters_.iterations;
   counters.hops += counters_.hops;
   counters.offloaded += counters_.offloaded;
+  counters.launched += counters_.launched;
   counters.stale += counters_.stale;
   // One is in flight even where none ever ran ahead.
   counters.max_in_flight =

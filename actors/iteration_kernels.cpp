@@ -150,7 +150,7 @@ void IterationActor::add_to_requests(KernelRequest* request) {
 }
 
 void IterationActor::request_kernel(uint32_t node) {
-  ++counters_.offloaded;
+  ++counters_.launched;
   add_to_requests(take_kernel_request(node));
 }
 

@@ -113,6 +113,7 @@ struct RunStats {
   uint64_t iterations = 0;  // iterations started, of all frames
   uint64_t hops = 0;        // batches handed to another actor
   uint64_t offloaded = 0;   // kernels run on a lane
+  uint64_t launched = 0;    // kernels run on an accelerator
   uint64_t stale = 0;       // batches for a generation that was over
   // The largest ring of a frame, in this or an earlier run: no more iterations
   // were in flight at once.

@@ -89,11 +89,11 @@ std::string format_results_json(std::span<const FetchName> names,
   return fmt::format(
       R"({{"fetches": {{{}}}, "stats": {{"fired": {}, "dead": {}, )"
       R"("frames": {}, "iterations": {}, "hops": {}, "offloaded": {}, )"
-      R"("max_in_flight": {}, "seconds": {}}}}})"
+      R"("launched": {}, "max_in_flight": {}, "seconds": {}}}}})"
       "\n",
       fmt::join(fetches, ", "), stats.fired, stats.dead, stats.frames,
-      stats.iterations, stats.hops, stats.offloaded, stats.max_in_flight,
-      stats.seconds);
+      stats.iterations, stats.hops, stats.offloaded, stats.launched,
+      stats.max_in_flight, stats.seconds);
 }
 
 }  // namespace tagflow::apps

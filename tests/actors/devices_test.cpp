@@ -184,6 +184,24 @@ TEST_CASE("answers are told on no accelerator's thread, which must not block") {
   }
 }
 
+TEST_CASE("launches are counted apart from kernels on lanes") {
+  Graph graph;
+  const Scope s(graph);
+  const Output x = ops::placeholder(s.named("x"), DataType::kFloat, {100});
+  Output y = ops::neg(s, x);
+  for (int i = 0; i < 4; ++i)
+    y = ops::neg(s.with_device("/device:STREAM:0"), y);
+  must(s.status());
+  SessionOptions options = on("cpu:1,stream:1");
+  options.passes = PassSet::none();
+  auto session = make_session(options, graph);
+  RunStats stats;
+  must_run(*session, {{"x", Tensor::make(DataType::kFloat, {100})}}, {y.name()},
+           &stats);
+  CHECK(stats.launched == 4);
+  CHECK(stats.offloaded == 0);
+}
+
 TEST_CASE("smoke: odd loops, scattered, give the reference's results") {
   for (size_t i = 0; i < std::size(reference::kOddLoops); ++i) {
     const reference::Case c = reference::kOddLoops[i]();
