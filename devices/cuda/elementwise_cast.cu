@@ -37,6 +37,43 @@ struct Cast {
   }
 };
 
+// Bits of a mantissa; 0 of what is no floating type.
+template <class T>
+constexpr int kMantissa = 0;
+template <>
+constexpr int kMantissa<double> = 52;
+template <>
+constexpr int kMantissa<float> = 23;
+template <>
+constexpr int kMantissa<Half> = 10;
+template <>
+constexpr int kMantissa<BFloat16> = 7;
+
+// Whether a cast from this wide type has something to cut off.
+template <class From, class To>
+constexpr bool kCanTruncate =
+    kMantissa<To> > 0 && kMantissa<From> > kMantissa<To>;
+
+// Without the bits of the mantissa that `To` has no room for; see
+// truncate_row() in elementwise_cast.h.
+template <class To>
+__device__ float cut_off(float x) {
+  constexpr uint32_t kLost = (uint32_t(1) << (23 - kMantissa<To>)) - 1;
+  return __uint_as_float(__float_as_uint(x) & ~kLost);
+}
+template <class To>
+__device__ double cut_off(double x) {
+  constexpr int64_t kLost = (int64_t(1) << (52 - kMantissa<To>)) - 1;
+  return __longlong_as_double(__double_as_longlong(x) & ~kLost);
+}
+
+template <class From, class To>
+struct TruncatingCast {
+  static __device__ Wide<To> apply(Wide<From> x, double) {
+    return Wide<To>(cut_off<To>(x));
+  }
+};
+
 template <class F>
 cudaError_t with_any(Element type, F&& f) {
   switch (type) {
@@ -64,12 +101,16 @@ __global__ void sum_kernel(const __grid_constant__ SumArgs args) {
 
 }  // namespace
 
-cudaError_t cast(Element from, Element to, const ElementwiseArgs& args,
-                 cudaStream_t stream) {
+cudaError_t cast(Element from, Element to, bool truncates,
+                 const ElementwiseArgs& args, cudaStream_t stream) {
   return with_any(from, [&](auto in) {
     return with_any(to, [&](auto out) {
       using From = decltype(in);
       using To = decltype(out);
+      if constexpr (kCanTruncate<Wide<From>, To>) {
+        if (truncates)
+          return launch_unary<TruncatingCast<From, To>, From, To>(args, stream);
+      }
       return launch_unary<Cast<From, To>, From, To>(args, stream);
     });
   });

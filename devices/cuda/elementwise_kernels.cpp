@@ -104,8 +104,12 @@ class BinaryCudaKernel final : public CudaKernel {
 
 class CastCudaKernel final : public CudaKernel {
  public:
-  CastCudaKernel(std::unique_ptr<Kernel> cpu, Element from, Element to)
-      : CudaKernel(std::move(cpu), {}), from_(from), to_(to) {}
+  CastCudaKernel(std::unique_ptr<Kernel> cpu, Element from, Element to,
+                 bool truncates)
+      : CudaKernel(std::move(cpu), {}),
+        from_(from),
+        to_(to),
+        truncates_(truncates) {}
 
   Status enqueue(KernelContext& context, cudaStream_t stream) const override {
     const Tensor& x = context.input(0);
@@ -116,11 +120,12 @@ class CastCudaKernel final : public CudaKernel {
     TAGFLOW_ASSIGN(Tensor * out, context.allocate_output(0, x.shape()));
     const cuda::ElementwiseArgs args = of_each_element(x, *out);
     if (args.total == 0) return {};
-    return launched(context, cuda::cast(from_, to_, args, stream));
+    return launched(context, cuda::cast(from_, to_, truncates_, args, stream));
   }
 
  private:
   Element from_, to_;
+  bool truncates_;
 };
 
 // In groups, where there are more terms than a kernel takes.
@@ -310,13 +315,10 @@ void register_cuda_elementwise_kernels(KernelRegistry& registry) {
       registry, "Cast", {{"SrcT", castable}, {"DstT", castable}},
       [](const KernelInfo& info,
          std::unique_ptr<Kernel> cpu) -> Result<std::unique_ptr<Kernel>> {
-        if (attr_of<bool>(info, "Truncate"))
-          return error(Code::kUnimplemented,
-                       "[Cast] node \"{}\": GPUs round, they do not truncate",
-                       info.name());
         return std::unique_ptr<Kernel>(std::make_unique<CastCudaKernel>(
             std::move(cpu), input_element(info),
-            *element_of(info.output_dtype(0))));
+            *element_of(info.output_dtype(0)),
+            attr_of<bool>(info, "Truncate")));
       });
   add_cuda_kernel(
       registry, "AddN", {{"T", types_with([](Element type) {

@@ -162,9 +162,10 @@ cudaError_t binary(Binary op, Element type, const ElementwiseArgs& args,
 // in[0], a bool, chooses in[1] or in[2], elements of `size` bytes.
 cudaError_t select(size_t size, const ElementwiseArgs& args,
                    cudaStream_t stream);
-// From any type to any other; see core_cast_row() in elementwise_cast.h.
-cudaError_t cast(Element from, Element to, const ElementwiseArgs& args,
-                 cudaStream_t stream);
+// From any type to any other; see core_cast_row() and truncate_row() in
+// elementwise_cast.h.
+cudaError_t cast(Element from, Element to, bool truncates,
+                 const ElementwiseArgs& args, cudaStream_t stream);
 
 // out[i] = the sum of terms[..][i]; 16-bit floats are summed in float.
 struct SumArgs {

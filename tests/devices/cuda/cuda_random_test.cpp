@@ -236,10 +236,11 @@ TEST_CASE("elements of every type are moved") {
   }
   for (const DataType from : kNumbers)
     for (const DataType to : kNumbers)
-      if (from != to)
-        expect_same(*gpu, "Cast",
-                    {random_tensor(from, {100, 3}, ++seed, false)},
-                    {{"DstT", to}});
+      for (const bool truncates : {false, true})
+        if (from != to)
+          expect_same(*gpu, "Cast",
+                      {random_tensor(from, {100, 3}, ++seed, false)},
+                      {{"DstT", to}, {"Truncate", truncates}});
 }
 
 TEST_CASE("more dimensions than a kernel has loops are walked over") {
