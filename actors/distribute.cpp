@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "actors/evaluator.h"
+#include "actors/lossy_transfers.h"
 #include "devices/kernel_catalog.h"
 #include "graph/function.h"
 #include "graph/functions/lower.h"
@@ -91,17 +92,6 @@ Status rewrite(graph::Partition& partition, const graph::PassSet& wanted) {
   return graph::optimize(partition.program, passes, &evaluator);
 }
 
-// Whether the tensor may lose digits on its way: "name:port", or "*" for all.
-std::function<bool(const graph::Endpoint&)> lossy_by_name(
-    const std::vector<std::string>& names) {
-  if (names.empty()) return nullptr;
-  return [&names](const graph::Endpoint& endpoint) {
-    return std::ranges::any_of(names, [&](const std::string& name) {
-      return name == "*" || name == endpoint.to_string();
-    });
-  };
-}
-
 // In nanoseconds, on the device of the node; of a Recv, its transfer.
 class PlacedCosts {
  public:
@@ -182,14 +172,22 @@ Result<Distribution> distribute(const graph::Graph& graph,
     result.placed = program.graph.clone();
   }
   const graph::Placement& placement = result.placement.placement;
-  if (const auto only = only_device(program, placement);
-      only && infos[*only].host_memory) {
+  LossyTransfers lossy(options.lossy);
+  const auto only = only_device(program, placement);
+  const bool is_whole = only && infos[*only].host_memory;
+  if (is_whole) {
     result.partitions.push_back({*only, std::move(program)});
-    return result;
+  } else {
+    TAGFLOW_ASSIGN(result.partitions,
+                   graph::partition(std::move(program), infos, placement,
+                                    {.lossy = [&](const graph::Endpoint& source,
+                                                  bool is_fetched) {
+                                      return lossy.take(source, is_fetched);
+                                    }}));
   }
-  TAGFLOW_ASSIGN(result.partitions,
-                 graph::partition(std::move(program), infos, placement,
-                                  {.lossy = lossy_by_name(options.lossy)}));
+  TAGFLOW_ASSIGN(const std::vector<std::string> odd, lossy.warnings(graph));
+  std::ranges::copy(odd, std::back_inserter(result.placement.warnings));
+  if (is_whole) return result;
   for (graph::Partition& partition : result.partitions)
     TAGFLOW_RETURN_IF_ERROR(rewrite(partition, options.passes));
   if (options.schedule_receives)

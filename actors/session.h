@@ -67,7 +67,8 @@ struct SessionOptions {
   // Starts a Recv late where what it receives is needed late, to save memory.
   bool schedule_receives = true;
   // Tensors of float32, "name:port" or "*" for all, that are sent to other
-  // devices as 16 bits, and lose digits.
+  // devices as 16 bits, and lose digits. "*" leaves alone what is only fetched.
+  // A name that means no transfer of a signature is warned of.
   std::vector<std::string> lossy;
   // Of random ops.
   uint64_t seed = 0;

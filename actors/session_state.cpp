@@ -129,10 +129,6 @@ Result<Request> SessionState::find_request(const Signature& signature) {
 Result<Distribution> SessionState::distribute(const Request& request,
                                               bool explain) {
   TAGFLOW_RETURN_IF_ERROR(check_graph());
-  for (const std::string& name : options_.lossy)
-    if (name != "*")
-      TAGFLOW_RETURN_IF_ERROR(
-          find_endpoint(graph_, name).status().with_prefix("[lossy] "));
   return actors::distribute(graph_, *frames_, request, options_, devices_,
                             costs_, explain);
 }

@@ -133,7 +133,8 @@ Result<Endpoint> Cutter::bring(const Endpoint& source, const Node* reader,
   // With the control loop its predicate has come.
   if (const auto known = arrived.find(wanted); known != arrived.end())
     return known->second;
-  TAGFLOW_ASSIGN(const Endpoint made, transfer(source, device, started_by));
+  TAGFLOW_ASSIGN(const Endpoint made,
+                 transfer(source, reader == nullptr, device, started_by));
   arrived[wanted] = made;
   if (control_tells_deadness(source))
     arrived.try_emplace(key(*source.node, kControl), made);
@@ -162,7 +163,7 @@ Result<Node*> Cutter::bring_control(Node* source, const Node* reader,
                 {"value", Tensor::make(DataType::kBool, Shape({0}))}};
   TAGFLOW_ASSIGN(Node * token, add(device_of(*source), *source, "/control",
                                    "Const", {}, std::move(attrs), {source}));
-  TAGFLOW_ASSIGN(arrived, transfer({token, 0}, device, started_by));
+  TAGFLOW_ASSIGN(arrived, transfer({token, 0}, false, device, started_by));
   return arrived.node;
 }
 
@@ -182,14 +183,14 @@ Result<Node*> Cutter::copy(Node* node, uint32_t device) {
   return made;
 }
 
-Result<Endpoint> Cutter::transfer(const Endpoint& source, uint32_t device,
-                                  Node* start) {
+Result<Endpoint> Cutter::transfer(const Endpoint& source, bool is_fetched,
+                                  uint32_t device, Node* start) {
   const Node& origin = *source.node;
   const uint32_t from = device_of(origin);
   const PartialShape& shape = origin.output_shape(source.port);
   const bool is_lossy =
       origin.output_dtypes()[size_t(source.port)] == DataType::kFloat &&
-      options_.lossy && options_.lossy(source);
+      options_.lossy && options_.lossy(source, is_fetched);
   Endpoint sent = source;
   if (is_lossy) {
     TAGFLOW_ASSIGN(sent.node,

@@ -77,8 +77,8 @@ class Cutter {
   // loops are known before control edges look for what they can share.
   Status announce_control(Node* source, const Node* reader, uint32_t device);
   Result<Node*> copy(Node* node, uint32_t device);
-  Result<Endpoint> transfer(const Endpoint& source, uint32_t device,
-                            Node* start);
+  Result<Endpoint> transfer(const Endpoint& source, bool is_fetched,
+                            uint32_t device, Node* start);
   Result<Node*> add(uint32_t device, const Node& origin,
                     std::string_view ending, std::string_view op,
                     std::vector<Endpoint> inputs, AttrMap attrs,

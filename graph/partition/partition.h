@@ -95,8 +95,9 @@ struct Partition {
 
 struct PartitionOptions {
   // Whether the float32 tensor may lose the low 16 bits on its way to another
-  // device; asked once for each of its transfers. Null: none.
-  std::function<bool(const Endpoint&)> lossy;
+  // device; asked once for each of its transfers, with whether this brings it
+  // to where it is fetched. Null: none.
+  std::function<bool(const Endpoint&, bool is_fetched)> lossy;
 };
 
 // Cuts the program along its placement: one partition per device that has a

@@ -356,35 +356,6 @@ TEST_CASE("Recv scheduling keeps an accelerator's peak memory down") {
   CHECK(peak(true) <= peak(false));
 }
 
-TEST_CASE("what is sent in 16 bits loses digits, and nothing else does") {
-  Graph graph;
-  const Scope s(graph);
-  const Output x = ops::placeholder(s.named("x"), DataType::kFloat, {2});
-  const Output here = ops::identity(s.with_device("/cpu:0").named("here"), x);
-  const Output there = ops::mul(s.with_device("/cpu:1"), here, 1.0f);
-  must(s.status());
-  const Tensor feed = Tensor::vector<float>({1.00390625f, 3.1415927f});
-  const auto run = [&](std::vector<std::string> lossy) {
-    SessionOptions options = on("cpu:2");
-    options.passes = graph::PassSet::none();
-    options.lossy = std::move(lossy);
-    return must_run(*make_session(options, graph), {{"x", feed}},
-                    {there.name()})[0];
-  };
-  CHECK(identical(run({}), feed));
-  for (const char* name : {"*", "here:0"}) {
-    const Tensor out = run({name});
-    // The upper 16 bits of each.
-    CHECK(out.flat<float>()[0] == 1.0f);
-    CHECK(out.flat<float>()[1] == 3.140625f);
-  }
-  SessionOptions options = on("cpu:2");
-  options.lossy = {"nowhere:0"};
-  auto session = make_session(options, graph);
-  CHECK(session->run({{"x", feed}}, {there.name()}).status().code() ==
-        Code::kNotFound);
-}
-
 TEST_CASE("sessions refuse devices that there are not") {
   CHECK(error_of("cpu:0").find("cpu") != std::string::npos);
   CHECK(error_of("abacus:1").find("abacus") != std::string::npos);

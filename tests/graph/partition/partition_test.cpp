@@ -247,7 +247,7 @@ TEST_CASE("what may lose bits is sent as bfloat16") {
   add(graph, "y", "Neg", {{x, 0}});
   add(graph, "z", "Neg", {{i, 0}});
   PartitionOptions options;
-  options.lossy = [](const Endpoint&) { return true; };
+  options.lossy = [](const Endpoint&, bool) { return true; };
   const Cut cut(program_of(graph, {"y", "z"}, {}, {"x", "i"}),
                 {{"y", 1}, {"z", 1}}, cpus(2), options);
   CHECK(cut.line(0, "x/round") == "x/round = Cast(x)");
