@@ -8,12 +8,22 @@
 #include "apps/io/file.h"
 #include "apps/io/json_tensor.h"
 #include "apps/io/npy.h"
+#include "devices/device.h"
 
 namespace tagflow::apps {
 namespace {
 
 // Larger results are shortened in text for people.
 constexpr int64_t kMaxElementsInText = 1000;
+
+std::string memory_json(const devices::MemoryStats& memory) {
+  const bool is_counted = memory.count > 0 || memory.limit > 0;
+  if (!is_counted) return "null";
+  return fmt::format(
+      R"({{"bytes_in_use": {}, "peak_bytes": {}, "limit_bytes": {}, )"
+      R"("allocations": {}}})",
+      memory.in_use, memory.peak, memory.limit, memory.count);
+}
 
 }  // namespace
 
@@ -75,9 +85,17 @@ std::string format_results(std::span<const FetchName> names,
   return text;
 }
 
+std::vector<DeviceMemory> memory_of(const actors::Session& session) {
+  std::vector<DeviceMemory> devices;
+  for (const auto& device : session.devices())
+    devices.push_back({device->info().name.to_string(), device->memory()});
+  return devices;
+}
+
 std::string format_results_json(std::span<const FetchName> names,
                                 std::span<const Tensor> results,
-                                const actors::RunStats& stats) {
+                                const actors::RunStats& stats,
+                                std::span<const DeviceMemory> devices) {
   std::vector<std::string> fetches;
   for (size_t i = 0; i < names.size(); ++i) {
     const Shape shape = results[i].shape();
@@ -86,14 +104,22 @@ std::string format_results_json(std::span<const FetchName> names,
         io::json_string(names[i].label), dtype_name(results[i].dtype()),
         fmt::join(shape.dims(), ", "), io::format_json_literal(results[i])));
   }
+  std::vector<std::string> memory;
+  for (const DeviceMemory& device : devices)
+    memory.push_back(fmt::format(R"({{"device": {}, "memory": {}}})",
+                                 io::json_string(device.device),
+                                 memory_json(device.memory)));
   return fmt::format(
       R"({{"fetches": {{{}}}, "stats": {{"fired": {}, "dead": {}, )"
       R"("frames": {}, "iterations": {}, "hops": {}, "offloaded": {}, )"
-      R"("launched": {}, "max_in_flight": {}, "seconds": {}}}}})"
-      "\n",
-      fmt::join(fetches, ", "), stats.fired, stats.dead, stats.frames,
-      stats.iterations, stats.hops, stats.offloaded, stats.launched,
-      stats.max_in_flight, stats.seconds);
+      R"("launched": {}, "max_in_flight": {}, "seconds": {}}}, )"
+      R"("devices": [{}]}})"
+      "
+      ",
+      fmt::join(fetches, ", "),
+      stats.fired, stats.dead, stats.frames, stats.iterations, stats.hops,
+      stats.offloaded, stats.launched, stats.max_in_flight, stats.seconds,
+      fmt::join(memory, ", "));
 }
 
 }  // namespace tagflow::apps

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "actors/session.h"
+#include "devices/memory_stats.h"
 #include "graph/status.h"
 
 namespace tagflow::apps {
@@ -36,10 +37,20 @@ Status write_results(const std::filesystem::path& folder,
 std::string format_results(std::span<const FetchName> names,
                            std::span<const Tensor> results);
 
+// What a device has given out, in all runs so far.
+struct DeviceMemory {
+  std::string device;  // its full name
+  devices::MemoryStats memory;
+};
+std::vector<DeviceMemory> memory_of(const actors::Session& session);
+
 // One JSON object: {"fetches": {label: {"dtype", "shape", "value"}},
-// "stats": {...}}; values are literals, see io/json_tensor.h.
+// "stats": {...}, "devices": [{"device", "memory": {...}}]}; values are
+// literals, see io/json_tensor.h. Of a device that does not count, a CPU
+// without a limit, "memory" is null.
 std::string format_results_json(std::span<const FetchName> names,
                                 std::span<const Tensor> results,
-                                const actors::RunStats& stats);
+                                const actors::RunStats& stats,
+                                std::span<const DeviceMemory> devices);
 
 }  // namespace tagflow::apps

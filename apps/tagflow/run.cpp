@@ -39,6 +39,7 @@ void log_times(std::vector<double> seconds) {
 struct Results {
   std::vector<Tensor> values;
   actors::RunStats stats;
+  std::vector<DeviceMemory> devices;
 };
 
 // Ends the session where it writes a trace.
@@ -64,6 +65,7 @@ Result<Results> run_repeatedly(Prepared& prepared, const RunOptions& options) {
     if (fetched.ok()) results.values = std::move(fetched).value();
     seconds.push_back(results.stats.seconds);
   }
+  results.devices = memory_of(*prepared.session);
   // The trace of a run that failed is wanted most.
   if (!options.trace.empty()) {
     // One that was cut short may go on for a moment; the session waits for it.
@@ -85,7 +87,8 @@ Failure print_results(const RunOptions& options,
   }
   std::string text;
   if (options.json) {
-    text = format_results_json(names, results.values, results.stats);
+    text = format_results_json(names, results.values, results.stats,
+                               results.devices);
   } else if (options.out.empty()) {
     text = format_results(names, results.values);
   }
