@@ -10,6 +10,7 @@
 #include "devices/cpu/cpu_device.h"
 #include "devices/cuda_type.h"
 #include "devices/stream/stream_device.h"
+#include "graph/op_registry.h"
 
 namespace tagflow::devices {
 namespace {
@@ -43,7 +44,7 @@ Status DeviceType::check(const DeviceSpec& spec) const {
     if (value < (quantity == Quantity::kDuration ? 0 : 1))
       return invalid_argument("{} is {}, too little", name, value);
   }
-  return {};
+  return check_values ? check_values(spec) : Status();
 }
 
 DeviceRegistry& DeviceRegistry::global() {
@@ -74,13 +75,20 @@ std::vector<DeviceType> DeviceRegistry::types() const {
 
 Result<DeviceType> DeviceRegistry::find(std::string_view keyword) const {
   std::shared_lock lock(mutex_);
-  std::vector<std::string_view> keywords;
+  std::vector<std::string> keywords;
+  std::string meant;
   for (const DeviceType& type : types_) {
     if (type.keyword == keyword) return type;
     keywords.push_back(type.keyword);
+    // Devices of type GPU are asked for by "cuda".
+    if (lower_case(type.type) == keyword) meant = type.keyword;
   }
-  return invalid_argument("there is no device type \"{}\"; there are {}",
-                          keyword, fmt::join(keywords, ", "));
+  if (meant.empty()) meant = graph::nearest_name(keyword, keywords);
+  return invalid_argument(
+      "there is no device type \"{}\"{} are {}", keyword,
+      meant.empty() ? "; there"
+                    : fmt::format(", did you mean \"{}\"? There", meant),
+      fmt::join(keywords, ", "));
 }
 
 std::string DeviceRegistry::help() const {

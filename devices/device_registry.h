@@ -25,6 +25,9 @@ struct DeviceType {
   std::string type;     // of device names and kernels: "CPU", "STREAM", "GPU"
   std::string summary;  // one line, for help
   std::vector<DeviceOption> options;
+  // InvalidArgument for values that no device of the type can have. Null: all
+  // are good that the quantities allow.
+  std::function<Status(const DeviceSpec& spec)> check_values;
   // Makes one device. `info` has its name and incarnation; the rest is to be
   // filled in. `spec` was checked against the above. An error where the device
   // is not there, as a GPU beyond the last one of the machine.
@@ -33,7 +36,8 @@ struct DeviceType {
       make;
 
   // InvalidArgument for a count out of range, and for options that there are
-  // not or that cannot have such a value.
+  // not or that cannot have such a value. What it accepts no device of the type
+  // refuses for its spec.
   Status check(const DeviceSpec& spec) const;
   // InvalidArgument, naming those there are.
   Result<Quantity> quantity_of(std::string_view option) const;
@@ -54,8 +58,8 @@ class DeviceRegistry {
   Status add(DeviceType type);
   // In the order in which they were added.
   std::vector<DeviceType> types() const;
-  // InvalidArgument, naming those there are; as the errors of DeviceType it
-  // lacks the place, "[devices] SPEC", which the caller adds.
+  // InvalidArgument, naming the nearest and those there are; as the errors of
+  // DeviceType it lacks the place, "[devices] SPEC", which the caller adds.
   Result<DeviceType> find(std::string_view keyword) const;
   // What --devices takes, a line for each type and option.
   std::string help() const;

@@ -47,9 +47,12 @@ Status parse_option(std::string_view text, const DeviceType& type,
 
 Result<DeviceSpec> parse_spec(std::string_view text,
                               const DeviceRegistry& registry) {
+  if (text.empty())
+    return invalid_argument(
+        "a comma stands between two devices, and one of them is missing");
   const auto parts = split(text, ':');
   DeviceSpec spec;
-  spec.keyword = parts[0];
+  spec.keyword = lower_case(parts[0]);
   TAGFLOW_ASSIGN(const DeviceType type, registry.find(spec.keyword));
   size_t next = 1;
   if (parts.size() > 1 && parts[1].find('=') == std::string_view::npos) {
@@ -68,11 +71,17 @@ Result<std::vector<DeviceSpec>> parse_device_specs(
     std::string_view text, const DeviceRegistry& registry) {
   std::vector<DeviceSpec> specs;
   if (text.empty()) return specs;
+  std::map<std::string, int> counts;  // by keyword
   for (const std::string_view part : split(text, ',')) {
     Result<DeviceSpec> spec = parse_spec(part, registry);
-    if (!spec.ok())
-      return std::move(spec).status().with_prefix(
-          fmt::format("[devices] \"{}\": ", part));
+    Status status = spec.status();
+    if (status.ok() &&
+        (counts[spec->keyword] += spec->count) > kMaxDevicesOfType)
+      status = invalid_argument("there would be more than {} devices of it",
+                                kMaxDevicesOfType);
+    if (!status.ok())
+      return std::move(status).with_prefix(
+          fmt::format("[devices] \"{}\": ", part.empty() ? text : part));
     specs.push_back(std::move(*spec));
   }
   return specs;

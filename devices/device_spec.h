@@ -25,7 +25,8 @@ struct DeviceSpec {
 };
 
 // Reads "cpu:2,stream:1:memory=64MiB:latency=5us": devices apart by commas;
-// of each the keyword, how many (1 where it is left out), and options.
+// of each the keyword in any case, how many (1 where it is left out), and
+// options.
 // InvalidArgument, with what there is instead, for anything unknown, twice or
 // out of range. The text may be empty.
 Result<std::vector<DeviceSpec>> parse_device_specs(

@@ -27,14 +27,14 @@ std::span<const Unit> units_of(Quantity quantity) {
   return kSizes;
 }
 
-std::string lower(std::string_view text) {
+}  // namespace
+
+std::string lower_case(std::string_view text) {
   std::string result(text);
   for (char& c : result)
     if (c >= 'A' && c <= 'Z') c = char(c - 'A' + 'a');
   return result;
 }
-
-}  // namespace
 
 std::string_view quantity_form(Quantity quantity) {
   switch (quantity) {
@@ -60,7 +60,7 @@ Result<int64_t> parse_quantity(Quantity quantity, std::string_view text) {
   const std::string_view rest = text.substr(size_t(end - text.data()));
   if (failure != std::errc() && failure != std::errc::result_out_of_range)
     return refused();
-  std::string name = lower(rest);
+  std::string name = lower_case(rest);
   if (quantity == Quantity::kBandwidth && name.ends_with("/s"))
     name.resize(name.size() - 2);
   const auto units = units_of(quantity);
@@ -71,7 +71,9 @@ Result<int64_t> parse_quantity(Quantity quantity, std::string_view text) {
   if (failure != std::errc() || !(value < 0x1p63))
     return invalid_argument("\"{}\" is more than there can be", text);
   if (value < 1 && quantity != Quantity::kDuration)
-    return invalid_argument("\"{}\" is less than a byte", text);
+    return invalid_argument(
+        "\"{}\" is less than a byte{}", text,
+        quantity == Quantity::kBandwidth ? " per second" : "");
   return int64_t(value);
 }
 

@@ -15,6 +15,9 @@ enum class Quantity : uint8_t {
   kBandwidth,  // "8GB" or "8GB/s": bytes per second, more than 0
 };
 
+// With letters of ASCII in lower case.
+std::string lower_case(std::string_view text);
+
 // What such a quantity looks like: "a size, as 64MiB or 1.5GB".
 std::string_view quantity_form(Quantity quantity);
 

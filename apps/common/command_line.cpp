@@ -53,4 +53,9 @@ ExitCode report_parse_error(const CLI::App& app, const CLI::ParseError& error,
   return ExitCode::kUsage;
 }
 
+void append_to_footer(CLI::App& app, const std::string& text) {
+  const std::string before = app.get_footer();
+  app.footer(before.empty() ? text : before + "\n\n" + text);
+}
+
 }  // namespace tagflow::apps

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 
 #include "apps/common/exit_code.h"
 
@@ -18,5 +19,8 @@ namespace tagflow::apps {
 // the nearest one is named.
 ExitCode report_parse_error(const CLI::App& app, const CLI::ParseError& error,
                             std::span<char* const> arguments);
+
+// Adds a paragraph to what the help ends with.
+void append_to_footer(CLI::App& app, const std::string& text);
 
 }  // namespace tagflow::apps

@@ -1,8 +1,11 @@
 #include "apps/common/engine_options.h"
 
+#include <spdlog/spdlog.h>
+
 #include <CLI/CLI.hpp>
 #include <chrono>
 
+#include "apps/common/command_line.h"
 #include "devices/device_registry.h"
 #include "graph/passes/passes.h"
 
@@ -19,14 +22,21 @@ std::string list_of_passes() {
       names);
 }
 
-std::string list_of_devices() {
-  std::string kinds;
-  for (const auto& type : devices::DeviceRegistry::global().types())
-    kinds += fmt::format("{}{}", kinds.empty() ? "" : ", ", type.keyword);
+std::string help_of_devices() {
   return fmt::format(
-      "devices to run on: KIND[:COUNT][:OPTION=VALUE]..., separated by commas; "
-      "kinds: {}",
-      kinds);
+      "Devices of --devices, 1 to {} of a kind, their options, and in brackets "
+      "what\nholds where one is left out:\n{}",
+      devices::kMaxDevicesOfType, devices::DeviceRegistry::global().help());
+}
+
+size_t number_of_devices(const std::vector<devices::DeviceSpec>& specs) {
+  size_t count = 0;
+  bool has_cpu = false;
+  for (const devices::DeviceSpec& spec : specs) {
+    count += size_t(spec.count);
+    has_cpu = has_cpu || spec.keyword == "cpu";
+  }
+  return has_cpu ? count : count + 1;  // there always is one
 }
 
 }  // namespace
@@ -48,33 +58,43 @@ void add_engine_options(CLI::App& app, EngineOptions& options) {
   app.add_option("--passes", options.passes, list_of_passes())
       ->type_name("LIST|none")
       ->group(group);
-  app.add_option("--devices", options.devices, list_of_devices())
+  app.add_option("--devices", options.devices,
+                 "devices to run on: KIND[:COUNT][:OPTION=VALUE]..., separated "
+                 "by commas; see below")
       ->type_name("SPEC")
       ->group(group);
   app.add_flag("--soft-placement", options.soft_placement,
                "a node that cannot run where it asks to, runs on a CPU")
       ->group(group);
   app.add_option("--scatter", options.scatter,
-                 "put every node on a device drawn at random")
+                 "put every node on a device drawn at random, of those that it "
+                 "may run on: devices that the graph asks for, it gets")
+      ->check(CLI::NonNegativeNumber)
       ->type_name("SEED")
       ->group(group);
   app.add_flag("--no-recv-scheduling", options.no_recv_scheduling,
                "start every Recv as early as it can be")
       ->group(group);
   app.add_option("--lossy", options.lossy,
-                 "send this float32 tensor to other devices as 16 bits; *: all")
+                 "send this float32 tensor to other devices as 16 bits; *: all "
+                 "but what is sent to be fetched")
       ->type_name("NAME:PORT")
+      ->expected(1)
+      ->take_all()
       ->group(group);
   app.add_option("--cluster", options.cluster,
                  "cluster to run on; not there yet")
       ->type_name("FILE")
       ->group(group);
   app.add_option("--seed", options.seed, "seed of the session's random ops")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("SEED")
       ->group(group);
   app.add_option("--timeout", options.timeout,
                  "seconds after which a run ends; 0: none")
       ->check(CLI::Range(0.0, 1e9))
       ->group(group);
+  append_to_footer(app, help_of_devices());
 }
 
 Result<actors::SessionOptions> to_session_options(
@@ -83,9 +103,12 @@ Result<actors::SessionOptions> to_session_options(
     return error(Code::kUnimplemented,
                  "[--cluster] runs over several processes do not exist yet");
   }
-  TAGFLOW_RETURN_IF_ERROR(devices::parse_device_specs(options.devices)
-                              .status()
-                              .with_prefix("[--devices] "));
+  const auto specs = devices::parse_device_specs(options.devices);
+  if (!specs.ok()) return specs.status().with_prefix("[--devices] ");
+  if (options.scatter && number_of_devices(*specs) == 1)
+    spdlog::warn(
+        "[--scatter] there is one device, and nothing to draw: give "
+        "several by --devices");
   actors::SessionOptions session;
   Result<graph::PassSet> passes = graph::PassSet::parse(options.passes);
   if (!passes.ok())

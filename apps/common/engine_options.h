@@ -31,12 +31,13 @@ struct EngineOptions {
   double timeout = 0;  // seconds; 0: none
 };
 
-// Declares the switches on `app`; `options` must outlive the parsing. Values
-// out of range are usage errors then.
+// Declares the switches on `app`, and appends what there is to say of devices
+// to its footer; `options` must outlive the parsing. Values out of range are
+// usage errors then.
 void add_engine_options(CLI::App& app, EngineOptions& options);
 
 // InvalidArgument for a pass or a device that does not exist, Unimplemented for
-// a cluster; all of them are usage errors.
+// a cluster; all of them are usage errors. Warns of what would have no effect.
 Result<actors::SessionOptions> to_session_options(const EngineOptions& options);
 
 }  // namespace tagflow::apps

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "apps/common/counted.h"
 #include "apps/common/summary.h"
 
 namespace tagflow::apps {
@@ -59,8 +60,8 @@ void add_tensors(std::string_view label, const std::vector<TensorNote>& tensors,
 void add_summary_frame(const FrameNote& frame, std::string& text) {
   const std::string indent(size_t(frame.depth - 1) * 2, ' ');
   text += fmt::format(
-      "{}frame       \"{}\": {} nodes, parallel_iterations {}, {}\n", indent,
-      frame.name, frame.nodes, frame.parallel_iterations,
+      "{}frame       \"{}\": {}, parallel_iterations {}, {}\n", indent,
+      frame.name, counted(frame.nodes, "node"), frame.parallel_iterations,
       frame.condition.empty() ? "no condition" : "while " + frame.condition);
   const std::string inner = indent + "  ";
   add_tensors("variables", frame.variables, text, inner);
@@ -95,9 +96,10 @@ void add_signature(const SignatureNote& signature, std::string& text) {
 }
 
 void add_function(const FunctionNote& function, std::string& text) {
-  text += fmt::format("function    {}({}) -> ({}): {} nodes{}\n", function.name,
+  text += fmt::format("function    {}({}) -> ({}): {}{}\n", function.name,
                       fmt::join(function.inputs, ", "),
-                      fmt::join(function.outputs, ", "), function.nodes,
+                      fmt::join(function.outputs, ", "),
+                      counted(function.nodes, "node"),
                       function.is_reached ? "" : ", not called");
   add_calls(function.calls, "  ", text);
 }
@@ -105,11 +107,11 @@ void add_function(const FunctionNote& function, std::string& text) {
 std::string count_calls(const GraphSummary& summary) {
   std::string text;
   if (summary.functional_loops > 0) {
-    text += fmt::format("{} functional loops, ", summary.functional_loops);
+    text += counted(summary.functional_loops, "functional loop") + ", ";
   }
   if (summary.functional_conditionals > 0) {
-    text += fmt::format("{} functional conditionals, ",
-                        summary.functional_conditionals);
+    text += counted(summary.functional_conditionals, "functional conditional") +
+            ", ";
   }
   return text;
 }
@@ -145,11 +147,11 @@ SummaryJson to_list(const std::vector<TensorNote>& tensors) {
 
 std::string format_summary(const GraphSummary& summary) {
   std::string text = fmt::format(
-      "{:<12}{} nodes, {} data and {} control edges, {} loop frames, "
-      "{}{} functions\n",
-      "graph", summary.nodes, summary.data_edges, summary.control_edges,
-      summary.frames.size() - 1, count_calls(summary),
-      summary.functions.size());
+      "{:<12}{}, {} data and {}, {}, {}{}\n", "graph",
+      counted(summary.nodes, "node"), summary.data_edges,
+      counted(summary.control_edges, "control edge"),
+      counted(summary.frames.size() - 1, "loop frame"), count_calls(summary),
+      counted(summary.functions.size(), "function"));
   add_counts("ops", summary.ops, text);
   add_counts("dtypes", summary.dtypes, text);
   add_counts("devices", summary.devices, text);

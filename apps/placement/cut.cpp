@@ -6,6 +6,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "apps/common/counted.h"
+
 namespace tagflow::apps {
 namespace {
 
@@ -81,14 +83,15 @@ Result<draw::Drawing> draw_cut(const actors::Distribution& distribution,
 std::string format_cut(const CutReport& report) {
   std::string text;
   for (const CutPartition& part : report.partitions) {
-    text += fmt::format(
-        "{:<12}{}: {} nodes, {} Sends, {} Recvs, {} control loops\n",
-        "partition", part.device, part.nodes, part.sends, part.recvs,
-        part.control_loops);
+    text +=
+        fmt::format("{:<12}{}: {}, {}, {}, {}\n", "partition", part.device,
+                    counted(part.nodes, "node"), counted(part.sends, "Send"),
+                    counted(part.recvs, "Recv"),
+                    counted(part.control_loops, "control loop"));
     text += fmt::format("  {:<10}{}\n", "file", part.file);
     for (const CutBody& body : part.bodies)
-      text += fmt::format("  {:<10}\"{}\": {} nodes, {}\n", "function",
-                          body.function, body.nodes, body.file);
+      text += fmt::format("  {:<10}\"{}\": {}, {}\n", "function", body.function,
+                          counted(body.nodes, "node"), body.file);
   }
   text += fmt::format("{:<12}{}\n", "transfers", count_transfers(report));
   for (const std::string& warning : report.warnings)

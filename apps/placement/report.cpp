@@ -5,6 +5,8 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "apps/common/counted.h"
+
 namespace tagflow::apps {
 namespace {
 
@@ -114,8 +116,9 @@ class PlacementReporter {
       for (const auto& body : partition.program.bodies)
         bodies[body->name] = body->graph.size();
     for (const auto& [name, nodes] : bodies)
-      report_.notes.push_back(fmt::format(
-          "function \"{}\", {} nodes, runs where its calls are", name, nodes));
+      report_.notes.push_back(
+          fmt::format("function \"{}\", {}, runs where its calls are", name,
+                      counted(nodes, "node")));
   }
 
   static constexpr int kControlPort = -1;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "apps/common/counted.h"
 #include "apps/placement/report.h"
 
 namespace tagflow::apps {
@@ -34,15 +35,16 @@ void add_device(const PlacementReport& report, size_t device,
 std::string format_placement(const PlacementReport& report) {
   std::string text;
   for (const PlacedDevice& device : report.devices)
-    text += fmt::format(
-        "{:<12}{}: {} nodes, busy {:.1f} us, {:.0f}% of {} at once\n", "device",
-        device.name, device.nodes, device.busy_us, 100 * device.share,
-        device.kernels_at_once);
+    text +=
+        fmt::format("{:<12}{}: {}, busy {:.1f} us, {:.0f}% of {} at once\n",
+                    "device", device.name, counted(device.nodes, "node"),
+                    device.busy_us, 100 * device.share, device.kernels_at_once);
   text += fmt::format("{:<12}{:.1f} us, as simulated\n", "makespan",
                       report.makespan_us);
   if (report.measured)
-    text += fmt::format("{:<12}{:.1f} us, median of {} runs\n", "measured",
-                        report.measured->median_us, report.measured->runs);
+    text += fmt::format("{:<12}{:.1f} us, median of {}\n", "measured",
+                        report.measured->median_us,
+                        counted(size_t(report.measured->runs), "run"));
   text += fmt::format("{:<12}{}, {:.0f} bytes\n", "transfers",
                       report.transfers.size(), report.transferred_bytes);
   for (const std::string& note : report.notes)

@@ -2,6 +2,7 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <limits>
 #include <memory>
@@ -11,6 +12,7 @@
 #include "apps/bench/compare.h"
 #include "apps/bench/workload.h"
 #include "apps/common/child_process.h"
+#include "apps/common/command_line.h"
 #include "apps/common/terminal.h"
 #include "apps/tagflow/commands.h"
 #include "graph/op_registry.h"
@@ -94,13 +96,17 @@ Failure run_bench(const BenchCommand& command) {
 }
 
 std::string list_of_workloads() {
+  std::vector<std::pair<std::string_view, std::string_view>> lines;
+  for (const Workload& workload : workloads())
+    lines.emplace_back(workload.name, workload.what);
+  lines.emplace_back("all", "each in a process of its own");
+  lines.emplace_back("compare", "the same graphs in TensorFlow (--python)");
+  size_t width = 0;
+  for (const auto& line : lines) width = std::max(width, line.first.size());
   std::string text = "Workloads:\n";
-  for (const Workload& workload : workloads()) {
-    text += fmt::format("  {:<14}{}\n", workload.name, workload.what);
-  }
-  return text +
-         "  all           each in a process of its own\n"
-         "  compare       the same graphs in TensorFlow (--python)\n";
+  for (const auto& [name, what] : lines)
+    text += fmt::format("  {:<{}}  {}\n", name, width, what);
+  return text;
 }
 
 }  // namespace
@@ -111,7 +117,7 @@ void add_bench_command(CLI::App& app, ExitCode& exit_code) {
   BenchOptions& bench = options.bench;
   CLI::App* sub =
       app.add_subcommand("bench", "measure a workload; one JSON object a line");
-  sub->footer(list_of_workloads());
+  append_to_footer(*sub, list_of_workloads());
   sub->add_option("name", command->name, "a workload, all, or compare")
       ->required()
       ->type_name("NAME");

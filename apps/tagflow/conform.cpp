@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/common/counted.h"
 #include "apps/common/engine_options.h"
 #include "apps/common/terminal.h"
 #include "apps/conform/judge.h"
@@ -83,10 +84,14 @@ Failure run_cases(const ConformOptions& options) {
   // Cases ask for the devices of the machine that they were recorded on.
   session_options->soft_placement = true;
   for (const std::string& folder : options.folders) {
-    if (!fs::is_directory(folder)) {
-      return file_error(error(Code::kNotFound,
-                              "[conform] there is no folder \"{}\"", folder));
-    }
+    if (fs::is_directory(folder)) continue;
+    if (fs::exists(folder))
+      return usage_error(invalid_argument(
+          "[conform] \"{}\" is a file; a case is a folder with graph.pb and "
+          "case.json in it",
+          folder));
+    return file_error(
+        error(Code::kNotFound, "[conform] there is no folder \"{}\"", folder));
   }
   Tally tally;
   for (const std::string& folder : options.folders) {
@@ -100,11 +105,14 @@ Failure run_cases(const ConformOptions& options) {
       spdlog::error("{}: {}", verdict.name, verdict.what);
     }
   }
+  if (tally.cases.empty())
+    spdlog::warn("no folder named has graph.pb and case.json in it");
   if (options.json) {
     print_json(tally);
   } else {
     for (const auto& [op, count] : tally.by_frequency()) {
-      print_text(fmt::format("missing {} in {} cases\n", op, count));
+      print_text(fmt::format("missing {} in {}\n", op,
+                             counted(size_t(count), "case")));
     }
   }
   fmt::print("{} passed, {} failed, {} skipped\n", tally.passed, tally.failed,
@@ -112,7 +120,8 @@ Failure run_cases(const ConformOptions& options) {
   std::fflush(stdout);
   const bool failed = tally.failed > 0;
   return {failed ? ExitCode::kRunTimeError : ExitCode::kOk,
-          failed ? invalid_argument("[conform] {} cases failed", tally.failed)
+          failed ? invalid_argument("[conform] {} failed",
+                                    counted(size_t(tally.failed), "case"))
                  : Status()};
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "actors/cost_recorder.h"
+#include "apps/common/counted.h"
 #include "apps/common/terminal.h"
 #include "apps/io/file.h"
 #include "apps/placement/report.h"
@@ -66,7 +67,8 @@ Result<PlacementReport> explain_placement(const Prepared& prepared,
   report.measured = measured;
   report.notes.insert(
       report.notes.begin(),
-      measured ? fmt::format("times are those of {} runs", measured->runs)
+      measured ? fmt::format("times are those of {}",
+                             counted(size_t(measured->runs), "run"))
                : "times are estimates from shapes; --measure takes them");
   return report;
 }

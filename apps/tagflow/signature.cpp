@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "apps/common/command_line.h"
 #include "apps/common/feed.h"
 #include "apps/common/model.h"
 #include "apps/common/summary.h"
@@ -220,8 +221,8 @@ void add_signature_options(CLI::App& app, SignatureOptions& options) {
       ->type_name("NODE")
       ->expected(1)
       ->take_all();
+  append_to_footer(app, kValueHelp);
   add_engine_options(app, options.engine);
-  app.footer(kValueHelp);
 }
 
 void make_values_optional(CLI::App& app) {

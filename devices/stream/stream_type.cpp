@@ -7,8 +7,7 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-Result<std::unique_ptr<Device>> make_stream_device(const DeviceSpec& spec,
-                                                   graph::DeviceInfo info) {
+StreamOptions options_of(const DeviceSpec& spec) {
   StreamOptions options;
   for (const auto& [name, value] : spec.options) {
     if (name == "memory") options.memory = value;
@@ -16,9 +15,7 @@ Result<std::unique_ptr<Device>> make_stream_device(const DeviceSpec& spec,
     if (name == "copy-latency") options.copy_latency = nanoseconds(value);
     if (name == "bandwidth") options.bandwidth = value;
   }
-  TAGFLOW_RETURN_IF_ERROR(options.check());
-  return std::unique_ptr<Device>(
-      std::make_unique<StreamDevice>(std::move(info), options));
+  return options;
 }
 
 }  // namespace
@@ -52,7 +49,14 @@ DeviceType stream_device_type() {
       {"bandwidth", Quantity::kBandwidth, "of copies (what the host has)"},
       {"copy-latency", Quantity::kDuration, "of each copy (0s)"},
   };
-  type.make = make_stream_device;
+  type.check_values = [](const DeviceSpec& spec) {
+    return options_of(spec).check();
+  };
+  type.make = [](const DeviceSpec& spec,
+                 graph::DeviceInfo info) -> Result<std::unique_ptr<Device>> {
+    return std::unique_ptr<Device>(
+        std::make_unique<StreamDevice>(std::move(info), options_of(spec)));
+  };
   return type;
 }
 

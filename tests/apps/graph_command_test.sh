@@ -6,7 +6,7 @@ loop=$here/graphs/loop.pbtxt
 sums=$here/graphs/arithmetic.pbtxt
 
 # --- Summaries ----------------------------------------------------------------
-expect 0 '^graph +1[0-9] nodes, .* 1 loop frames, 0 functions$' - \
+expect 0 '^graph +1[0-9] nodes, .* 1 loop frame, 0 functions$' - \
   tagflow graph "$loop"
 expect 0 '^ops +.*Enter 2' - tagflow graph "$loop"
 expect 0 '^feed +n:0 int32\[\]$' - tagflow graph "$loop"
@@ -19,7 +19,7 @@ expect 0 '^  results +Exit:0 int32' - tagflow graph "$loop"
 expect 0 '^constants +[0-9]+, [0-9]+ bytes; the largest is ' - \
   tagflow graph "$loop"
 expect 0 '^targets +check$' - tagflow graph "$sums"
-expect 0 '^graph +1 nodes' - tagflow graph "$loop" --fetch n
+expect 0 '^graph +1 node,' - tagflow graph "$loop" --fetch n
 expect 0 '^\{"nodes":' - tagflow graph "$loop" --json
 python3 -c 'import json, sys
 graph = json.load(open(sys.argv[1]))
@@ -35,7 +35,7 @@ expect 0 '^function +f\(x: float\) -> \(y: float\): 0 nodes, not called$' - \
 
 # --- Functions ----------------------------------------------------------------
 functional=$here/graphs/functional.pbtxt
-expect 0 '^graph +4 nodes, .* 0 loop frames, 1 functional loops, 2 functions$' \
+expect 0 '^graph +4 nodes, .* 0 loop frames, 1 functional loop, 2 functions$' \
   - tagflow graph "$functional"
 expect 0 '^calls +while: StatelessWhile of loop_body, loop_cond$' - \
   tagflow graph "$functional"
@@ -49,7 +49,7 @@ wrong() {
   sed "$1" "$functional" >"$work/wrong.pbtxt"
   expect 1 '^graph +4 nodes' "$2" tagflow graph wrong.pbtxt
   expect 1 - "$3" tagflow run wrong.pbtxt --feed n=1 --fetch i
-  expect 0 '^graph +1 nodes' - tagflow graph wrong.pbtxt --fetch zero
+  expect 0 '^graph +1 node,' - tagflow graph wrong.pbtxt --fetch zero
 }
 both='unknown op "AddV22", did you mean "AddV2"\? \(node "add" of function "loop_body"\); unknown op "Lesss", did you mean "Less"\? \(node "less" of function "loop_cond"\)$'
 wrong 's/"AddV2"/"AddV22"/; s/"Less"/"Lesss"/' "$both" "$both"

@@ -51,7 +51,9 @@ expect 0 '"unit":"bytes"' - tagflow bench loop_memory --trips 1000
 expect 0 '"unit":"ratio"' - tagflow bench loop_scaling --trips 3 --repeats 1
 expect 0 '"unit":"ratio".*"two_apart":' - \
   tagflow bench kmeans_scaling --nodes 1000 --trips 3 --repeats 1
-expect 0 'loop_memory' - tagflow bench --help
+expect 0 '^  loop_memory  +[a-z]' - tagflow bench --help
+expect 0 '^  devices_pingpong  [a-z]' - tagflow bench --help
+expect 0 '^  compare  +the same' - tagflow bench --help
 expect 2 - 'did you mean "loop"' tagflow bench lop
 expect 2 - '--trips' tagflow bench loop --trips -1
 expect 2 - '--trips' tagflow bench loop --trips 3000000000
@@ -76,9 +78,14 @@ python3 "$here/check_trace.py" "$work/loop.json" while/Less &&
 # folder has what `run` wrote and a graph of no nodes where none is needed.
 expect 2 - 'folders' tagflow conform
 expect 3 - 'no folder "nowhere"' tagflow conform nowhere
+echo text >"$work/README.md"
+expect 2 - '"README.md" is a file; a case is a folder with graph.pb and case' \
+  tagflow conform README.md
 mkdir -p "$work/cases/not_a_case" "$work/cases/broken" "$work/cases/empty" \
   "$work/cases/grad__x"
-expect 0 '^0 passed, 0 failed, 0 skipped$' - tagflow conform cases/not_a_case
+expect 0 '^0 passed, 0 failed, 0 skipped$' \
+  'no folder named has graph.pb and case.json in it' \
+  tagflow conform cases/not_a_case
 : >"$work/cases/broken/graph.pb"
 echo '{' >"$work/cases/broken/case.json"
 expect 1 '^0 passed, 1 failed, 0 skipped$' 'broken.*no JSON object' \
@@ -98,7 +105,7 @@ tail -n 1 "$work/stdout" | grep -qx '1 passed, 0 failed, 1 skipped' ||
 printf '\n\x0d\n\x01a\x12\x08NoSuchOp' >"$work/cases/empty/graph.pb"
 echo '{"name": "e", "runs": [{"targets": ["a"], "fetches": [],
  "expect": []}]}' >"$work/cases/empty/case.json"
-expect 0 '^missing NoSuchOp in 1 cases$' - tagflow conform cases/empty
+expect 0 '^missing NoSuchOp in 1 case$' - tagflow conform cases/empty
 # The same op where nothing needs it does not matter: the run itself fails.
 echo '{"name": "e", "runs": [{"targets": ["b"], "fetches": [],
  "error": {"code": "NotFoundError"}}]}' >"$work/cases/empty/case.json"

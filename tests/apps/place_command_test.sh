@@ -25,7 +25,7 @@ two="--devices cpu:2"
 # --- Text and JSON ------------------------------------------------------------
 # shellcheck disable=SC2086
 {
-  expect 0 '^device +/job:localhost/replica:0/task:0/device:CPU:1: 1 nodes, busy [0-9.]+ us, [0-9]+% of [0-9]+ at once$' \
+  expect 0 '^device +/job:localhost/replica:0/task:0/device:CPU:1: 1 node, busy [0-9.]+ us, [0-9]+% of [0-9]+ at once$' \
     - tagflow place products.pbtxt $two
   expect 0 '^makespan +[1-9][0-9.]* us, as simulated$' - \
     tagflow place products.pbtxt $two
@@ -59,7 +59,7 @@ END
 expect 0 '^  y +AddV2 ' - \
   tagflow place products.pbtxt --devices cpu:2 --fetch y:0 --feed a --feed b
 grep -q MatMul "$work/stdout" && complain "what is fed is not needed" tagflow
-expect 0 '^device .*CPU:0: 1 nodes' - \
+expect 0 '^device .*CPU:0: 1 node,' - \
   tagflow place "$sums" --target text
 expect 0 'constraint' - \
   tagflow place products.pbtxt --devices cpu:2 --target b

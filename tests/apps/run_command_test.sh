@@ -17,7 +17,7 @@ expect 0 '^Exit:0 = int32\[\] 100$' '100 runs' \
   tagflow run "$loop" --feed n=100 --fetch Exit:0 --repeat 100
 for switches in "--workers 1" "--workers 2 --window 1" "--window 32" \
   --mailbox-only "--passes none" "--passes edges" "--seed 3" "--timeout 60" \
-  "--devices cpu:1"; do
+  "--devices cpu:1" "--devices CPU:2" "--scatter 18446744073709551615 --devices cpu:2"; do
   # shellcheck disable=SC2086
   expect 0 '^Exit:0 = int32\[\] 50$' - \
     tagflow run "$loop" --feed n:0=50 --fetch Exit:0 $switches
@@ -83,6 +83,39 @@ expect 1 - '"numbers.json": \[literal\] 1 is not a value of type string' \
 expect 2 - 'a string is written in double quotes' \
   tagflow run "$sums" --feed text=hello --fetch dir/echo:0
 
+# --- Several devices ----------------------------------------------------------
+two=$here/graphs/two_devices.pbtxt
+lossy="--devices cpu:2 --feed n=2 --feed x=1.00390625 --fetch y --passes none"
+# shellcheck disable=SC2086
+{
+  expect 0 '^y = float\[\] 4.015625$' - tagflow run "$two" $lossy
+  expect 0 '^y = float\[\] 4.0$' - tagflow run $lossy --lossy '*' "$two"
+  expect 0 '' '\[lossy\] "x:0" means no transfer: of float are sent "' \
+    tagflow run $lossy --lossy x:0 "$two"
+  expect 1 - '\[lossy\] .*no node "q"' tagflow run "$two" $lossy --lossy q:0
+}
+
+# The peak of an accelerator that reads eight tensors of 1 MiB one by one, and,
+# where all come at once, has them all.
+layers="--devices stream:latency=5ms --feed x=1 --fetch y --json"
+peak() {
+  python3 -c 'import json, sys
+cpu, stream = json.load(open(sys.argv[1]))["devices"]
+assert stream["device"].endswith("STREAM:0") and cpu["memory"] is None
+assert stream["memory"]["limit_bytes"] == 256 << 20
+assert stream["memory"]["allocations"] >= 16
+print(stream["memory"]["peak_bytes"] >> 20)' "$work/stdout"
+}
+# shellcheck disable=SC2086
+{
+  expect 0 '"value": 1.0}' - tagflow run "$here/graphs/layers.pbtxt" $layers
+  late=$(peak)
+  expect 0 '"value": 1.0}' - tagflow run "$here/graphs/layers.pbtxt" $layers \
+    --no-recv-scheduling
+  [ "$late" -le 5 ] && [ "$(peak)" -ge 8 ] ||
+    complain "peaks of $late and $(peak) MiB" tagflow run
+}
+
 # --- Usage errors -------------------------------------------------------------
 expect 2 - 'A subcommand is required' tagflow
 expect 2 - 'no subcommand "conforn"; did you mean "conform"' \
@@ -97,8 +130,28 @@ expect 2 - '--timeout' tagflow run "$loop" --fetch Exit:0 --timeout -1
 expect 2 - '--repeat' tagflow run "$loop" --fetch Exit:0 --repeat 0
 expect 2 - 'no pass "magic"' \
   tagflow run "$loop" --fetch Exit:0 --passes magic
-expect 2 - 'there is no device type "gpu"' \
-  tagflow run "$loop" --fetch Exit:0 --devices gpu:4
+expect 2 - 'there is no device type "gpu", did you mean "cuda"' \
+  tagflow run "$loop" --fetch Exit:0 --devices GPU:4
+for spec in cpu:0 cpu:2, cpu:2:memory stream:bandwidth=0 stream:latency=9s \
+  cpu:40,cpu:40 stream:bandwidth=1KB; do
+  expect 2 - '\[--devices\] \[devices\] "' \
+    tagflow run "$loop" --fetch Exit:0 --devices "$spec"
+  expect 2 - '\[--devices\] \[devices\] "' \
+    tagflow conform "$work" --devices "$spec"
+  expect 2 - '\[--devices\] \[devices\] "' \
+    tagflow bench loop --devices "$spec"
+done
+expect 2 - '--scatter' tagflow run "$loop" --fetch Exit:0 --scatter -1
+expect 2 - '--seed' tagflow run "$loop" --fetch Exit:0 --seed -1
+expect 0 '' '\[--scatter\] there is one device' \
+  tagflow run "$loop" --feed n=1 --fetch Exit:0 --scatter 1
+expect 0 '' - tagflow run "$loop" --feed n=1 --fetch Exit:0 --scatter 1 \
+  --devices stream
+for command in run step place partition conform bench; do
+  expect 0 '^stream +an accelerator' - tagflow "$command" --help
+  expect 0 '^  memory= .*\(256MiB\): a size, as ' - tagflow "$command" --help
+  expect 0 '1 to 64 of a kind' - tagflow "$command" --help
+done
 expect 2 - 'do not exist yet' \
   tagflow run "$loop" --fetch Exit:0 --cluster c.json
 expect 2 - 'do not exist yet' tagflow run "$loop" --fetch Exit:0 --logdir d

@@ -61,15 +61,27 @@ TEST_CASE("specs are read from text") {
                 {"bandwidth", 8000000000}}},
               {"stream", 1, {{"memory", 1000}}}});
   CHECK(*parse_device_specs("cpu:64") == Specs{{"cpu", 64, {}}});
+  CHECK(*parse_device_specs("CPU:2,Stream") ==
+        Specs{{"cpu", 2, {}}, {"stream", 1, {}}});
 }
 
 TEST_CASE("what is wrong with a spec is said, with what there is") {
   CHECK(failure("gpu9:1") ==
         "InvalidArgument: [devices] \"gpu9:1\": there is no device type "
         "\"gpu9\"; there are cpu, stream, cuda, imaginary");
-  CHECK(failure("cpu,,stream") ==
-        "InvalidArgument: [devices] \"\": there is no device type \"\"; there "
-        "are cpu, stream, cuda, imaginary");
+  CHECK(failure("GPU:1") ==
+        "InvalidArgument: [devices] \"GPU:1\": there is no device type "
+        "\"gpu\", did you mean \"cuda\"? There are cpu, stream, cuda, "
+        "imaginary");
+  CHECK(failure("streem").find(", did you mean \"stream\"? There are ") !=
+        std::string::npos);
+  for (const std::string text : {"cpu,,stream", "cpu:2,", ","})
+    CHECK(failure(text) == "InvalidArgument: [devices] \"" + text +
+                               "\": a comma stands between two devices, and "
+                               "one of them is missing");
+  CHECK(failure("cpu:40,stream,cpu:40") ==
+        "InvalidArgument: [devices] \"cpu:40\": there would be more than 64 "
+        "devices of it");
   for (const std::string text :
        {"cpu:0", "cpu:65", "cpu:-1", "cpu:99999999999999999999"})
     CHECK(failure(text) == "InvalidArgument: [devices] \"" + text +
@@ -87,6 +99,14 @@ TEST_CASE("what is wrong with a spec is said, with what there is") {
   CHECK(failure("stream:memory=much") ==
         "InvalidArgument: [devices] \"stream:memory=much\": memory: \"much\" "
         "is not a size, as 64MiB or 1.5GB");
+  CHECK(
+      failure("stream:bandwidth=0") ==
+      "InvalidArgument: [devices] \"stream:bandwidth=0\": bandwidth: \"0\" is "
+      "less than a byte per second");
+  // What the type alone knows is said while the text is read, too.
+  CHECK(failure("stream:bandwidth=5KB") ==
+        "InvalidArgument: [devices] \"stream:bandwidth=5KB\": [stream] a "
+        "bandwidth of 5000 bytes per second is below 1 MB/s");
   CHECK(failure("stream:memory=1GB:memory=2GB") ==
         "InvalidArgument: [devices] \"stream:memory=1GB:memory=2GB\": memory "
         "is given twice");
@@ -183,6 +203,22 @@ TEST_CASE("a type without options says so") {
   expect_error(parse_device_specs("imaginary:delay=1s", own),
                Code::kInvalidArgument,
                "[devices] \"imaginary:delay=1s\": imaginary has no options");
+}
+
+TEST_CASE("the help says what a device has that was asked for nothing") {
+  for (const char* keyword : {"cpu", "stream"}) {
+    const DeviceType type = *DeviceRegistry::global().find(keyword);
+    const auto memory =
+        std::ranges::find(type.options, "memory", &DeviceOption::name);
+    REQUIRE(memory != type.options.end());
+    const size_t open = memory->help.rfind('(');
+    const std::string text =
+        memory->help.substr(open + 1, memory->help.size() - open - 2);
+    const Result<int64_t> said = parse_quantity(Quantity::kBytes, text);
+    const auto devices = *make_devices(keyword);
+    const int64_t limit = devices.back()->memory().limit;
+    CHECK((text == "no limit" ? 0 : *said) == limit);
+  }
 }
 
 TEST_CASE("the help has a line for each type and option") {

@@ -19,7 +19,11 @@ TEST_CASE("every switch reaches the session") {
   options.window = 7;
   options.mailbox_only = true;
   options.passes = "none";
-  options.devices = "cpu:1";
+  options.devices = "cpu:2";
+  options.soft_placement = true;
+  options.scatter = 5;
+  options.no_recv_scheduling = true;
+  options.lossy = {"x:0"};
   options.seed = 42;
   options.timeout = 0.25;
   const auto session = to_session_options(options);
@@ -28,6 +32,11 @@ TEST_CASE("every switch reaches the session") {
   CHECK(session->window == 7);
   CHECK(session->hand_off == actors::HandOff::kMailbox);
   CHECK(session->passes == graph::PassSet::none());
+  CHECK(session->devices == "cpu:2");
+  CHECK(session->soft_placement);
+  CHECK(session->scatter == 5);
+  CHECK_FALSE(session->schedule_receives);
+  CHECK(session->lossy == std::vector<std::string>{"x:0"});
   CHECK(session->seed == 42);
   CHECK(session->timeout == std::chrono::milliseconds(250));
 }

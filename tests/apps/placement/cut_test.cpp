@@ -138,7 +138,7 @@ TEST_CASE("text and JSON of a cut have the same numbers") {
   report.partitions[1].bodies.push_back({"f", 7, "f.pb"});
   const std::string text = format_cut(report);
   CHECK(contains(text, fmt::format("partition   {}: ", kFirst)));
-  CHECK(contains(text, " nodes, 1 Sends, 2 Recvs, 1 control loops\n"));
+  CHECK(contains(text, " nodes, 1 Send, 2 Recvs, 1 control loop\n"));
   CHECK(contains(text, fmt::format("\n  file      {}\n", kFirstFile)));
   CHECK(contains(text, "\n  function  \"f\": 7 nodes, f.pb\n"));
   CHECK(contains(text,
