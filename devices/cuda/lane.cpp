@@ -40,7 +40,11 @@ Result<uint64_t> CudaLane::record() {
 
 bool CudaLane::passed(uint64_t ticket) const {
   if (ticket <= passed_.load(std::memory_order_acquire)) return true;
-  if (cudaEventQuery(event_of(ticket)) != cudaSuccess) return false;
+  const cudaError_t state = cudaEventQuery(event_of(ticket));
+  // CUDA keeps this answer as the thread's last error, where the next launch
+  // would find it.
+  if (state == cudaErrorNotReady) cudaGetLastError();
+  if (state != cudaSuccess) return false;
   note_passed(ticket);
   return true;
 }

@@ -143,6 +143,20 @@ TEST_CASE("large inputs of the host come along with a launch") {
     CHECK(joined->data<float>()[50000 * i + 49999] == 49999);
 }
 
+TEST_CASE("a wait for pinned memory is no error of the launch after it") {
+  const auto gpu = gpu_or_skip();
+  if (gpu == nullptr) return;
+  // They have to wait for one another, and then for a kernel of our own.
+  constexpr int kTerms = 40;
+  GpuLaunch sum("AddN", std::vector<Tensor>(kTerms, floats(50000)),
+                {{"N", int64_t(kTerms)}});
+  const Status status = sum.on(*gpu->accelerator()).answer();
+  REQUIRE_MESSAGE(status.ok(), status.to_string());
+  const auto fetched = to_host(*gpu->accelerator(), sum.output());
+  REQUIRE_MESSAGE(fetched.ok(), fetched.status().to_string());
+  CHECK(fetched->data<float>()[1000] == 1000 * kTerms);
+}
+
 TEST_CASE("an axis that is on the GPU is fetched; later launches go on") {
   const auto gpu = gpu_or_skip();
   if (gpu == nullptr) return;
