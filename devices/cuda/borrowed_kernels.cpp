@@ -35,12 +35,10 @@ void register_on_host(KernelRegistry& registry) {
     add(op, Steering::everything(), {{"T", kIntegers}});
 }
 
-// Elements that only change their places.
+// Elements that only change their places, and products.
 void register_by_mover(KernelRegistry& registry) {
-  const auto add = [&](const char* op, std::vector<int> steers,
-                       TypeLimits types = {}) {
-    add_borrowed(registry, op, Runs::kByMover, {.inputs = std::move(steers)},
-                 std::move(types));
+  const auto add = [&](const char* op, std::vector<int> steers) {
+    add_borrowed(registry, op, Runs::kByMover, {.inputs = std::move(steers)});
   };
   add("ConcatV2", {-1});
   add("Concat", {0});
@@ -52,15 +50,16 @@ void register_by_mover(KernelRegistry& registry) {
   add("StridedSlice", {1, 2, 3});
   add("Transpose", {1});
   for (const char* op : {"ReverseV2", "Reverse"}) add(op, {1});
-  add("MatMul", {}, {{"T", kFloating}});
-  for (const char* op : {"BatchMatMul", "BatchMatMulV2"})
-    add(op, {}, {{"T", kFloating}});
   add("Fill", {0});
   add("Tile", {1});
   add("BroadcastTo", {1});
   for (const char* op : {"Pad", "PadV2"}) add(op, {1});
   add("StridedSliceGrad", {0, 1, 2, 3});
   for (const char* op : {"ZerosLike", "OnesLike"}) add(op, {});
+  // cuBLAS reads the GPU's memory only.
+  for (const char* op : {"MatMul", "BatchMatMul", "BatchMatMulV2"})
+    add_borrowed(registry, op, Runs::kByMover, {}, {{"T", kFloating}},
+                 /*takes_values=*/false);
 }
 
 }  // namespace

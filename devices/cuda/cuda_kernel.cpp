@@ -54,13 +54,15 @@ void add_cuda_kernel(KernelRegistry& registry, const std::string& op,
 }
 
 void add_borrowed(KernelRegistry& registry, const std::string& op,
-                  CudaKernel::Runs runs, Steering steering, TypeLimits types) {
+                  CudaKernel::Runs runs, Steering steering, TypeLimits types,
+                  bool takes_values) {
   add_cuda_kernel(
       registry, op, std::move(types),
       [=, steering = std::move(steering)](
           const KernelInfo& info,
           std::unique_ptr<Kernel> cpu) -> Result<std::unique_ptr<Kernel>> {
-        CudaKernel::Traits traits{runs, steering.of(info.num_inputs())};
+        CudaKernel::Traits traits{runs, steering.of(info.num_inputs()),
+                                  takes_values};
         return std::unique_ptr<Kernel>(std::make_unique<BorrowedKernel>(
             std::move(cpu), std::move(traits)));
       });

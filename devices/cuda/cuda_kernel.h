@@ -82,10 +82,10 @@ struct Steering {
 
 using TypeLimits = std::map<std::string, std::vector<DataType>>;
 
-// A kernel that is the CPU's, run so.
+// A kernel that is the CPU's, run so. `takes_values`: see CudaKernel::Traits.
 void add_borrowed(KernelRegistry& registry, const std::string& op,
                   CudaKernel::Runs runs, Steering steering = {},
-                  TypeLimits types = {});
+                  TypeLimits types = {}, bool takes_values = true);
 
 // A kernel that `make` makes of the node and the CPU's kernel for it.
 using CudaFactory = std::function<Result<std::unique_ptr<Kernel>>(

@@ -182,6 +182,23 @@ TEST_CASE("products of matrices, in batches and transposed") {
   }
 }
 
+TEST_CASE("a factor that a launch could take along is copied for cuBLAS") {
+  const auto gpu = gpu_or_skip();
+  if (gpu == nullptr) return;
+  uint32_t seed = 0;
+  for (const DataType dtype : kFloating) {
+    expect_same(*gpu, "MatMul",
+                {random_tensor(dtype, {300, 2}, ++seed),
+                 random_tensor(dtype, {2, 1}, ++seed)});
+    expect_same(*gpu, "MatMul",
+                {random_tensor(dtype, {1, 2}, ++seed),
+                 random_tensor(dtype, {2, 1}, ++seed)});
+    expect_same(*gpu, "BatchMatMulV2",
+                {random_tensor(dtype, {1, 1, 1}, ++seed),
+                 random_tensor(dtype, {50, 1, 3}, ++seed)});
+  }
+}
+
 TEST_CASE("elements of every type are moved") {
   const auto gpu = gpu_or_skip();
   if (gpu == nullptr) return;
