@@ -2,6 +2,8 @@
 // neighbours for what they mean.
 #include <math_constants.h>
 
+#include <type_traits>
+
 #include "devices/cuda/elementwise.cuh"
 
 namespace tagflow::devices::cuda {
@@ -15,7 +17,6 @@ namespace {
     }                                        \
   };
 TAGFLOW_UNARY(Negate, -wrap(x))
-TAGFLOW_UNARY(Absolute, x < T(0) ? T(-wrap(x)) : x)
 TAGFLOW_UNARY(Sign, x == x ? T(int(x > T(0)) - int(x < T(0))) : x)
 TAGFLOW_UNARY(Square, wrap(x) * wrap(x))
 TAGFLOW_UNARY(Reciprocal, T(1) / x)
@@ -45,6 +46,17 @@ TAGFLOW_UNARY(Softplus, (x < T(0) ? T(0) : x) + log1p(exp(-fabs(x))))
 TAGFLOW_UNARY(Softsign, x / (T(1) + fabs(x)))
 #undef TAGFLOW_UNARY
 
+// The least integer stays what it is.
+template <class T>
+struct Absolute {
+  static __device__ T apply(T x, double) {
+    if constexpr (std::is_floating_point<T>::value) {
+      return fabs(x);  // of -0, too
+    } else {
+      return x < T(0) ? T(-wrap(x)) : x;
+    }
+  }
+};
 template <class T>
 struct IsNan {
   static __device__ bool apply(T x, double) { return x != x; }
