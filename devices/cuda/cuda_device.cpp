@@ -199,11 +199,12 @@ Status CudaDevice::run(const CudaKernel& kernel, KernelContext& context) {
 Status CudaDevice::enqueue(const CudaKernel& kernel, KernelContext& context) {
   const bool by_mover = kernel.runs() == CudaKernel::Runs::kByMover;
   Allocator& allocator = by_mover ? static_cast<Allocator&>(mover_) : *memory_;
-  TAGFLOW_RETURN_IF_ERROR(
-      with_memory(context, allocator, [&](KernelContext& here) {
-        return kernel.enqueue(here, memory_->compute().stream());
-      }));
-  return cuda_status(cudaGetLastError(), "launching " + context.node().op());
+  Status status = with_memory(context, allocator, [&](KernelContext& here) {
+    return kernel.enqueue(here, memory_->compute().stream());
+  });
+  const cudaError_t moved = mover_.take_error();
+  TAGFLOW_RETURN_IF_ERROR(std::move(status));
+  return cuda_status(moved, "launching " + context.node().op());
 }
 
 // Replaces a tensor of the host by a copy in the order of launches; one that

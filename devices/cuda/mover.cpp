@@ -77,12 +77,13 @@ void CudaMover::move(const StridedCopy& copy, const Tensor& from, Tensor& to) {
     }
     args.from_offset = in;
     args.to = static_cast<std::byte*>(to.mutable_raw()) + size_t(out) * size;
-    cuda::copy_strided(args, size, memory_.compute().stream());
+    note(cuda::copy_strided(args, size, memory_.compute().stream()));
   }
 }
 
 void CudaMover::clear(Tensor& to) {
-  cudaMemsetAsync(to.mutable_raw(), 0, to.bytes(), memory_.compute().stream());
+  note(cudaMemsetAsync(to.mutable_raw(), 0, to.bytes(),
+                       memory_.compute().stream()));
 }
 
 Status CudaMover::start_blas() {

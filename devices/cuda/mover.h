@@ -1,6 +1,8 @@
 // CudaMover: what kernels of the CPU plan, carried out on a GPU.
 #pragma once
 
+#include <utility>
+
 #include "devices/cuda/blas.h"
 #include "devices/cuda/memory.h"
 #include "devices/element_mover.h"
@@ -9,8 +11,7 @@ namespace tagflow::devices {
 
 // The memory of a GPU, as an allocator whose elements can be moved: for
 // contexts of kernels that are the CPU's own. Everything is enqueued on the
-// lane `compute`; errors of move() and clear() stay with the calling thread's
-// cudaGetLastError(). For the thread that launches.
+// lane `compute`. For the thread that launches.
 class CudaMover final : public Allocator, public ElementMover {
  public:
   // REQUIRES: the memory outlives it.
@@ -29,16 +30,22 @@ class CudaMover final : public Allocator, public ElementMover {
 
   void move(const StridedCopy& copy, const Tensor& from, Tensor& to) override;
   void clear(Tensor& to) override;
+  // The first error of move() and clear() since this was called last.
+  cudaError_t take_error() { return std::exchange(error_, cudaSuccess); }
   // By cuBLAS, 16-bit floats with sums in float. Unimplemented for all but
   // floating types.
   Status multiply(const KernelContext& context, const ProductBatch& batch,
                   const Tensor& a, const Tensor& b, Tensor& out) override;
 
  private:
+  void note(cudaError_t result) {
+    if (error_ == cudaSuccess) error_ = result;
+  }
   // For the first product, which takes long.
   Status start_blas();
 
   CudaMemory& memory_;
+  cudaError_t error_ = cudaSuccess;
   const BlasLibrary* blas_ = nullptr;  // where there is a handle
   cublasHandle_t handle_ = nullptr;
 };
