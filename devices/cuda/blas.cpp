@@ -34,6 +34,8 @@ Result<BlasLibrary> load_library() {
   TAGFLOW_RETURN_IF_ERROR(find(library, "cublasDestroy_v2", blas.destroy));
   TAGFLOW_RETURN_IF_ERROR(find(library, "cublasSetStream_v2", blas.set_stream));
   TAGFLOW_RETURN_IF_ERROR(
+      find(library, "cublasSetMathMode", blas.set_math_mode));
+  TAGFLOW_RETURN_IF_ERROR(
       find(library, "cublasGetStatusString", blas.status_string));
   TAGFLOW_RETURN_IF_ERROR(
       find(library, "cublasGemmStridedBatchedEx_64", blas.multiply));

@@ -87,12 +87,20 @@ void CudaMover::clear(Tensor& to) {
 }
 
 Status CudaMover::start_blas() {
-  if (handle_ != nullptr) return {};
+  if (blas_started_) return {};
   TAGFLOW_ASSIGN(blas_, BlasLibrary::load());
+  const auto check = [this](cublasStatus_t result) {
+    return blas_->check(result, "starting cuBLAS");
+  };
+  if (handle_ == nullptr)
+    TAGFLOW_RETURN_IF_ERROR(check(blas_->create(&handle_)));
   TAGFLOW_RETURN_IF_ERROR(
-      blas_->check(blas_->create(&handle_), "starting cuBLAS"));
-  return blas_->check(blas_->set_stream(handle_, memory_.compute().stream()),
-                      "starting cuBLAS");
+      check(blas_->set_stream(handle_, memory_.compute().stream())));
+  // Parts of a sum are not to be put together in 16 bits either.
+  TAGFLOW_RETURN_IF_ERROR(check(blas_->set_math_mode(
+      handle_, CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION)));
+  blas_started_ = true;
+  return {};
 }
 
 // cuBLAS has matrices column by column: it computes the transposed product of

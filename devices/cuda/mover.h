@@ -48,6 +48,7 @@ class CudaMover final : public Allocator, public ElementMover {
   cudaError_t error_ = cudaSuccess;
   const BlasLibrary* blas_ = nullptr;  // where there is a handle
   cublasHandle_t handle_ = nullptr;
+  bool blas_started_ = false;
 };
 
 }  // namespace tagflow::devices
