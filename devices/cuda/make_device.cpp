@@ -63,6 +63,8 @@ Result<std::unique_ptr<Device>> CudaDevice::make(graph::DeviceInfo info,
                                                  const CudaOptions& options) {
   const int device = *info.name.id;
   const OnDevice on(device);
+  TAGFLOW_RETURN_IF_ERROR(
+      cuda_status(cudaSetDevice(device), "starting a device"));
   TAGFLOW_RETURN_IF_ERROR(fill_in_costs(info, device));
   size_t free = 0, total = 0;
   TAGFLOW_RETURN_IF_ERROR(
