@@ -37,10 +37,13 @@ CudaDevice::CudaDevice(graph::DeviceInfo info, CudaMemory::Owner memory)
       mover_(*memory_) {}
 
 CudaDevice::~CudaDevice() {
-  // All of them first, and none gone before the last callback, which may use
-  // any of them.
-  for (Stream* stream : {&launching_, &to_device_, &to_host_}) stream->stop();
-  for (Stream* stream : {&launching_, &to_device_, &to_host_}) stream->join();
+  // None is gone before the last callback, which may use any of them. Launches
+  // wait for copies to the device: were their thread gone first, a callback on
+  // that of the copies, which may launch, would wait for itself.
+  to_device_.stop();
+  to_device_.join();
+  for (Stream* stream : {&launching_, &to_host_}) stream->stop();
+  for (Stream* stream : {&launching_, &to_host_}) stream->join();
   const OnDevice on(memory_->device());
   // Nothing may use the pinned memory any more when it goes.
   (void)memory_->compute().drain().ok();

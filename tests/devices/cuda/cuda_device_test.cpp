@@ -272,6 +272,37 @@ TEST_CASE("tensors outlive their GPU") {
   y.reset();
 }
 
+TEST_CASE("a callback may launch while a GPU goes") {
+  auto gpu = gpu_or_skip();
+  if (gpu == nullptr) return;
+  Accelerator& accelerator = *gpu->accelerator();
+  std::atomic<bool> going{false};
+  GpuLaunch large("Neg", {floats(kMebi)});
+  std::promise<void> launched;
+  accelerator.copy_from_host(floats(1000), [&](const Result<Tensor>&) {
+    while (!going) std::this_thread::yield();
+    // Until the thread of launches is gone, should it be the first.
+    bool here = false;
+    for (int i = 0; i < 1000 && !here; ++i) {
+      GpuLaunch probe("Neg", {floats(10)});
+      probe.then = [&, self = std::this_thread::get_id()](const Status&) {
+        here = std::this_thread::get_id() == self;
+      };
+      probe.on(accelerator);
+      static_cast<void>(probe.answer());
+    }
+    large.on(accelerator);
+    launched.set_value();
+  });
+  going = true;
+  gpu.reset();
+  launched.get_future().wait();
+  const Status status = large.answer();
+  if (!status.ok())
+    expect_error(status, Code::kCancelled,
+                 "[cuda] the device is being destroyed");
+}
+
 TEST_CASE("what waits when a GPU goes is answered, and once") {
   auto gpu = gpu_or_skip();
   if (gpu == nullptr) return;
