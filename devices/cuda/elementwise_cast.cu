@@ -91,11 +91,17 @@ cudaError_t with_any(Element type, F&& f) {
 template <class T>
 __global__ void sum_kernel(const __grid_constant__ SumArgs args) {
   T* const out = static_cast<T*>(args.out);
+  Wide<T>* const so_far = static_cast<Wide<T>*>(args.so_far);
   for (int64_t i = first_index(); i < args.total; i += index_step()) {
-    auto sum = wrap(widen(elements_of<T>(args.terms[0])[i]));
-    for (int k = 1; k < args.count; ++k)
+    auto sum = wrap(args.continues ? so_far[i]
+                                   : widen(elements_of<T>(args.terms[0])[i]));
+    for (int k = args.continues ? 0 : 1; k < args.count; ++k)
       sum += wrap(widen(elements_of<T>(args.terms[k])[i]));
-    out[i] = narrow<T>(Wide<T>(sum));
+    if (args.ends) {
+      out[i] = narrow<T>(Wide<T>(sum));
+    } else {
+      so_far[i] = Wide<T>(sum);
+    }
   }
 }
 

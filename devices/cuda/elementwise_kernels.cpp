@@ -1,4 +1,6 @@
 // Element-wise kernels: shapes and memory; the functions are in .cu files.
+#include <algorithm>
+
 #include "devices/cpu/array_args.h"
 #include "devices/cpu/broadcast.h"
 #include "devices/cpu/elementwise.h"
@@ -149,16 +151,22 @@ class AddNCudaKernel final : public CudaKernel {
     cuda::SumArgs args;
     args.total = out->num_elements();
     if (args.total == 0) return {};
-    args.out = out->mutable_raw();
-    args.terms[args.count++] = operand_of(inputs[0]);
-    for (size_t i = 1; i < inputs.size(); ++i) {
-      args.terms[args.count++] = operand_of(inputs[i]);
-      if (args.count < cuda::SumArgs::kMaxTerms && i + 1 < inputs.size())
-        continue;
+    args.out = args.so_far = out->mutable_raw();
+    const size_t most = cuda::SumArgs::kMaxTerms;
+    Tensor wide;
+    if (inputs.size() > most && dtype_size(out->dtype()) == 2) {
+      TAGFLOW_ASSIGN(wide,
+                     context.allocate_temp(DataType::kFloat, out->shape()));
+      args.so_far = wide.mutable_raw();
+    }
+    for (size_t i = 0; i < inputs.size(); i += most) {
+      args.count = int(std::min(most, inputs.size() - i));
+      for (int k = 0; k < args.count; ++k)
+        args.terms[k] = operand_of(inputs[i + size_t(k)]);
+      args.continues = i > 0;
+      args.ends = i + most >= inputs.size();
       TAGFLOW_RETURN_IF_ERROR(
           launched(context, cuda::sum_terms(type_, args, stream)));
-      args.terms[0] = operand_of(*out);
-      args.count = 1;
     }
     return {};
   }

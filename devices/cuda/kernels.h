@@ -167,13 +167,17 @@ cudaError_t select(size_t size, const ElementwiseArgs& args,
 cudaError_t cast(Element from, Element to, bool truncates,
                  const ElementwiseArgs& args, cudaStream_t stream);
 
-// out[i] = the sum of terms[..][i]; 16-bit floats are summed in float.
+// out[i] = the sum of terms[..][i]; 16-bit floats are summed in float. What is
+// too much for one launch is summed by several, which pass on what they have.
 struct SumArgs {
   static constexpr int kMaxTerms = 32;
   int count = 0;
   int64_t total = 0;
   Operand terms[kMaxTerms];
-  void* out = nullptr;
+  void* out = nullptr;     // of the last launch
+  bool continues = false;  // the sums so far are there
+  bool ends = true;
+  void* so_far = nullptr;  // float for 16-bit floats; else it may be out
 };
 // REQUIRES: total > 0; numbers.
 cudaError_t sum_terms(Element type, const SumArgs& args, cudaStream_t stream);

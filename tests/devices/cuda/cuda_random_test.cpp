@@ -1,6 +1,7 @@
 // Kernels on a GPU on shapes and sizes that recorded cases do not have.
 #include <doctest/doctest.h>
 
+#include "graph/dtype_visit.h"
 #include "tests/devices/cuda/gpu.h"
 #include "tests/devices/kernel_fixture.h"
 
@@ -73,6 +74,21 @@ TEST_CASE("element-wise ops broadcast on a GPU as they do on the CPU") {
     for (const char* op : {"Exp", "Tanh", "Sigmoid", "Relu", "Erf", "Sqrt",
                            "Neg", "Floor", "Softplus"})
       expect_same(*gpu, op, {random_tensor(dtype, {300, 33}, ++seed, false)});
+}
+
+TEST_CASE("the absolute value of -0 has no sign") {
+  const auto gpu = gpu_or_skip();
+  if (gpu == nullptr) return;
+  for (const DataType dtype : kFloating) {
+    Tensor zeros = Tensor::make(dtype, {100});
+    CHECK(visit_dtype(dtype, [&]<class T>(TypeTag<T>) {
+      if constexpr (requires { T(-0.0F); })
+        for (T& zero : zeros.mutable_flat<T>()) zero = T(-0.0F);
+    }));
+    const Computed computed = on_gpu(*gpu, "Abs", {zeros});
+    REQUIRE_MESSAGE(computed.status.ok(), computed.status.to_string());
+    CHECK(identical(computed.outputs[0], on_cpu("Abs", {zeros}).outputs[0]));
+  }
 }
 
 TEST_CASE("what is wrong with the inputs is said as the CPU says it") {
@@ -307,6 +323,17 @@ TEST_CASE("a sum of more terms than a launch takes is put together") {
         terms.push_back(random_tensor(dtype, {70, 3}, uint32_t(i)));
       expect_same(*gpu, "AddN", terms, {{"N", int64_t(count)}});
     }
+  // 16-bit floats, which cannot count so far, are rounded once.
+  for (const DataType dtype : {DataType::kHalf, DataType::kBFloat16}) {
+    std::vector<Tensor> terms(96, random_tensor(dtype, {70, 3}, 1, false));
+    terms[0] = Tensor::make(dtype, {70, 3});
+    CHECK(visit_dtype(dtype, [&]<class T>(TypeTag<T>) {
+      if constexpr (requires { T(256.0F); })
+        for (T& element : terms[0].mutable_flat<T>()) element = T(256.0F);
+    }));
+    CHECK(expect_as_on_cpu(*gpu, "AddN", terms, {{"N", int64_t(96)}},
+                           dtype == DataType::kHalf ? 1e-3 : 8e-3));
+  }
 }
 
 TEST_CASE("fused ops run one after another") {
