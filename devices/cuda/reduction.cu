@@ -115,6 +115,34 @@ struct Any : All {
   static __device__ int combine(int a, int b) { return a | b; }
 };
 
+// Elements combined in short chains, and these in chains again: so rounding
+// errors grow slowly with the number of elements, as on the CPU.
+template <class Op>
+class Chains {
+ public:
+  using Acc = typename Op::Acc;
+
+  __device__ void add(Acc value) {
+    short_ = Op::combine(short_, value);
+    ++count_;
+    if (count_ % kLength != 0) return;
+    long_ = Op::combine(long_, short_);
+    short_ = Op::initial();
+    if (count_ % (kLength * kLength) != 0) return;
+    longest_ = Op::combine(longest_, long_);
+    long_ = Op::initial();
+  }
+  __device__ Acc result() const {
+    return Op::combine(longest_, Op::combine(long_, short_));
+  }
+
+ private:
+  static constexpr uint32_t kLength = 64;
+
+  Acc short_ = Op::initial(), long_ = Op::initial(), longest_ = Op::initial();
+  uint32_t count_ = 0;
+};
+
 __device__ int64_t offset_of(const Runs& runs, int64_t index) {
   int64_t sum = 0;
   for (int i = runs.count - 1; i >= 0; --i) {
@@ -128,15 +156,14 @@ __device__ int64_t offset_of(const Runs& runs, int64_t index) {
 // A result for each thread.
 template <class Op, class T>
 __global__ void reduce_threads(const __grid_constant__ ReductionArgs args) {
-  using Acc = typename Op::Acc;
   const T* const in = static_cast<const T*>(args.in);
   T* const out = static_cast<T*>(args.out);
   for (int64_t k = first_index(); k < args.kept_count; k += index_step()) {
     const T* const base = in + offset_of(args.kept, k);
-    Acc sum = Op::initial();
+    Chains<Op> chains;
     for (int64_t r = 0; r < args.reduced_count; ++r)
-      sum = Op::combine(sum, Op::load(base[offset_of(args.reduced, r)]));
-    out[k] = Op::finish(sum, args.reduced_count);
+      chains.add(Op::load(base[offset_of(args.reduced, r)]));
+    out[k] = Op::finish(chains.result(), args.reduced_count);
   }
 }
 
@@ -155,11 +182,12 @@ __global__ void reduce_blocks(const __grid_constant__ ReductionArgs args) {
     const int64_t end = begin + length < args.reduced_count
                             ? begin + length
                             : args.reduced_count;
-    Acc sum = Op::initial();
+    Chains<Op> chains;
     for (int64_t r = begin + threadIdx.x; r < end; r += blockDim.x)
-      sum = Op::combine(sum, Op::load(base[offset_of(args.reduced, r)]));
-    sum = combine_block(sum, shared,
-                        [](Acc a, Acc b) { return Op::combine(a, b); });
+      chains.add(Op::load(base[offset_of(args.reduced, r)]));
+    const Acc sum = combine_block(chains.result(), shared, [](Acc a, Acc b) {
+      return Op::combine(a, b);
+    });
     if (threadIdx.x != 0) continue;
     if (args.parts == 1) {
       static_cast<T*>(args.out)[unit] = Op::finish(sum, args.reduced_count);
@@ -175,10 +203,11 @@ __global__ void join_parts(const __grid_constant__ ReductionArgs args) {
   using Acc = typename Op::Acc;
   const Acc* const partial = static_cast<const Acc*>(args.partial);
   for (int64_t k = first_index(); k < args.kept_count; k += index_step()) {
-    Acc sum = partial[k * args.parts];
-    for (int64_t part = 1; part < args.parts; ++part)
-      sum = Op::combine(sum, partial[k * args.parts + part]);
-    static_cast<T*>(args.out)[k] = Op::finish(sum, args.reduced_count);
+    Chains<Op> chains;
+    for (int64_t part = 0; part < args.parts; ++part)
+      chains.add(partial[k * args.parts + part]);
+    static_cast<T*>(args.out)[k] =
+        Op::finish(chains.result(), args.reduced_count);
   }
 }
 

@@ -1,6 +1,8 @@
 // Kernels on a GPU on shapes and sizes that recorded cases do not have.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "graph/dtype_visit.h"
 #include "tests/devices/cuda/gpu.h"
 #include "tests/devices/kernel_fixture.h"
@@ -148,6 +150,20 @@ TEST_CASE("reductions of all forms agree with the CPU's") {
                 {{"data_format", std::string(format)}});
     expect_same(*gpu, "BiasAddGrad", {value},
                 {{"data_format", std::string(format)}});
+  }
+}
+
+TEST_CASE("a sum of many terms does not lose the small ones") {
+  const auto gpu = gpu_or_skip();
+  if (gpu == nullptr) return;
+  // One after another, each 1 would be rounded away. By a thread for each
+  // sum, and by blocks.
+  for (const int64_t width : {5000, 50}) {
+    Tensor terms = Tensor::make(DataType::kFloat, {2000, width});
+    float* elements = terms.mutable_data<float>();
+    std::fill_n(elements, terms.num_elements(), 1.0F);
+    std::fill_n(elements, width, 16777216.0F);
+    expect_same(*gpu, "Sum", {terms, ints({0})});
   }
 }
 
