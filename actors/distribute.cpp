@@ -11,6 +11,7 @@
 #include "graph/functions/lower.h"
 #include "graph/partition/recv_schedule.h"
 #include "graph/passes/passes.h"
+#include "graph/placement/constraints.h"
 #include "graph/placement/scatter.h"
 #include "graph/program.h"
 #include "graph/validate.h"
@@ -154,14 +155,20 @@ Result<Distribution> distribute(const graph::Graph& graph,
       graph::Program program,
       graph::extract(graph, request.feeds, request.fetches, request.targets));
   TAGFLOW_RETURN_IF_ERROR(lower(program));
+  std::vector<graph::DeviceInfo> infos;
+  for (const auto& device : devices) infos.push_back(device->info());
+  TAGFLOW_ASSIGN(
+      std::vector<std::string> warnings,
+      graph::resolve_constraints(program, infos, devices::RegisteredKernels(),
+                                 options.soft_placement));
   const KernelEvaluator evaluator;
   TAGFLOW_RETURN_IF_ERROR(graph::optimize(program, options.passes, &evaluator));
 
-  std::vector<graph::DeviceInfo> infos;
-  for (const auto& device : devices) infos.push_back(device->info());
   Distribution result;
   TAGFLOW_ASSIGN(result.placement,
                  place(program, infos, options, costs, explain));
+  auto& all_warnings = result.placement.warnings;
+  all_warnings.insert(all_warnings.begin(), warnings.begin(), warnings.end());
   if (explain) {
     result.reasons.resize(program.graph.end_id());
     for (const graph::Node* node : program.graph.nodes())

@@ -159,10 +159,11 @@ class DeadBranches {
                                   {{"T", merge->output_dtypes()[0]}}, {}));
     if (!is_read({merge, 1})) return {};
     const Tensor value = Tensor::scalar(int32_t(index));
-    TAGFLOW_ASSIGN(Node * number,
-                   graph_.add(name_after(graph_, *merge, "/index"), "Const", {},
-                              {{"value", value}, {"dtype", DataType::kInt32}},
-                              {&identity, 1}, merge->device()));
+    TAGFLOW_ASSIGN(
+        Node * number,
+        add_for(graph_, *merge, name_after(graph_, *merge, "/index"), "Const",
+                {}, {{"value", value}, {"dtype", DataType::kInt32}},
+                {&identity, 1}));
     detour.lead({merge, 1}, {number, 0});
     return {};
   }

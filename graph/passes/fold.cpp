@@ -229,8 +229,8 @@ class Folding {
         continue;
       }
       TAGFLOW_ASSIGN(Node * made,
-                     graph_.add(name_after(graph_, *node), "Const", {},
-                                std::move(attrs), controls, node->device()));
+                     add_for(graph_, *node, name_after(graph_, *node), "Const",
+                             {}, std::move(attrs), controls));
       detour_.lead({node, int(i)}, {made, 0});
     }
     return {};

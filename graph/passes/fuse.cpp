@@ -119,7 +119,7 @@ class Fusion {
   static bool alike(const Node& node, const Node& root) {
     return node.output_dtypes()[0] == root.output_dtypes()[0] &&
            node.output_shape(0) == root.output_shape(0) &&
-           node.device() == root.device();
+           has_same_constraints(node, root);
   }
 
   Status fuse(const std::vector<Node*>& tree) {

@@ -1,4 +1,7 @@
 // Identities, and what changes nothing of a tensor of known shape.
+//
+// An Identity that asks for another device than its source does is how a tensor
+// is brought there, once for all that read it: it stays.
 #include <numeric>
 
 #include "graph/known_value.h"
@@ -34,6 +37,8 @@ class Identities {
  private:
   void bypass(Node* node) {
     const Endpoint source = detour_.end(node->inputs()[0]);
+    if (!is_unconstrained(*node) && !has_same_constraints(*node, *source.node))
+      return;
     // What a Merge can expect in an iteration depends on who feeds it.
     if (merged_.contains(*node) &&
         (source.node->is_enter() || source.node->is_next_iteration()))

@@ -49,6 +49,31 @@ bool control_tells_deadness(const Endpoint& source) {
   return !source.node->is_switch() && !source.node->op().starts_with("_Call");
 }
 
+namespace {
+
+constexpr std::string_view kClass = "_class";
+
+// The classes of a node; null where it is in none.
+const std::vector<std::string>* classes_of(const Node& node) {
+  const auto it = node.attrs().find(kClass);
+  if (it == node.attrs().end()) return nullptr;
+  const auto* labels = it->second.get_if<std::vector<std::string>>();
+  return labels == nullptr || labels->empty() ? nullptr : labels;
+}
+
+}  // namespace
+
+bool has_same_constraints(const Node& a, const Node& b) {
+  const auto* of_a = classes_of(a);
+  const auto* of_b = classes_of(b);
+  return a.device() == b.device() && (of_a == nullptr) == (of_b == nullptr) &&
+         (of_a == nullptr || *of_a == *of_b);
+}
+
+bool is_unconstrained(const Node& node) {
+  return node.device().empty() && classes_of(node) == nullptr;
+}
+
 void NodeList::add(Node* node) {
   constexpr size_t kFew = 8;
   if (nodes_.size() < kFew) {
@@ -79,6 +104,15 @@ std::string name_after(const Graph& graph, const Node& node,
                        std::string_view ending) {
   const size_t most = kMaxNameLength - ending.size();
   return graph.unique_name(node.name().substr(0, most).append(ending));
+}
+
+Result<Node*> add_for(Graph& graph, const Node& old, std::string name,
+                      std::string_view op, std::span<const Endpoint> inputs,
+                      AttrMap attrs, std::span<Node* const> controls) {
+  if (const auto* classes = classes_of(old))
+    attrs.insert_or_assign(std::string(kClass), *classes);
+  return graph.add(std::move(name), op, inputs, std::move(attrs), controls,
+                   old.device());
 }
 
 const Detour::Lead* Detour::find(const Node& from) const {
@@ -142,9 +176,8 @@ Result<Node*> Detour::replace(Node* old, std::string_view op,
                               std::span<const Endpoint> inputs, AttrMap attrs,
                               std::span<Node* const> controls) {
   Graph& graph = program_.graph;
-  TAGFLOW_ASSIGN(Node * made,
-                 graph.add(name_after(graph, *old), op, inputs,
-                           std::move(attrs), controls, old->device()));
+  TAGFLOW_ASSIGN(Node * made, add_for(graph, *old, name_after(graph, *old), op,
+                                      inputs, std::move(attrs), controls));
   const int shared = std::min(old->num_outputs(), made->num_outputs());
   for (int i = 0; i < shared; ++i) lead({old, i}, {made, i});
   lead_control(old, {made});

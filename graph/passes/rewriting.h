@@ -31,6 +31,12 @@ bool is_loop_constant(const Node& node);
 // not so for an output of a Switch, or of a call.
 bool control_tells_deadness(const Endpoint& source);
 
+// Whether the nodes ask for the same of where they run: Note [Constraints and
+// passes].
+bool has_same_constraints(const Node& a, const Node& b);
+// Whether the node asks for nothing of where it runs.
+bool is_unconstrained(const Node& node);
+
 // Nodes in the order in which they were added, each once.
 class NodeList {
  public:
@@ -66,6 +72,11 @@ bool add_dependence(NodeList& list, const Endpoint& source);
 std::string name_after(const Graph& graph, const Node& node,
                        std::string_view ending = "");
 
+// Adds a node that takes over a part of what `old` did, with its constraints.
+Result<Node*> add_for(Graph& graph, const Node& old, std::string name,
+                      std::string_view op, std::span<const Endpoint> inputs,
+                      AttrMap attrs, std::span<Node* const> controls);
+
 // Edges to be led elsewhere, all in one walk over the program.
 class Detour {
  public:
@@ -77,7 +88,7 @@ class Detour {
   // What waits for `from` waits for all of `to`. REQUIRES: as for lead(), and
   // `to` is not empty.
   void lead_control(Node* from, const NodeList& to);
-  // A new node for an old one, whose outputs and deadness it has.
+  // A new node for an old one, whose outputs, deadness and constraints it has.
   Result<Node*> replace(Node* old, std::string_view op,
                         std::span<const Endpoint> inputs, AttrMap attrs,
                         std::span<Node* const> controls);

@@ -1,24 +1,28 @@
 #include "graph/placement/colocation.h"
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
+#include "graph/placement/class_labels.h"
 #include "graph/placement/demands.h"
+#include "graph/placement/given_way.h"
 #include "graph/placement/op_work.h"
+#include "graph/placement/ties.h"
 #include "graph/placement/union_find.h"
 #include "graph/placement/whole_loops.h"
 
 namespace tagflow::graph {
 namespace {
 
-constexpr std::string_view kClassPrefix = "loc:@";
-// How many nodes of a conflict a message explains.
+// How many nodes of a conflict a message explains, and how many ties.
 constexpr size_t kShownInConflict = 4;
-// How many constraints that give way are named.
-constexpr size_t kMaxWarnings = 100;
+constexpr size_t kShownTies = 4;
+// How many nodes of a function it explains.
+constexpr size_t kShownOfFunction = 2;
 
 bool is_state(DataType type) {
   return is_ref(type) || type == DataType::kResource;
@@ -42,17 +46,24 @@ class Colocation::Builder {
         sets_(result_.sets_),
         demands_(devices, catalog, sets_),
         of_bodies_(program.bodies.size()),
+        limits_of_bodies_(program.bodies.size()),
+        classes_(program.graph.end_id()),
         groups_(program.graph.end_id()) {}
 
   Status run() {
     TAGFLOW_RETURN_IF_ERROR(find_demands_of_bodies());
     TAGFLOW_ASSIGN(of_nodes_, demands_in(program_.graph));
-    TAGFLOW_RETURN_IF_ERROR(unite_classes());
+    TAGFLOW_RETURN_IF_ERROR(find_classes());
+    unite_classes();
     unite_state();
     TAGFLOW_RETURN_IF_ERROR(unite_loops());
     TAGFLOW_RETURN_IF_ERROR(find_sets());
+    number_classes();
     join_data();
     number();
+    list_constraints(program_.graph);
+    for (const auto& body : program_.bodies) list_constraints(body->graph);
+    result_.warnings_ = given_way_.warnings();
     return {};
   }
   Colocation take() && { return std::move(result_); }
@@ -62,22 +73,26 @@ class Colocation::Builder {
 
   // --- Demands --------------------------------------------------------------
 
+  // The number of the function that it calls.
+  std::optional<size_t> body_of(const Node& node) const {
+    if (!is_call(node)) return std::nullopt;
+    const Result<int64_t> body = node.attr<int64_t>("body");
+    if (!body.ok() || size_t(*body) >= of_bodies_.size()) return std::nullopt;
+    return size_t(*body);
+  }
+
   // With what a call's function needs, beside what the call itself does.
   Demand with_body(const Node& node, Demand demand) {
-    if (!is_call(node)) return demand;
-    const Result<int64_t> body = node.attr<int64_t>("body");
-    if (!body.ok() || size_t(*body) >= of_bodies_.size()) return demand;
-    const Demand& more = of_bodies_[size_t(*body)];
+    const std::optional<size_t> body = body_of(node);
+    if (!body) return demand;
+    const Demand& more = of_bodies_[*body];
     demand.able = sets_.intersection(demand.able, more.able);
     if (!options_.soft) return demand;
     const DeviceSets::Id asked = sets_.intersection(demand.asked, more.asked);
     if (sets_.is_empty(sets_.intersection(demand.able, asked))) {
-      give_way(node, [&] {
-        return fmt::format(
-            "node \"{}\" asks for \"{}\", which gives way to what its "
-            "function asks for",
-            node.name(), node.device());
-      });
+      give_way(node,
+               fmt::format("which gives way to what function \"{}\" asks for",
+                           program_.bodies[*body]->name));
       demand.asked = more.asked;
     } else {
       demand.asked = asked;
@@ -90,6 +105,7 @@ class Colocation::Builder {
     std::vector<Demand> result(graph.end_id());
     for (const Node* node : graph.nodes()) {
       TAGFLOW_ASSIGN(Demand demand, demands_.of(*node));
+      if (demand.asked != demand.said) asks_nothing_.insert(node);
       demand = with_body(*node, demand);
       TAGFLOW_RETURN_IF_ERROR(relax(*node, demand));
       result[node->id()] = demand;
@@ -99,17 +115,21 @@ class Colocation::Builder {
 
   // A node alone: its constraint has to fit, or to give way.
   Status relax(const Node& node, Demand& demand) {
+    if (sets_.is_empty(demand.able) && options_.passes_follow)
+      demand.able = DeviceSets::kAll;
     if (!sets_.is_empty(sets_.intersection(demand.able, demand.asked)))
       return {};
     if (!options_.soft || sets_.is_empty(demand.able))
-      return invalid_argument("[placement] {}", demands_.refusal(node, demand));
+      return invalid_argument("[placement] {}{}",
+                              demands_.refusal(node, demand),
+                              limits_of_function(node));
     const bool on_cpu =
         !sets_.is_empty(sets_.intersection(demand.able, demands_.cpus()));
-    give_way(node, [&] {
-      return fmt::format("{}; it is placed {}", demands_.refusal(node, demand),
-                         on_cpu ? "on a CPU" : "where it can run");
-    });
+    give_way(
+        node, demands_.excuse(node, demand),
+        on_cpu ? GivenWay::Outcome::kOnCpu : GivenWay::Outcome::kWhereItCan);
     demand.asked = on_cpu ? demands_.cpus() : DeviceSets::kAll;
+    demand.said = demand.asked;
     return {};
   }
 
@@ -118,21 +138,33 @@ class Colocation::Builder {
   Status find_demands_of_bodies() {
     std::vector<std::vector<Demand>> demands;
     for (const auto& body : program_.bodies) {
-      TAGFLOW_ASSIGN(std::vector<Demand> of_body, demands_in(body->graph));
-      demands.push_back(std::move(of_body));
+      Result<std::vector<Demand>> of_body = demands_in(body->graph);
+      if (!of_body.ok())
+        return std::move(of_body).status().with_prefix(
+            fmt::format("[function] \"{}\": ", body->name));
+      demands.push_back(std::move(of_body).value());
+      // All of it is on one device anyway.
+      for (const Node* node : body->graph.nodes())
+        TAGFLOW_RETURN_IF_ERROR(class_labels(*node).status());
     }
     for (bool changed = true; changed;) {
       changed = false;
       for (size_t b = 0; b < demands.size(); ++b) {
-        DeviceSets::Id able = DeviceSets::kAll;
-        for (const Member& member : members_of_body(b, demands[b]))
-          able = sets_.intersection(able, strict(member));
+        // Where its calls can be.
+        DeviceSets::Id able = demands_.hosts();
+        limits_of_bodies_[b].clear();
+        for (const Member& member : members_of_body(b, demands[b])) {
+          const DeviceSets::Id fewer = sets_.intersection(able, strict(member));
+          if (std::exchange(able, fewer) != fewer)
+            limits_of_bodies_[b].push_back(member);
+        }
         changed |= std::exchange(of_bodies_[b].able, able) != able;
       }
     }
     for (size_t b = 0; b < demands.size(); ++b) {
-      TAGFLOW_ASSIGN(of_bodies_[b].asked,
-                     common_set(members_of_body(b, demands[b])));
+      TAGFLOW_ASSIGN(
+          of_bodies_[b].asked,
+          common_set(members_of_body(b, demands[b]), program_.bodies[b].get()));
     }
     return {};
   }
@@ -145,39 +177,108 @@ class Colocation::Builder {
     return members;
   }
 
+  // `: in function "f", "x" asks for "/cpu:1"`: the nodes because of which a
+  // call cannot be everywhere. Nothing for other nodes.
+  std::string limits_of_function(const Node& node) {
+    std::string text;
+    const std::optional<size_t> body = body_of(node);
+    if (!body) return text;
+    std::vector<size_t> open = {*body};
+    size_t shown = 0;
+    for (size_t i = 0; i < open.size(); ++i)
+      for (const Member& member : limits_of_bodies_[open[i]]) {
+        if (const auto called = body_of(*member.node)) {
+          if (std::ranges::find(open, *called) == open.end())
+            open.push_back(*called);
+        } else if (shown++ < kShownOfFunction) {
+          text +=
+              fmt::format("{} in function \"{}\", {}", text.empty() ? ":" : ";",
+                          program_.bodies[open[i]]->name,
+                          demands_.explain(*member.node, member.demand));
+        }
+      }
+    return text;
+  }
+
   // --- Groups ---------------------------------------------------------------
 
-  void unite(const Node& a, const Node& b) { groups_.unite(a.id(), b.id()); }
+  void unite(const Tie& tie) {
+    groups_.unite(tie.node->id(), tie.other->id());
+    ties_.add(tie);
+  }
 
-  Status unite_classes() {
+  Status find_classes() {
     std::unordered_map<std::string_view, const Node*> first;
+    const auto join = [&](const Node& node, const Node& other,
+                          std::string_view label) {
+      classes_.unite(node.id(), other.id());
+      ties_.add({Tie::Kind::kClass, &node, &other, label});
+    };
     for (const Node* node : nodes()) {
-      const auto it = node->attrs().find("_class");
-      if (it == node->attrs().end()) continue;
-      if (it->second.get_if<EmptyList>() != nullptr) continue;
-      const auto* labels = it->second.get_if<std::vector<std::string>>();
-      if (labels == nullptr)
-        return invalid_argument(
-            "[placement] node \"{}\": attribute \"_class\" is of type {}, not "
-            "list(string)",
-            node->name(), it->second.type_name());
-      for (const std::string_view label : *labels) {
+      TAGFLOW_ASSIGN(const auto labels, class_labels(*node));
+      for (const std::string_view label : labels) {
         if (!label.starts_with(kClassPrefix)) continue;
-        const std::string_view name = label.substr(kClassPrefix.size());
-        const auto [entry, is_new] = first.emplace(name, node);
-        unite(*node, *entry->second);
+        const auto [entry, is_new] = first.emplace(label, node);
+        if (entry->second != node) join(*node, *entry->second, label);
         if (!is_new) continue;
-        if (const Node* named = program_.graph.find(name)) unite(*node, *named);
+        const Node* named =
+            program_.graph.find(label.substr(kClassPrefix.size()));
+        if (named != nullptr && named != node) join(*node, *named, label);
       }
     }
     return {};
   }
 
+  // Those of a class are in one group, but for those that stay on the host
+  // where only accelerators can hold the others.
+  void unite_classes() {
+    std::unordered_map<uint32_t, DeviceSets::Id> common;  // by class
+    const auto class_of = [&](const Node* node) {
+      const uint32_t number = classes_.find(node->id());
+      return classes_.size_of(number) > 1 ? number : kNoClass;
+    };
+    for (const Node* node : nodes()) {
+      const uint32_t number = class_of(node);
+      if (number == kNoClass) continue;
+      const Demand& demand = of_nodes_[node->id()];
+      DeviceSets::Id& set =
+          common.emplace(number, DeviceSets::kAll).first->second;
+      set = sets_.intersection(set, demand.said);
+      if (!demand.stays_on_host) set = sets_.intersection(set, demand.able);
+    }
+    std::unordered_map<uint32_t, const Node*> first;  // by class
+    for (const Node* node : nodes()) {
+      const uint32_t number = class_of(node);
+      if (number == kNoClass) continue;
+      const DeviceSets::Id set = common.at(number);
+      if (of_nodes_[node->id()].stays_on_host && !sets_.is_empty(set) &&
+          sets_.is_empty(sets_.intersection(set, demands_.hosts())))
+        continue;
+      in_class_.push_back(node);
+      groups_.unite(node->id(),
+                    first.emplace(number, node).first->second->id());
+    }
+  }
+
+  void number_classes() {
+    std::vector<bool> has_class(program_.graph.end_id());
+    for (const Node* node : in_class_)
+      has_class[groups_.find(node->id())] = true;
+    result_.class_of_.assign(program_.graph.end_id(), kNoClass);
+    for (const Node* node : nodes()) {
+      const uint32_t number = groups_.find(node->id());
+      if (has_class[number]) result_.class_of_[node->id()] = number;
+    }
+  }
+
   void unite_state() {
     for (const Node* node : nodes())
-      for (const Endpoint& input : node->inputs())
-        if (is_state(input.node->output_dtypes()[size_t(input.port)]))
-          unite(*node, *input.node);
+      for (const Endpoint& input : node->inputs()) {
+        const DataType type = input.node->output_dtypes()[size_t(input.port)];
+        if (is_state(type))
+          unite({Tie::Kind::kState, node, input.node,
+                 is_ref(type) ? "reference" : "resource"});
+      }
   }
 
   Status unite_loops() {
@@ -186,14 +287,19 @@ class Colocation::Builder {
       return {};
     TAGFLOW_ASSIGN(frames_, FrameMap::build(program_.graph));
     whole_ = find_whole_loops(program_, frames_);
+    // The first node of each whole loop, of those inside it too.
     std::vector<const Node*> first(whole_.size());
     for (const Node* node : nodes()) {
       if (const FrameId frame = whole_loop_of(*node); frame != FrameId::kRoot) {
         if (first[size_t(frame)] == nullptr) first[size_t(frame)] = node;
-        unite(*node, *first[size_t(frame)]);
+        if (first[size_t(frame)] != node)
+          unite({Tie::Kind::kWholeLoop, node, first[size_t(frame)],
+                 frames_.frame(frame).name});
       }
       for (size_t i = 0; i < node->inputs().size(); ++i)
-        if (is_variable_edge(*node, i)) unite(*node, *node->inputs()[i].node);
+        if (is_variable_edge(*node, i))
+          unite({Tie::Kind::kVariable, node, node->inputs()[i].node,
+                 frames_.frame(frames_.of(*node)).name});
     }
     return {};
   }
@@ -213,27 +319,24 @@ class Colocation::Builder {
   // --- Devices of groups ----------------------------------------------------
 
   // Where all of them can run; a soft constraint that fits nowhere is left out.
-  Result<DeviceSets::Id> common_set(std::span<const Member> members) {
+  // They are of a group, or of a function's body.
+  Result<DeviceSets::Id> common_set(std::span<const Member> members,
+                                    const Program* body = nullptr) {
     DeviceSets::Id set = DeviceSets::kAll;
     for (size_t i = 0; i < members.size(); ++i) {
       const Demand& demand = members[i].demand;
       set = sets_.intersection(set, demand.able);
       if (!options_.soft) set = sets_.intersection(set, demand.asked);
-      if (sets_.is_empty(set)) return conflict(members.first(i + 1));
+      if (sets_.is_empty(set)) return conflict(members.first(i + 1), body);
     }
     if (!options_.soft) return set;
     for (size_t i = 0; i < members.size(); ++i) {
       const DeviceSets::Id fewer =
           sets_.intersection(set, members[i].demand.asked);
       if (sets_.is_empty(fewer)) {
-        give_way(*members[i].node, [&] {
-          const Member& other = culprit(members, i);
-          return fmt::format(
-              "nodes \"{}\" and \"{}\" must be on one device; {}, which gives "
-              "way: {}",
-              members[i].node->name(), other.node->name(), explain(members[i]),
-              explain(other));
-        });
+        give_way(*members[i].node,
+                 "which gives way to a node on the same device: " +
+                     explain(culprit(members, i)));
       } else {
         set = fewer;
       }
@@ -248,8 +351,9 @@ class Colocation::Builder {
                : sets_.intersection(member.demand.able, member.demand.asked);
   }
 
-  std::string explain(const Member& member) const {
-    return demands_.explain(*member.node, member.demand);
+  std::string explain(const Member& member) {
+    return demands_.explain(*member.node, member.demand) +
+           limits_of_function(*member.node);
   }
 
   // Another member that alone rules out what member `i` asks for; where there
@@ -267,7 +371,7 @@ class Colocation::Builder {
 
   // The last of the members leaves no device. Names another one where these two
   // exclude one another, else those that made the choice smaller.
-  Status conflict(std::span<const Member> members) {
+  Status conflict(std::span<const Member> members, const Program* body) {
     const Member& last = members.back();
     std::vector<const Member*> shown;
     for (const Member& member : members.first(members.size() - 1)) {
@@ -296,13 +400,34 @@ class Colocation::Builder {
       if (loop != FrameId::kRoot && !std::ranges::count(loops, loop))
         loops.push_back(loop);
     }
+    std::string why =
+        body == nullptr
+            ? ties_of(shown)
+            : fmt::format("function \"{}\" runs as one", body->name);
     for (const FrameId loop : loops)
-      reasons +=
+      why +=
           fmt::format("; the loop of frame \"{}\" has to be on one device: {}",
                       frames_.frame(loop).name, whole_[size_t(loop)]);
     return invalid_argument(
-        "[placement] nodes {} must be on one device, and none will do: {}",
-        names, reasons);
+        "[placement] nodes {} must be on one device, and none will do: {}; "
+        "they are together because {}",
+        names, reasons, why);
+  }
+
+  // What leads from each of them to the next.
+  std::string ties_of(std::span<const Member* const> members) const {
+    std::vector<std::string> reasons;
+    for (size_t i = 1; i < members.size(); ++i)
+      for (const Tie& tie :
+           ties_.between(*members[i - 1]->node, *members[i]->node)) {
+        std::string reason = tie.to_string();
+        if (std::ranges::find(reasons, reason) == reasons.end())
+          reasons.push_back(std::move(reason));
+      }
+    const size_t more = reasons.size() - std::min(reasons.size(), kShownTies);
+    reasons.resize(reasons.size() - more);
+    return fmt::format("{}{}", fmt::join(reasons, ", "),
+                       more == 0 ? "" : fmt::format(", ... ({} more)", more));
   }
 
   Status find_sets() {
@@ -360,7 +485,6 @@ class Colocation::Builder {
     constexpr uint32_t kNone = ~uint32_t(0);
     std::vector<uint32_t> number_of(program_.graph.end_id(), kNone);
     result_.group_of_.resize(program_.graph.end_id());
-    result_.constrained_.resize(program_.graph.end_id());
     for (const Node* node : nodes()) {
       const uint32_t root = groups_.find(node->id());
       if (number_of[root] == kNone) {
@@ -368,22 +492,29 @@ class Colocation::Builder {
         result_.set_of_.push_back(set_of_root_[root]);
       }
       result_.group_of_[node->id()] = number_of[root];
-      result_.constrained_[node->id()] = !node->device().empty();
     }
-    if (gave_way_.size() > kMaxWarnings)
-      result_.warnings_.push_back(
-          fmt::format("the constraints of {} more nodes gave way",
-                      gave_way_.size() - kMaxWarnings));
-    for (const Node* node : gave_way_)
-      if (program_.graph.owns(node)) result_.constrained_[node->id()] = false;
   }
 
-  // The node's constraint counts no longer; make() says why. Of many, the
-  // first are warned of one by one.
-  template <class Make>
-  void give_way(const Node& node, const Make& make) {
-    if (!gave_way_.insert(&node).second) return;
-    if (gave_way_.size() <= kMaxWarnings) result_.warnings_.push_back(make());
+  void list_constraints(const Graph& graph) {
+    using What = Counting::What;
+    auto& counts = result_.counts_.emplace_back(graph.end_id());
+    if (given_way_.empty() && asks_nothing_.empty()) return;
+    for (const Node* node : graph.nodes()) {
+      What& what = counts[node->id()].what;
+      if (asks_nothing_.contains(node)) {
+        what = What::kNothing;
+      } else if (given_way_.contains(*node)) {
+        what = given_way_.outcome(*node) == GivenWay::Outcome::kOnCpu
+                   ? What::kAnyCpu
+                   : What::kNothing;
+      }
+    }
+  }
+
+  // The node's constraint counts no longer.
+  void give_way(const Node& node, std::string_view reason,
+                GivenWay::Outcome outcome = GivenWay::Outcome::kWithOthers) {
+    given_way_.add(node, reason, outcome);
   }
 
   const Program& program_;
@@ -391,14 +522,26 @@ class Colocation::Builder {
   Colocation result_;
   DeviceSets& sets_;
   Demands demands_;
-  std::vector<Demand> of_nodes_;    // by node id
-  std::vector<Demand> of_bodies_;   // what a call of each asks for
+  std::vector<Demand> of_nodes_;   // by node id
+  std::vector<Demand> of_bodies_;  // what a call of each asks for
+  // Of each body the nodes because of which a call cannot be everywhere.
+  std::vector<std::vector<Member>> limits_of_bodies_;
+  GivenWay given_way_;
+  // What they say does not count: Note [What stays on the host].
+  std::unordered_set<const Node*> asks_nothing_;
   FrameMap frames_;                 // empty where there are no loops
   std::vector<std::string> whole_;  // by frame, why it cannot be cut
+  Ties ties_;
+  UnionFind classes_;
+  std::vector<const Node*> in_class_;
   UnionFind groups_;
   std::vector<DeviceSets::Id> set_of_root_;
-  std::unordered_set<const Node*> gave_way_;
 };
+
+std::string_view Colocation::Counting::text(const Node& node) const {
+  if (what == What::kAll) return node.device();
+  return what == What::kAnyCpu ? "/device:CPU:*" : "";
+}
 
 Result<Colocation> Colocation::build(const Program& program,
                                      std::span<const DeviceInfo> devices,

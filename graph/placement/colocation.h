@@ -3,7 +3,9 @@
 // Note [Groups]
 // Nodes are in one group where
 //   - an attribute `_class` lists "loc:@NAME": with the node of that name and
-//     with all others that list it, also where there is no such node;
+//     with all others that list it, also where there is no such node. These
+//     are a class; what stays on the host (Note [What stays on the host]) has
+//     no part in one that only accelerators can hold;
 //   - a reference or a resource goes from one to the other: what it stands for
 //     is on one device;
 //   - a loop's back edge, or the edge of an Enter that is no constant, leads
@@ -19,6 +21,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graph/placement/device_info.h"
@@ -31,17 +34,21 @@ struct ColocationOptions {
   // A constraint that cannot be met gives way, with a warning: to the devices
   // of type CPU, or, within a group, to what the others of the group need.
   bool soft = false;
+  // The program is still to be rewritten: a node that has a kernel nowhere is
+  // no error yet.
+  bool passes_follow = false;
 };
 
 // The groups of one program's graph, numbered from 0 on in the order of their
 // first nodes. Immutable; valid while the graph is unchanged. Thread-safe.
 class Colocation {
  public:
-  // InvalidArgument where a constraint is malformed, matches no device, or
-  // only such as have no kernel of the op; where a node has a kernel nowhere;
-  // and where the nodes of a group have no device in common. The message names
-  // nodes, constraints and the types of devices that there are kernels for.
-  // The devices and the catalog are not needed later on.
+  // InvalidArgument where a constraint or a class is malformed, or matches no
+  // device, or only such as have no kernel of the op; where a node has a kernel
+  // nowhere; and where the nodes of a group have no device in common. The
+  // message names nodes, constraints, the types of devices that there are
+  // kernels for, and what ties the nodes together. The devices and the catalog
+  // are not needed later on.
   // REQUIRES: the program is valid, and its functions are lowered.
   static Result<Colocation> build(const Program& program,
                                   std::span<const DeviceInfo> devices,
@@ -54,21 +61,42 @@ class Colocation {
   std::span<const uint32_t> devices_of(uint32_t group) const {
     return sets_.of(set_of_[group]);
   }
-  // The node itself asks for certain devices, and got its way.
-  bool is_constrained(const Node& node) const {
-    return constrained_[node.id()];
+  // What the node asks for itself and gets; "" for nothing, "/device:CPU:*"
+  // where that is what its constraint gave way to.
+  std::string_view constraint_of(const Node& node) const {
+    return counts_.front()[node.id()].text(node);
   }
+  // The same of a node of the program's body of that number.
+  std::string_view constraint_of(const Node& node, size_t body) const {
+    return counts_[body + 1][node.id()].text(node);
+  }
+  bool is_constrained(const Node& node) const {
+    return !constraint_of(node).empty();
+  }
+  // A number that the node shares with its class, and with all that must be
+  // where that is; kNoClass where there is no class.
+  static constexpr uint32_t kNoClass = ~uint32_t(0);
+  uint32_t class_of(const Node& node) const { return class_of_[node.id()]; }
   // Which constraints gave way, and why.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
   class Builder;
+  // What counts of a node's constraint.
+  struct Counting {
+    enum class What : uint8_t { kAll, kNothing, kAnyCpu };
+    What what = What::kAll;
+
+    std::string_view text(const Node& node) const;
+  };
   explicit Colocation(DeviceSets sets) : sets_(std::move(sets)) {}
 
   DeviceSets sets_;
   std::vector<uint32_t> group_of_;  // by node id
   std::vector<DeviceSets::Id> set_of_;
-  std::vector<bool> constrained_;  // by node id
+  std::vector<uint32_t> class_of_;  // by node id
+  // Of the graph, then of each body, by node id.
+  std::vector<std::vector<Counting>> counts_;
   std::vector<std::string> warnings_;
 };
 

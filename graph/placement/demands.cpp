@@ -18,12 +18,13 @@ bool gets_fed(const Node& node) {
 bool has_objects(std::span<const DataType> types) {
   return std::ranges::any_of(types, [](DataType type) {
     const DataType plain = remove_ref(type);
-    return plain == DataType::kString || plain == DataType::kVariant;
+    return plain == DataType::kString || plain == DataType::kVariant ||
+           plain == DataType::kResource;
   });
 }
 
-bool needs_host_memory(const Node& node) {
-  return gets_fed(node) || is_call(node) || has_objects(node.input_dtypes()) ||
+bool stays_on_host(const Node& node) {
+  return gets_fed(node) || has_objects(node.input_dtypes()) ||
          has_objects(node.output_dtypes());
 }
 
@@ -62,8 +63,12 @@ Demands::Demands(std::span<const DeviceInfo> devices,
 }
 
 Result<Demand> Demands::of(const Node& node) {
-  TAGFLOW_ASSIGN(const DeviceSets::Id asked, find_asked(node));
-  return Demand{find_able(node), asked};
+  TAGFLOW_ASSIGN(const DeviceSets::Id said, find_asked(node));
+  Demand demand{find_able(node), said, said, stays_on_host(node)};
+  if (demand.stays_on_host && !sets_.is_empty(said) &&
+      sets_.is_empty(sets_.intersection(said, hosts_)))
+    demand.asked = DeviceSets::kAll;
+  return demand;
 }
 
 DeviceSets::Id Demands::find_able(const Node& node) {
@@ -82,7 +87,7 @@ DeviceSets::Id Demands::find_able(const Node& node) {
   }
   std::ranges::sort(able);
   DeviceSets::Id set = sets_.add(std::move(able));
-  if (needs_host_memory(node)) set = sets_.intersection(set, hosts_);
+  if (stays_on_host(node)) set = sets_.intersection(set, hosts_);
   if (is_known_by_types) able_.emplace(key_, set);
   return set;
 }
@@ -112,10 +117,17 @@ std::string Demands::refusal(const Node& node, const Demand& demand) const {
   if (sets_.is_empty(demand.asked))
     return fmt::format(
         "node \"{}\" asks for \"{}\", and there is no such device; the "
-        "devices are {}",
+        "devices are {}; --devices (SessionOptions::devices) makes others, and "
+        "--soft-placement (SessionOptions::soft_placement) takes a CPU instead",
         node.name(), node.device(), names_of(DeviceSets::kAll));
   return fmt::format("node \"{}\" asks for \"{}\", but its op {} {}",
                      node.name(), node.device(), node.op(), limits);
+}
+
+std::string Demands::excuse(const Node& node, const Demand& demand) const {
+  if (sets_.is_empty(demand.asked)) return "which does not exist";
+  return fmt::format("where {} cannot run (it {})", node.op(),
+                     limits_of(node, demand));
 }
 
 std::string Demands::explain(const Node& node, const Demand& demand) const {
@@ -142,7 +154,7 @@ std::string Demands::limits_of(const Node& node, const Demand& demand) const {
     if (!catalog_.has_kernel(node, type)) text += " (of other types)";
   }
   if (text.empty()) text = "has no kernels";
-  if (needs_host_memory(node)) text += " and needs memory that the host reads";
+  if (stays_on_host(node)) text += " and needs memory that the host reads";
   return text;
 }
 

@@ -15,7 +15,9 @@ namespace tagflow::graph {
 
 struct Demand {
   DeviceSets::Id able = DeviceSets::kAll;   // where it can run
-  DeviceSets::Id asked = DeviceSets::kAll;  // what its constraint matches
+  DeviceSets::Id said = DeviceSets::kAll;   // what its constraint matches
+  DeviceSets::Id asked = DeviceSets::kAll;  // what counts of that
+  bool stays_on_host = false;               // Note [What stays on the host]
 
   bool operator==(const Demand&) const = default;
 };
@@ -24,8 +26,19 @@ struct Demand {
 // op with its types.
 //
 // Besides kernels, what counts is whether the host reads the device's memory.
-// Only there are Placeholders, which are fed, and calls; and whatever has to
-// do with strings and variants, which are no bytes that could be copied.
+//
+// Note [What stays on the host]
+// Strings, variants and handles are no bytes that could be copied to an
+// accelerator, and what is fed comes from the host. So whatever has to do with
+// them, as an input or output, is on a device whose memory the host reads: all
+// ops on stacks, TensorArrays and lists, and Placeholders. A scope that asks
+// for an accelerator means what computes there; such a node is then on a host,
+// without a word, and hands over what is read. It asks for nothing where its
+// constraint matches accelerators only, and has no part in a class that only
+// these can hold. A constraint that matches a host counts as any other.
+//
+// Calls are on a host, too, and with them what their functions compute: so an
+// accelerator that these ask for is refused.
 // Thread-compatible.
 class Demands {
  public:
@@ -36,11 +49,14 @@ class Demands {
   // InvalidArgument where the constraint is no name of a device. Of a call,
   // without what its function needs.
   Result<Demand> of(const Node& node);
-  // Those of the type "CPU".
+  // Those of the type "CPU", and those whose memory the host reads.
   DeviceSets::Id cpus() const { return cpus_; }
+  DeviceSets::Id hosts() const { return hosts_; }
   // Why no device is both able and asked: `node "x" asks for "/gpu:0", and
   // there is no such device; the devices are ...`.
   std::string refusal(const Node& node, const Demand& demand) const;
+  // The same of a constraint that gives way: `which does not exist`.
+  std::string excuse(const Node& node, const Demand& demand) const;
   // Its part in a conflict of several: `"x" asks for "/gpu:0" and has kernels
   // for CPU`.
   std::string explain(const Node& node, const Demand& demand) const;

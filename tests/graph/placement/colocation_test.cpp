@@ -104,10 +104,13 @@ TEST_CASE("a constraint that no device meets is told which there are") {
   placing.put("a", "NoOp", "/gpu:0");
   CHECK(placing.error() ==
         fmt::format("[placement] node \"a\" asks for \"/gpu:0\", and there is "
-                    "no such device; the devices are {}",
+                    "no such device; the devices are {}; --devices "
+                    "(SessionOptions::devices) makes others, and "
+                    "--soft-placement (SessionOptions::soft_placement) takes a "
+                    "CPU instead",
                     kDevices));
   placing.devices = make_devices(12);
-  CHECK(placing.error().ends_with("device:CPU:7, ... (12 in all)"));
+  CHECK(contains(placing.error(), "device:CPU:7, ... (12 in all); --devices"));
 }
 
 TEST_CASE("a constraint where there is no kernel is told which there are") {
@@ -160,19 +163,92 @@ TEST_CASE("what is fed, and what is no bytes, is where the host reads it") {
                   {{"dtype", DataType::kBool}, {"shape", PartialShape()}});
   Node* fork = placing.put("fork", "Switch", "", {{text, 0}, {p, 0}});
   Node* number = constant(placing.graph, "number", Tensor::scalar(0.f));
+  const std::vector<Node*> of_the_host = {text, same, p, fork};
+  // An accelerator asks in vain, a host does not.
+  for (const std::string device : {"", "/stream:0", "/stream:*", "/cpu:1"}) {
+    CAPTURE(device);
+    for (Node* node : of_the_host) on(placing.graph, node, device);
+    const Colocation groups = must(placing.build());
+    for (Node* node : of_the_host) {
+      const bool counts = device == "/cpu:1";
+      CHECK(indices(groups.devices_of(groups.group_of(*node))) ==
+            (counts ? "1" : "0 1"));
+      CHECK(groups.is_constrained(*node) == counts);
+    }
+    CHECK(indices(groups.devices_of(groups.group_of(*number))) == "0 1 2");
+    CHECK(groups.warnings().empty());
+  }
+  on(placing.graph, p, "/gpu:0");
+  CHECK(contains(placing.error(),
+                 "node \"p\" asks for \"/gpu:0\", and there "
+                 "is no such device"));
+}
+
+TEST_CASE("what stays on the host is told so where no host will do") {
+  Placing placing;
+  Node* text = constant(placing.graph, "text", Tensor::scalar(std::string()));
+  placing.put("same", "Identity", "/cpu:1", {{text, 0}});
+  placing.devices[1].host_memory = false;
+  must(placing.build());
+  placing.kernels.types["Identity"] = {"STREAM"};
+  CHECK(contains(placing.error(),
+                 "node \"same\" (op Identity) has kernels for STREAM and needs "
+                 "memory that the host reads, and so can run on none of"));
+}
+
+TEST_CASE("a stack under an accelerator's scope is on a host, as one") {
+  Placing placing;
+  placing.kernels = Kernels::on_both({"Const", "Neg"});
+  Node* size =
+      placing.put("size", "Const", "/cpu:0", {},
+                  {{"value", Tensor::scalar(9)}, {"dtype", DataType::kInt32}});
+  const std::string there = "/stream:0";
+  Node* a = placing.matrix("a", there);
+  Node* stack = placing.put("stack", "StackV2", there, {{size, 0}},
+                            {{"elem_type", DataType::kFloat}});
+  Node* push = placing.put("push", "StackPushV2", there, {{stack, 0}, {a, 0}});
+  Node* neg = placing.put("neg", "Neg", there, {{push, 0}});
   const Colocation groups = must(placing.build());
-  for (Node* node : {text, same, p, fork})
-    CHECK(indices(groups.devices_of(groups.group_of(*node))) == "0 1");
-  CHECK(indices(groups.devices_of(groups.group_of(*number))) == "0 1 2");
-  on(placing.graph, p, "/stream:0");
+  CHECK(groups.group_of(*stack) == groups.group_of(*push));
+  CHECK(indices(groups.devices_of(groups.group_of(*stack))) == "0 1");
+  CHECK(indices(groups.devices_of(groups.group_of(*neg))) == "2");
+  CHECK(groups.warnings().empty());
+  // Numbers that only a CPU computes are an error.
+  placing.put("tanh", "Tanh", there, {{push, 0}});
   CHECK(placing.error() ==
-        "[placement] node \"p\" asks for \"/stream:0\", but its op Placeholder "
-        "needs memory that the host reads");
-  on(placing.graph, p, "");
-  on(placing.graph, same, "/stream:0");
-  CHECK(placing.error() ==
-        "[placement] node \"same\" asks for \"/stream:0\", but its op Identity "
-        "has kernels for CPU, STREAM and needs memory that the host reads");
+        "[placement] node \"tanh\" asks for \"/stream:0\", but its op Tanh "
+        "has kernels for CPU");
+}
+
+TEST_CASE("what stays on the host leaves a class that accelerators hold") {
+  Placing placing;
+  placing.kernels = Kernels::on_both({"Const", "Neg"});
+  Node* size =
+      placing.put("size", "Const", "/cpu:0", {},
+                  {{"value", Tensor::scalar(9)}, {"dtype", DataType::kInt32}});
+  Node* a = placing.matrix("a");
+  AttrMap attrs = with("neg");
+  attrs["elem_type"] = DataType::kFloat;
+  Node* stack = placing.put("stack", "StackV2", "", {{size, 0}}, attrs);
+  Node* neg = placing.put("neg", "Neg", "/stream:0", {{a, 0}});
+  // It is still what brings these together.
+  Node* other = placing.put("other", "NoOp", "", {}, with("neg"));
+  Colocation groups = must(placing.build());
+  CHECK(groups.group_of(*neg) == groups.group_of(*other));
+  CHECK(groups.group_of(*neg) != groups.group_of(*stack));
+  CHECK(indices(groups.devices_of(groups.group_of(*other))) == "2");
+  CHECK(indices(groups.devices_of(groups.group_of(*stack))) == "0 1");
+  CHECK(groups.class_of(*stack) == Colocation::kNoClass);
+  CHECK(groups.class_of(*neg) == groups.class_of(*other));
+  // Where a host can hold the class, it is in it as any other.
+  on(placing.graph, neg, "");
+  groups = must(placing.build());
+  CHECK(groups.group_of(*neg) == groups.group_of(*stack));
+  on(placing.graph, neg, "/cpu:0");
+  on(placing.graph, stack, "/cpu:1");
+  CHECK(contains(placing.error(),
+                 "nodes \"stack\" and \"neg\" must be on one "
+                 "device, and none will do"));
 }
 
 TEST_CASE("classes bring nodes together, also where no node has the name") {
@@ -201,6 +277,13 @@ TEST_CASE("a class of another type is refused") {
         "list(string)");
 }
 
+TEST_CASE("a class that names no node is refused") {
+  Placing placing;
+  placing.put("a", "NoOp", "", {}, with(""));
+  CHECK(placing.error() ==
+        "[placement] node \"a\": the class \"loc:@\" names no node");
+}
+
 TEST_CASE("constraints that contradict are both named with their nodes") {
   Placing placing;
   placing.put("a", "NoOp", "/cpu:0", {}, with("x"));
@@ -208,7 +291,8 @@ TEST_CASE("constraints that contradict are both named with their nodes") {
   placing.put("c", "NoOp", "/cpu:1", {}, with("x"));
   CHECK(placing.error() ==
         "[placement] nodes \"a\" and \"c\" must be on one device, and none "
-        "will do: \"a\" asks for \"/cpu:0\"; \"c\" asks for \"/cpu:1\"");
+        "will do: \"a\" asks for \"/cpu:0\"; \"c\" asks for \"/cpu:1\"; they "
+        "are together because \"c\" and \"a\" have the class \"loc:@x\"");
 }
 
 TEST_CASE("a constraint and a kernel that contradict are named with both") {
@@ -220,7 +304,8 @@ TEST_CASE("a constraint and a kernel that contradict are named with both") {
   CHECK(placing.error() ==
         "[placement] nodes \"b\" and \"c\" must be on one device, and none "
         "will do: \"b\" (op Neg) has kernels for STREAM; \"c\" asks for "
-        "\"/cpu:*\"");
+        "\"/cpu:*\"; they are together because \"b\" has the class "
+        "\"loc:@c\"");
 }
 
 TEST_CASE("three that have no device in common are all named") {
@@ -239,30 +324,28 @@ TEST_CASE("three that have no device in common are all named") {
   CHECK(placing.error() ==
         "[placement] nodes \"c\" and \"f\" must be on one device, and none "
         "will do: \"c\" asks for \"/device:STREAM:*\"; \"f\" (op Neg) has "
-        "kernels for CPU");
+        "kernels for CPU; they are together because \"c\" and \"b\" have the "
+        "class \"loc:@x\", \"f\" and \"b\" have the class \"loc:@x\"");
   // Any two of these have one in common.
   Placing three;
   three.devices = make_devices(2);
   three.devices[0].name.task = 1;
-  three.devices.push_back(three.devices[1]);
-  three.devices[2].name =
-      must(DeviceName::parse("/job:localhost/replica:0/task:1/device:CPU:1"));
-  three.devices[1].host_memory = false;
-  three.put("a", "NoOp", "/cpu:1", {}, with("x"));
+  three.devices.push_back(make_devices(0, 1)[0]);
+  three.devices[2].name.task = 1;
+  three.devices[2].name.id = 1;
+  Node* one = three.matrix("one");
+  three.put("a", "NoOp", "/device:*:1", {}, with("x"));
   three.put("b", "NoOp", "/task:1", {}, with("x"));
-  three.devices[2].host_memory = false;
-  three.put("c", "Placeholder", "", {},
-            {{"dtype", DataType::kFloat},
-             {"shape", PartialShape()},
-             {"_class", std::vector<std::string>{"loc:@y"}}});
+  three.put("c", "Neg", "", {{one, 0}}, with("y"));
   must(three.build());
-  three.devices[1].host_memory = true;
   three.graph.set_attr(three.graph.find("c"), "_class",
                        std::vector<std::string>{"loc:@x"});
   CHECK(three.error() ==
         "[placement] nodes \"a\", \"b\" and \"c\" must be on one device, and "
-        "none will do: \"a\" asks for \"/cpu:1\"; \"b\" asks for \"/task:1\"; "
-        "\"c\" (op Placeholder) needs memory that the host reads");
+        "none will do: \"a\" asks for \"/device:*:1\"; \"b\" asks for "
+        "\"/task:1\"; \"c\" (op Neg) has kernels for CPU; they are together "
+        "because \"b\" and \"a\" have the class \"loc:@x\", \"c\" and "
+        "\"a\" have the class \"loc:@x\"");
 }
 
 TEST_CASE("all that touches a stack is with it, through control flow too") {
@@ -327,7 +410,9 @@ TEST_CASE("control flow leaves its data where a constraint says so") {
   CHECK(placing.error() ==
         "[placement] nodes \"loop/merge\" and \"loop/next\" must be on one "
         "device, and none will do: \"loop/merge\" asks for \"/cpu:0\"; "
-        "\"loop/next\" asks for \"/cpu:1\"");
+        "\"loop/next\" asks for \"/cpu:1\"; they are together because "
+        "\"loop/next\" goes around the loop of frame \"loop\" at "
+        "\"loop/merge\"");
 }
 
 TEST_CASE("soft placement goes to a CPU where a constraint cannot be met") {
@@ -344,18 +429,16 @@ TEST_CASE("soft placement goes to a CPU where a constraint cannot be met") {
   CHECK(devices_of(a) == "0 1");
   CHECK(devices_of(b) == "0 1");
   CHECK(devices_of(c) == "2");
-  for (Node* node : {a, b, c}) CHECK_FALSE(groups.is_constrained(*node));
-  REQUIRE(groups.warnings().size() == 3);
-  CHECK(groups.warnings()[0] ==
-        fmt::format("node \"a\" asks for \"/gpu:0\", and there is no such "
-                    "device; the devices are {}; it is placed on a CPU",
-                    kDevices));
-  CHECK(groups.warnings()[1] ==
-        "node \"b\" asks for \"/stream:0\", but its op Neg has kernels for "
-        "CPU; it is placed on a CPU");
-  CHECK(groups.warnings()[2] ==
-        "node \"c\" asks for \"/cpu:0\", but its op Tanh has kernels for "
-        "STREAM; it is placed where it can run");
+  CHECK(groups.constraint_of(*a) == "/device:CPU:*");
+  CHECK(groups.constraint_of(*c).empty());
+  CHECK(groups.warnings() ==
+        std::vector<std::string>{
+            "node \"a\" asks for \"/gpu:0\", which does not exist, and is "
+            "placed on a CPU",
+            "node \"b\" asks for \"/stream:0\", where Neg cannot run (it has "
+            "kernels for CPU), and is placed on a CPU",
+            "node \"c\" asks for \"/cpu:0\", where Tanh cannot run (it has "
+            "kernels for STREAM), and is placed where there is a kernel"});
 }
 
 TEST_CASE("under soft placement colocation wins over a device") {
@@ -369,8 +452,8 @@ TEST_CASE("under soft placement colocation wins over a device") {
   CHECK_FALSE(groups.is_constrained(*b));
   CHECK(groups.warnings() ==
         std::vector<std::string>{
-            "nodes \"b\" and \"a\" must be on one device; \"b\" asks for "
-            "\"/cpu:1\", which gives way: \"a\" asks for \"/cpu:0\""});
+            "node \"b\" asks for \"/cpu:1\", which gives way to a node on the "
+            "same device: \"a\" asks for \"/cpu:0\""});
 }
 
 TEST_CASE("soft placement does not put together what cannot be") {
@@ -383,7 +466,8 @@ TEST_CASE("soft placement does not put together what cannot be") {
   CHECK(placing.error() ==
         "[placement] nodes \"b\" and \"c\" must be on one device, and none "
         "will do: \"b\" (op Neg) has kernels for STREAM; \"c\" (op Tanh) has "
-        "kernels for CPU");
+        "kernels for CPU; they are together because \"b\" has the class "
+        "\"loc:@c\"");
 }
 
 TEST_CASE("what gave way counts no longer, however many disagree") {
@@ -398,18 +482,109 @@ TEST_CASE("what gave way counts no longer, however many disagree") {
   CHECK(indices(groups.devices_of(groups.group_of(*b))) == "2");
   REQUIRE(groups.warnings().size() == 2);
   CHECK(contains(groups.warnings()[0], "node \"d\" asks for \"/gpu:7\""));
-  CHECK(contains(groups.warnings()[1], "\"b\" asks for \"/cpu:0\""));
+  CHECK(groups.warnings()[1] ==
+        "node \"b\" asks for \"/cpu:0\", which gives way to a node on the same "
+        "device: \"c\" (op Neg) has kernels for STREAM");
 }
 
-TEST_CASE("of very many constraints that give way the first are named") {
+TEST_CASE("nodes that give way for the same reason share a warning") {
+  const auto warnings_of = [](int nodes) {
+    Placing placing;
+    placing.options.soft = true;
+    for (int i = 0; i < nodes; ++i)
+      placing.put(fmt::format("n{}", i), "NoOp", "/gpu:0");
+    return must(placing.build()).warnings();
+  };
+  const std::string tail =
+      " ask for \"/gpu:0\", which does not exist, and are placed on a CPU";
+  const auto only = [](std::string text) { return std::vector{text}; };
+  CHECK(warnings_of(2) == only("nodes \"n0\" and \"n1\"" + tail));
+  CHECK(warnings_of(3) == only("nodes \"n0\", \"n1\" and \"n2\"" + tail));
+  CHECK(warnings_of(150) ==
+        only("nodes \"n0\", \"n1\", \"n2\" and 147 more" + tail));
+}
+
+TEST_CASE("of very many reasons the first are named") {
   Placing placing;
   placing.options.soft = true;
   for (int i = 0; i < 150; ++i)
-    placing.put(fmt::format("n{}", i), "NoOp", "/gpu:0");
+    placing.put(fmt::format("n{}", i), "NoOp", fmt::format("/gpu:{}", i));
   const Colocation groups = must(placing.build());
   REQUIRE(groups.warnings().size() == 101);
   CHECK(groups.warnings()[99].starts_with("node \"n99\" asks"));
   CHECK(groups.warnings()[100] == "the constraints of 50 more nodes gave way");
+}
+
+TEST_CASE("a conflict says by what its nodes are tied") {
+  Placing placing;
+  Graph& graph = placing.graph;
+  Node* start = constant(graph, "start", Tensor::scalar(0));
+  Node* stack = placing.put("stack", "StackV2", "/cpu:0", {{start, 0}},
+                            {{"elem_type", DataType::kInt32}});
+  Node* enter = placing.put("enter", "Enter", "", {{stack, 0}},
+                            {{"frame_name", "f"}, {"is_constant", true}});
+  Node* pop = placing.put("pop", "StackPopV2", "", {{enter, 0}},
+                          {{"elem_type", DataType::kInt32},
+                           {"_class", std::vector<std::string>{"loc:@far"}}});
+  placing.put("far", "NoOp", "/cpu:1");
+  CHECK(
+      placing.error() ==
+      "[placement] nodes \"stack\" and \"far\" must be on one device, and "
+      "none will do: \"stack\" asks for \"/cpu:0\" and (op StackV2) has "
+      "kernels for CPU and needs memory that the host reads; \"far\" asks for "
+      "\"/cpu:1\"; they are together because \"enter\" reads a resource of "
+      "\"stack\", \"pop\" reads a resource of \"enter\", \"pop\" has the "
+      "class \"loc:@far\"");
+  // Of a long way the first ties are told.
+  graph.remove(std::vector{pop, enter});
+  Node* last = stack;
+  for (int i = 0; i < 5; ++i)
+    last = placing.put(fmt::format("same_{}", i), "Identity", "", {{last, 0}});
+  on(graph, last, "/cpu:1");
+  CHECK(contains(placing.error(),
+                 "\"same_3\" reads a resource of \"same_2\", "
+                 "... (1 more)"));
+}
+
+TEST_CASE("a conflict says which loop its nodes enter, or are all in") {
+  Placing placing;
+  Graph& graph = placing.graph;
+  Node* start = constant(graph, "start", Tensor::scalar(0));
+  Node* limit = constant(graph, "limit", Tensor::scalar(3));
+  const Counter loop = counter(graph, "loop", {start, 0}, {limit, 0});
+  on(graph, loop.enter, "/cpu:0");
+  on(graph, loop.merge, "/cpu:1");
+  CHECK(contains(placing.error(),
+                 "they are together because \"loop/enter\" "
+                 "enters the loop of frame \"loop\" at "
+                 "\"loop/merge\""));
+  // A reader of an Enter beside the Merge: the loop is not cut.
+  on(graph, loop.enter, "");
+  Node* beside = placing.put("beside", "Neg", "/cpu:0", {{loop.enter, 0}});
+  must(graph.set_input(loop.less, 1, {beside, 0}));
+  CHECK(contains(placing.error(), "\"beside\""));
+  CHECK(contains(placing.error(),
+                 "are in the loop of frame \"loop\", which cannot be cut"));
+}
+
+TEST_CASE("a reference that is read is told as one") {
+  Placing placing;
+  Node* stack = placing.put("stack", "Stack", "/cpu:0", {},
+                            {{"elem_type", DataType::kFloat}});
+  placing.put("same", "RefIdentity", "/cpu:1", {{stack, 0}});
+  CHECK(contains(placing.error(),
+                 "they are together because \"same\" reads a "
+                 "reference of \"stack\""));
+}
+
+TEST_CASE("where passes follow, what has no kernel is no error yet") {
+  Placing placing;
+  placing.kernels.types["Tanh"] = {"GPU"};
+  Node* a = placing.matrix("a");
+  placing.put("b", "Tanh", "/cpu:1", {{a, 0}});
+  CHECK(contains(placing.error(), "has kernels for GPU"));
+  placing.options.passes_follow = true;
+  must(placing.build());
 }
 
 // --- Functions --------------------------------------------------------------
@@ -471,21 +646,26 @@ TEST_CASE("a call asks for what its function needs, and for host memory") {
                  "asks for \"/cpu:0\", but its op _Call calls a "
                  "function that needs memory that the host reads and "
                  "runs as one, on /job:localhost/replica:0/task:0/"
-                 "device:CPU:1"));
+                 "device:CPU:1: in function \"ping\", \"ping/call/Tanh\" asks "
+                 "for \"/cpu:1\" and (op Tanh) has kernels for CPU"));
   CHECK(contradicting.devices_of_call(true) == "1");
   const Colocation soft = must(contradicting.build(true));
   CHECK(soft.warnings() ==
         std::vector<std::string>{
             "node \"y/call/call/call\" asks for \"/cpu:0\", which gives way "
-            "to what its function asks for"});
+            "to what function \"ping\" asks for"});
 }
 
 TEST_CASE("functions that call one another agree on a device") {
   Recursion contradicting("/cpu:0", "/cpu:1");
   const std::string text =
       message_of(contradicting.build().status(), Code::kInvalidArgument);
-  CHECK(contains(text, "asks for \"/cpu:"));
-  CHECK(contains(text, "must be on one device, and none will do: "));
+  CHECK(text ==
+        "[placement] nodes \"ping/Neg\" and \"ping/call/Tanh\" must be on one "
+        "device, and none will do: \"ping/Neg\" asks for \"/cpu:0\" and (op "
+        "Neg) has kernels for CPU; \"ping/call/Tanh\" asks for \"/cpu:1\" and "
+        "(op Tanh) has kernels for CPU; they are together because function "
+        "\"ping\" runs as one");
   CHECK(contradicting.devices_of_call(true) == "0");
 
   Recursion elsewhere;
@@ -493,4 +673,18 @@ TEST_CASE("functions that call one another agree on a device") {
   const std::string none =
       message_of(elsewhere.build().status(), Code::kInvalidArgument);
   CHECK(contains(none, "(op Tanh) has kernels for STREAM"));
+
+  Recursion unknown("", "/gpu:0");
+  CHECK(message_of(unknown.build().status(), Code::kInvalidArgument)
+            .starts_with("[function] \"ping\": [placement] node "
+                         "\"ping/call/Tanh\" asks for \"/gpu:0\", and there is "
+                         "no such device"));
+}
+
+TEST_CASE("a malformed class in a function is refused") {
+  Recursion malformed;
+  Graph& body = malformed.program.bodies.at(0)->graph;
+  body.set_attr(body.nodes().back(), "_class", "loc:@a");
+  CHECK(contains(message_of(malformed.build().status(), Code::kInvalidArgument),
+                 "attribute \"_class\" is of type string, not list(string)"));
 }

@@ -88,7 +88,9 @@ TEST_CASE("on one device constraints count all the same") {
                    Code::kInvalidArgument) ==
         "[placement] node \"a\" asks for \"/device:GPU:0\", and there is no "
         "such device; the devices are "
-        "/job:localhost/replica:0/task:0/device:CPU:0");
+        "/job:localhost/replica:0/task:0/device:CPU:0; --devices "
+        "(SessionOptions::devices) makes others, and --soft-placement "
+        "(SessionOptions::soft_placement) takes a CPU instead");
   p.options.soft = true;
   const PlacementResult result = p.place();
   CHECK(device_of(result, a) == 0);

@@ -1,0 +1,56 @@
+#include "graph/placement/given_way.h"
+
+#include <algorithm>
+
+namespace tagflow::graph {
+namespace {
+
+// How many nodes a warning names, and how many warnings there are.
+constexpr size_t kNamed = 3;
+constexpr size_t kMaxWarnings = 100;
+
+}  // namespace
+
+void GivenWay::add(const Node& node, std::string_view reason, Outcome outcome) {
+  if (!outcomes_.emplace(&node, outcome).second) return;
+  const auto [it, is_new] = index_.emplace(
+      fmt::format("{}\n{}\n{}", node.device(), reason, int(outcome)),
+      groups_.size());
+  if (is_new) groups_.push_back({std::string(reason), {}});
+  groups_[it->second].nodes.push_back(&node);
+}
+
+std::vector<std::string> GivenWay::warnings() const {
+  std::vector<std::string> warnings;
+  size_t left = 0;
+  for (const auto& [reason, nodes] : groups_) {
+    if (warnings.size() == kMaxWarnings) {
+      left += nodes.size();
+      continue;
+    }
+    const bool one = nodes.size() == 1;
+    std::string names;
+    for (size_t i = 0; i < std::min(nodes.size(), kNamed); ++i) {
+      const bool is_last = i > 0 && i + 1 == nodes.size();
+      names += i == 0 ? "" : is_last ? " and " : ", ";
+      names += fmt::format("\"{}\"", nodes[i]->name());
+    }
+    if (nodes.size() > kNamed)
+      names += fmt::format(" and {} more", nodes.size() - kNamed);
+    std::string text =
+        fmt::format("{} {} {} for \"{}\", {}", one ? "node" : "nodes", names,
+                    one ? "asks" : "ask", nodes[0]->device(), reason);
+    const Outcome outcome = outcomes_.at(nodes[0]);
+    if (outcome != Outcome::kWithOthers)
+      text += fmt::format(
+          ", and {} placed {}", one ? "is" : "are",
+          outcome == Outcome::kOnCpu ? "on a CPU" : "where there is a kernel");
+    warnings.push_back(std::move(text));
+  }
+  if (left > 0)
+    warnings.push_back(
+        fmt::format("the constraints of {} more nodes gave way", left));
+  return warnings;
+}
+
+}  // namespace tagflow::graph
