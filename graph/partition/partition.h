@@ -10,7 +10,8 @@
 // name and the tag, and what the Recv gives is as dead as what was sent. So a
 // conditional needs nothing more: its dead side is sent as such. A control
 // edge sends an empty constant that waits for its source, unless some output
-// of the source comes anyway. Constants are copied, not sent.
+// of the source comes anyway, or, of an Identity, what it hands on. Constants
+// are copied, not sent.
 //
 // Note [Cut loops]
 // A Recv waits for nothing, and so would run once, outside of all loops. One

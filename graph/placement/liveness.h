@@ -19,8 +19,7 @@ namespace tagflow::graph {
 //                    no case; so a conditional is as live as what is before it
 //   loop variable    what its Enters need: see below
 //   Exit             what the LoopCond needs, if it reads what is live where
-//   the
-//                    LoopCond is false, and that depends on nothing inside
+//                    that is false, and nothing inside the loop can kill it
 //   ControlTrigger   nothing
 //
 // A predicate is the same one behind Identities, LoopConds and the Enters of

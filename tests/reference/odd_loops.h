@@ -58,17 +58,20 @@ struct Odd : Case {
     Node* branch = switch_(name + "/switch", {merge, 0}, loop.cond);
     return {merge, branch, add(name + "/exit", "Exit", {{branch, 0}})};
   }
-  // The variable becomes minus the value. Fetches what comes of it, or 77.
-  void go_on(const std::string& name, const Variable& variable,
-             Endpoint value) {
+  // The variable becomes minus the value. Fetches what comes of it; of one that
+  // ends dead, another number.
+  void go_on(const std::string& name, const Variable& variable, Endpoint value,
+             bool ends_dead = true) {
     Node* neg = add(name + "/neg", "Neg", {value});
     Node* next = add(name + "/next", "NextIteration", {{neg, 0}});
     graph::testing::must(graph.set_input(variable.merge, 1, {next, 0}));
-    Node* other =
-        graph::testing::constant(graph, name + "/other", Tensor::scalar(77));
-    add(name + "/out", "Merge", {{variable.exit, 0}, {other, 0}});
-    const bool is_dead = name.starts_with("dead");
-    fetches.push_back(name + (is_dead ? "/out:0" : "/exit:0"));
+    Node* out = variable.exit;
+    if (ends_dead) {
+      Node* other =
+          graph::testing::constant(graph, name + "/other", Tensor::scalar(77));
+      out = add(name + "/out", "Merge", {{out, 0}, {other, 0}});
+    }
+    fetches.push_back(out->name() + ":0");
   }
   // One side of it is dead.
   Node* fork() {
@@ -150,42 +153,41 @@ inline Case never() {
 // A variable that dies after some iterations, while the loop goes on.
 inline Case dies_later() {
   Odd odd;
-  const auto y = odd.variable("dead", {odd.x, 0});
+  const auto y = odd.variable("y", {odd.x, 0});
   Node* few = odd.less("l/few", odd.loop.merge, 6);
-  odd.go_on("dead", y, {odd.switch_("l/narrow", {y.branch, 1}, few), 1});
+  odd.go_on("y", y, {odd.switch_("l/narrow", {y.branch, 1}, few), 1});
   return std::move(odd);
 }
 
 // The same in the first iteration, and by a control edge.
 inline Case dies_at_once() {
   Odd odd;
-  const auto y = odd.variable("dead", {odd.x, 0});
+  const auto y = odd.variable("y", {odd.x, 0});
   Node* few = odd.less("l/few", odd.loop.merge, 0);
   Node* gate = odd.add("l/gate", "Identity",
                        {{odd.switch_("l/narrow", {odd.loop.body, 0}, few), 1}});
   Node* same = odd.add("l/same", "Identity", {{y.branch, 1}});
   odd.graph.add_control_input(same, gate);
-  odd.go_on("dead", y, {same, 0});
+  odd.go_on("y", y, {same, 0});
   return std::move(odd);
 }
 
 // A variable that is dead from the start on, where the others are not.
 inline Case never_starts() {
   Odd odd;
-  const auto y = odd.variable("dead", {odd.fork(), 0});
-  odd.go_on("dead", y, {y.branch, 1});
+  const auto y = odd.variable("y", {odd.fork(), 0});
+  odd.go_on("y", y, {y.branch, 1});
   return std::move(odd);
 }
 
 // A variable that starts, and depends on a dead constant of the loop.
 inline Case dead_constant() {
   Odd odd;
-  const auto y = odd.variable("dead", {odd.x, 0});
+  const auto y = odd.variable("y", {odd.x, 0});
   Node* none =
       odd.add("l/none", "Enter", {{odd.fork(), 0}},
               {{"frame_name", std::string("l")}, {"is_constant", true}});
-  odd.go_on("dead", y,
-            {odd.add("l/sum", "AddV2", {{y.branch, 1}, {none, 0}}), 0});
+  odd.go_on("y", y, {odd.add("l/sum", "AddV2", {{y.branch, 1}, {none, 0}}), 0});
   return std::move(odd);
 }
 
@@ -196,33 +198,32 @@ inline Case dead_predicate() {
       odd.add("l/none", "Enter", {{odd.fork(), 0}},
               {{"frame_name", std::string("l")}, {"is_constant", true}});
   graph::testing::must(odd.graph.set_input(odd.loop.less, 1, {none, 0}));
-  const auto y = odd.variable("dead", {odd.x, 0});
-  odd.go_on("dead", y, {y.branch, 1});
+  const auto y = odd.variable("y", {odd.x, 0});
+  odd.go_on("y", y, {y.branch, 1});
   odd.fetches.erase(odd.fetches.begin());
   return std::move(odd);
 }
 
-// A conditional in a conditional in the body; of the outer one, both sides go
-// on, or one side alone, or one side for some of the iterations.
+// A conditional in a conditional in the body, of the outer one of which both
+// sides are joined, or one goes on alone.
 inline Case conditional(bool joined) {
   Odd odd;
-  const std::string name = joined ? "y" : "dead";
-  const auto y = odd.variable(name, {odd.x, 0});
+  const auto y = odd.variable("y", {odd.x, 0});
   Node* p = odd.less("l/p", odd.loop.merge, 6);
   Node* q = odd.less("l/q", odd.loop.merge, 5);
   Node* outer = odd.switch_("l/outer", {y.branch, 1}, p);
   Node* inner = odd.switch_("l/inner", {outer, 1}, q);
-  Node* square = odd.add("l/square", "Minimum", {{inner, 0}, {inner, 0}});
-  Node* both = odd.add("l/both", "Merge", {{square, 0}, {inner, 1}});
+  Node* neg = odd.add("l/neg", "Neg", {{inner, 0}});
+  Node* both = odd.add("l/both", "Merge", {{neg, 0}, {inner, 1}});
   Node* all = odd.add("l/all", "Merge", {{outer, 0}, {both, 0}});
-  odd.go_on(name, y, {joined ? all : both, 0});
+  odd.go_on("y", y, {joined ? all : both, 0}, !joined);
   return std::move(odd);
 }
 inline Case joined_conditional() { return conditional(true); }
 inline Case half_conditional() { return conditional(false); }
 
-// A loop inside a loop, one variable of which dies in each iteration of the
-// outer one; which goes on with the other.
+// A loop inside a loop, of which one variable dies at once in each iteration of
+// the outer one, which goes on all the same.
 inline Case dies_inside() {
   Odd odd;
   const auto inner = graph::testing::counter(odd.graph, "i", {odd.loop.body, 0},
