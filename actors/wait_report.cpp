@@ -262,7 +262,7 @@ class Report {
     }
     if (names.empty()) return fmt::format("\"{}\"", item.node->name());
     std::ranges::sort(names);
-    names.erase(std::ranges::unique(names).begin(), names.end());
+    names.erase(std::unique(names.begin(), names.end()), names.end());
     constexpr size_t kShown = 3;
     const size_t more = names.size() - std::min(names.size(), kShown);
     names.resize(names.size() - more);
