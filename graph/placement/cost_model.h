@@ -63,7 +63,6 @@ class CostModel {
   // no number from 0 on does not count.
   void measure(std::string_view node, std::string_view device_type,
                double nanoseconds, double output_bytes);
-  bool has_measurements() const { return !measured_.empty(); }
 
   // With the size of outputs that was measured.
   Work work(const Node& node) const;
