@@ -19,6 +19,7 @@
 #include <thread>
 
 #include "actors/accelerator_actor.h"
+#include "actors/accelerator_traces.h"
 #include "actors/annotated_actor.h"
 #include "actors/device_actor.h"
 #include "actors/parallel.h"
@@ -247,6 +248,7 @@ struct Engine::Parts {
   struct DeviceEntry {
     devices::Device* device = nullptr;
     EngineActor* actor = nullptr;
+    std::unique_ptr<AcceleratorTraces> traces;  // of an accelerator
   };
   std::vector<DeviceEntry> devices;
   Timer timer;
@@ -257,15 +259,17 @@ Engine::Engine(const SessionOptions& options,
     : parts_(std::make_unique<Parts>(options)) {
   for (const auto& device : devices) {
     caf::actor actor;
+    Parts::DeviceEntry& entry = parts_->devices.emplace_back();
     if (devices::Accelerator* accelerator = device->accelerator()) {
       actor = parts_->system.spawn<AcceleratorActor>(options.hand_off,
                                                      std::ref(*accelerator));
+      entry.traces = std::make_unique<AcceleratorTraces>(*device);
     } else {
       actor =
           parts_->system.spawn<DeviceActor>(options.hand_off, parts_->workers);
     }
-    parts_->devices.push_back(
-        {device.get(), actor_pointer<EngineActor>(actor)});
+    entry.device = device.get();
+    entry.actor = actor_pointer<EngineActor>(actor);
     supervise(actor);
   }
   leave_system();
@@ -304,6 +308,16 @@ void Engine::run_on_worker(std::function<void()> work) {
 }
 
 void Engine::warn(const std::string& text) const { parts_->warn(text); }
+
+void Engine::begin_trace(Trace& trace) {
+  for (const Parts::DeviceEntry& entry : parts_->devices)
+    if (entry.traces != nullptr) entry.traces->begin(trace);
+}
+
+void Engine::end_trace(Trace& trace) {
+  for (const Parts::DeviceEntry& entry : parts_->devices)
+    if (entry.traces != nullptr) entry.traces->end(trace);
+}
 
 void Engine::watch_deadline(const std::shared_ptr<Step>& step) {
   parts_->timer.watch(step);

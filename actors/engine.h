@@ -24,6 +24,7 @@ namespace tagflow::actors {
 
 class EngineActor;
 class Step;
+class Trace;
 
 // Owned by a session. Thread-safe.
 class Engine {
@@ -56,6 +57,9 @@ class Engine {
   void run_on_worker(std::function<void()> work);
   // Tells the session's owner; see SessionOptions::on_warning.
   void warn(const std::string& text) const;
+  // As long as a run is traced, its trace gets what the accelerators do.
+  void begin_trace(Trace& trace);
+  void end_trace(Trace& trace);
   // Calls step->expire() when its deadline passes, and give_up() after the
   // grace, if it lives so long.
   void watch_deadline(const std::shared_ptr<Step>& step);

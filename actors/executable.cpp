@@ -97,6 +97,7 @@ void Executable::start(const std::shared_ptr<Step>& step,
   for (const auto& plan : plans_)
     for (const ConstantFetch& constant : plan->constant_fetches)
       step->fetches[constant.fetch] = {constant.value, FetchSlot::kLive};
+  if (step->trace != nullptr) engine_.begin_trace(*step->trace);
   raw->before = Counters();
   if (count)
     for (PartitionActor* partition : raw->partitions)
@@ -151,6 +152,7 @@ Step::Answer Executable::outcome(Step& step, const RunContext& context) {
 
 void Executable::finish(Step& step, std::unique_ptr<RunContext> context,
                         bool count) {
+  if (step.trace != nullptr) engine_.end_trace(*step.trace);
   Step::Answer answer = outcome(step, *context);
   RunStats stats;
   if (count) {

@@ -217,6 +217,24 @@ uint32_t Trace::add_frame(const FramePlan& plan, std::string_view device,
   return uint32_t(frames_.size() - 1);
 }
 
+void Trace::add_activity(std::string_view device,
+                         const devices::AcceleratorActivity& activity) {
+  constexpr size_t kWordsPerLaunch = 16;
+  const auto since_start = [this](std::chrono::steady_clock::time_point time) {
+    return int64_t(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(time - start_.time)
+            .count());
+  };
+  const std::lock_guard lock(mutex_);
+  if (launches_.size() >= num_blocks_ * TraceBuffer::kBlock / kWordsPerLaunch) {
+    ++dropped_launches_;
+    return;
+  }
+  launches_.push_back({std::string(device), activity.stream,
+                       std::string(activity.what), activity.bytes,
+                       since_start(activity.start), since_start(activity.end)});
+}
+
 const TracePlan* Trace::copy_of(const FramePlan& plan,
                                 std::string_view device) {
   const auto [found, fresh] = plans_.try_emplace(plan.id);
@@ -262,7 +280,7 @@ std::vector<TraceEvent> Trace::decode(const TraceBuffer& buffer,
 
 uint64_t Trace::dropped() const {
   const std::lock_guard lock(mutex_);
-  uint64_t dropped = 0;
+  uint64_t dropped = dropped_launches_;
   for (const auto& [id, buffer] : buffers_) dropped += buffer->dropped_;
   return dropped;
 }

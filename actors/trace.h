@@ -33,7 +33,7 @@
 #include <utility>
 #include <vector>
 
-#include "devices/kernel.h"
+#include "devices/device.h"
 
 namespace tagflow::actors {
 
@@ -161,9 +161,19 @@ struct TraceEvent {
   const TraceNode* node = nullptr;  // null of an activity
 };
 
+// What an accelerator did: a kernel on its execution stream, or a copy.
+struct TraceLaunch {
+  std::string device;  // full name
+  devices::AcceleratorActivity::Stream stream;
+  std::string node;   // of a kernel
+  int64_t bytes = 0;  // of a copy
+  int64_t begin = 0;  // nanoseconds since the trace was made
+  int64_t end = 0;
+};
+
 // Records the runs that it is given to (RunOptions::trace). The first
-// `max_words` are kept. Thread-safe but for the last three methods, for which
-// no run may be under way.
+// `max_words` are kept, and one launch for sixteen of them. Thread-safe but for
+// the last four methods, for which no run may be under way.
 class Trace {
  public:
   static constexpr size_t kMaxWords = size_t{1} << 20;
@@ -179,11 +189,17 @@ class Trace {
   uint32_t add_frame(const FramePlan& plan, std::string_view device,
                      const devices::Tag& instance, const devices::Tag& caller);
 
+  // What an accelerator does while a run is recorded, also for others.
+  void add_activity(std::string_view device,
+                    const devices::AcceleratorActivity& activity);
+
   const std::vector<TraceFrame>& frames() const { return frames_; }
+  // In the order of their ends, of each stream.
+  const std::vector<TraceLaunch>& launches() const { return launches_; }
   // Each thread's events, in the order of their beginnings; activities come
   // before what happens in them.
   std::vector<std::vector<TraceEvent>> tracks() const;
-  // How many words found no room.
+  // How many words and launches found no room.
   uint64_t dropped() const;
 
  private:
@@ -215,6 +231,8 @@ class Trace {
       buffers_;
   std::unordered_map<uint64_t, TracePlan> plans_;  // by FramePlan::id
   std::vector<TraceFrame> frames_;
+  std::vector<TraceLaunch> launches_;
+  uint64_t dropped_launches_ = 0;
 };
 
 }  // namespace tagflow::actors

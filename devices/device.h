@@ -82,8 +82,10 @@ class Accelerator {
   virtual Result<Tensor> upload(const Tensor& tensor) = 0;
 
   // Calls `observer` after each kernel and copy, from the thread that saw its
-  // end. An accelerator that takes no times never calls it. REQUIRES: nothing
-  // was launched or copied so far.
+  // end, possibly several at once. It takes the place of the one before, which
+  // hears first of what has ended, and may be called a little later, too;
+  // empty: nobody hears. Which of them hears of what is under way is open. What
+  // the host computes in the device's stead is not told.
   virtual void observe(Observer observer) = 0;
 };
 

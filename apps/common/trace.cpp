@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include "apps/common/trace_hops.h"
@@ -19,19 +20,29 @@ namespace {
 
 using actors::TraceEvent;
 using actors::TraceFrame;
+using actors::TraceLaunch;
 using actors::TraceNode;
+using Stream = devices::AcceleratorActivity::Stream;
 
 // Numbers and texts of one event after the other.
 class TraceWriter {
  public:
   TraceWriter(const std::vector<TraceTrack>& tracks,
-              const std::vector<TraceFrame>& frames)
-      : tracks_(tracks), hops_(tracks, frames) {
+              const std::vector<TraceFrame>& frames,
+              const std::vector<TraceLaunch>& launches)
+      : tracks_(tracks),
+        launches_(launches),
+        hops_(tracks, frames),
+        fired_(tracks, launches) {
     for (const TraceFrame& frame : frames) {
       const std::string& device = frame.plan->device;
       numbers_.try_emplace(instance_of(device, frame.instance),
                            numbers_.size());
-      processes_.try_emplace(device, getpid() + int(processes_.size()));
+      add_process(device);
+    }
+    for (const TraceLaunch& launch : launches) {
+      add_process(launch.device);
+      accelerators_.insert(launch.device);
     }
     if (processes_.empty()) processes_.emplace("", getpid());
   }
@@ -43,11 +54,17 @@ class TraceWriter {
       write_process(device, process);
     // What follows begins with a comma.
     for (size_t t = 0; t < tracks_.size(); ++t) write_track(int(t));
+    for (const TraceLaunch& launch : launches_) write_launch(launch);
     return std::move(text_) + "\n]}\n";
   }
 
  private:
-  // A process for each device, with all threads in each.
+  void add_process(std::string_view device) {
+    processes_.try_emplace(device, getpid() + int(processes_.size()));
+  }
+
+  // A process for each device, with all threads in each; in that of an
+  // accelerator, its streams too.
   void write_process(std::string_view device, int process) {
     const std::string name =
         processes_.size() == 1
@@ -58,12 +75,24 @@ class TraceWriter {
         "\"args\": {{\"name\": {}}}}}",
         text_.ends_with("[\n") ? "" : ",\n", process, io::json_string(name));
     for (size_t t = 0; t < tracks_.size(); ++t)
-      text_ += fmt::format(
-          ",\n{{\"name\": \"thread_name\", \"ph\": \"M\", \"pid\": {0}, "
-          "\"tid\": {1}, \"args\": {{\"name\": \"worker {2}\"}}}},\n"
-          "{{\"name\": \"thread_sort_index\", \"ph\": \"M\", \"pid\": {0}, "
-          "\"tid\": {1}, \"args\": {{\"sort_index\": {2}}}}}",
-          process, thread_of(int(t), process), t + 1);
+      write_thread(process, int(t), fmt::format("worker {}", t + 1));
+    if (accelerators_.contains(device))
+      for (const auto& [stream, stream_name] : kStreams)
+        write_thread(process, track_of(stream), stream_name);
+  }
+
+  void write_thread(int process, int track, std::string_view name) {
+    text_ += fmt::format(
+        ",\n{{\"name\": \"thread_name\", \"ph\": \"M\", \"pid\": {0}, "
+        "\"tid\": {1}, \"args\": {{\"name\": \"{2}\"}}}},\n"
+        "{{\"name\": \"thread_sort_index\", \"ph\": \"M\", \"pid\": {0}, "
+        "\"tid\": {1}, \"args\": {{\"sort_index\": {3}}}}}",
+        process, thread_of(track, process), name, track + 1);
+  }
+
+  // Streams come after the threads.
+  int track_of(Stream stream) const {
+    return int(tracks_.size()) + int(stream);
   }
 
   void write_track(int track) {
@@ -111,6 +140,38 @@ class TraceWriter {
       text_ += op_of(*event.node);
     }
     text_ += "}}";
+  }
+
+  // With an arrow from where its node fired.
+  void write_launch(const TraceLaunch& launch) {
+    const bool is_copy =
+        launch.stream != Stream::kExecution || launch.node.empty();
+    const int track = track_of(launch.stream);
+    begin(is_copy ? "\"copy\"" : io::json_string(launch.node), 'X',
+          launch.device, track, launch.begin);
+    text_ += R"(, "dur": )";
+    add_microseconds(launch.end - launch.begin);
+    if (is_copy) {
+      text_ += R"(, "cat": "copy", "args": {"bytes": )";
+      add_number(launch.bytes);
+      text_ += launch.stream == Stream::kToHost ? R"(, "to": "host"}})"
+                                                : R"(, "to": "device"}})";
+      return;
+    }
+    text_ += R"(, "cat": "launch"})";
+    const std::optional<LaunchFinder::Firing> fired = fired_.next(launch);
+    if (!fired.has_value()) return;
+    ++last_hop_;
+    begin("\"launch\"", 's', launch.device, fired->track, fired->time);
+    end_arrow();
+    begin("\"launch\"", 'f', launch.device, track, launch.begin);
+    text_ += R"(, "bp": "e")";
+    end_arrow();
+  }
+  void end_arrow() {
+    text_ += R"(, "cat": "launch", "id": )";
+    add_number(last_hop_);
+    text_ += '}';
   }
 
   // One arrow for all tokens that came the same way.
@@ -218,8 +279,16 @@ class TraceWriter {
         .first->second;
   }
 
+  static constexpr std::pair<Stream, std::string_view> kStreams[] = {
+      {Stream::kExecution, "execution"},
+      {Stream::kToDevice, "copies to the device"},
+      {Stream::kToHost, "copies to the host"}};
+
   const std::vector<TraceTrack>& tracks_;
+  const std::vector<TraceLaunch>& launches_;
   HopFinder hops_;
+  LaunchFinder fired_;
+  std::set<std::string_view> accelerators_;
   std::map<std::string_view, int> processes_;  // by device
   std::string text_;
   int64_t last_hop_ = 0;
@@ -232,7 +301,8 @@ class TraceWriter {
 
 std::string format_trace(const actors::Trace& trace) {
   const std::vector<TraceTrack> tracks = trace.tracks();
-  return TraceWriter(tracks, trace.frames()).write(trace.dropped());
+  return TraceWriter(tracks, trace.frames(), trace.launches())
+      .write(trace.dropped());
 }
 
 Status write_trace(const actors::Trace& trace,

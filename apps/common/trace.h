@@ -9,11 +9,13 @@
 namespace tagflow::apps {
 
 // Chrome trace JSON. A process per device, and in it a track per thread; on it
-// slices: iterations, for as long
-// as the thread is busy with one, and in them the nodes that fire, each with
-// its frame, instance and iteration. Arrows: tokens that hop from an iteration
-// to another one, by Enter, Exit, NextIteration or Send and Recv. Marks: nodes
-// that were skipped. REQUIRES: no run is being recorded.
+// slices: iterations, for as long as the thread is busy with one, and in them
+// the nodes that fire, each with its frame, instance and iteration. Arrows:
+// tokens that hop from an iteration to another one, by Enter, Exit,
+// NextIteration or Send and Recv. Marks: nodes that were skipped. Of an
+// accelerator, tracks of its streams too: kernels, by the names of their nodes,
+// with arrows from where these fired, and copies, with their bytes. REQUIRES:
+// no run is being recorded.
 std::string format_trace(const actors::Trace& trace);
 
 // Writes it, with a warning where the trace had no room for all. Errors as

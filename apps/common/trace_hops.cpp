@@ -89,4 +89,35 @@ const TraceActivity* HopFinder::source_of(const TraceEvent& arrival) const {
                      arrival.begin);
 }
 
+LaunchFinder::LaunchFinder(const std::vector<TraceTrack>& tracks,
+                           const std::vector<actors::TraceLaunch>& launches) {
+  for (const actors::TraceLaunch& launch : launches)
+    if (!launch.node.empty()) rows_[{launch.device, launch.node}];
+  for (size_t t = 0; t < tracks.size(); ++t) {
+    int64_t since = 0;
+    for (const TraceEvent& event : tracks[t]) {
+      if (event.kind == TraceEvent::kActivity) since = event.begin;
+      if (event.kind != TraceEvent::kNode) continue;
+      const auto row = rows_.find({event.device, event.node->name});
+      if (row == rows_.end()) continue;
+      row->second.entries.push_back({{event.begin, int(t)}, since});
+    }
+  }
+  for (auto& [name, row] : rows_)
+    std::ranges::sort(row.entries, {}, [](const Row::Entry& entry) {
+      return entry.firing.time;
+    });
+}
+
+// What happens between two looks at the clock is not known exactly: the kernel
+// may have begun before the node seems to have fired.
+std::optional<LaunchFinder::Firing> LaunchFinder::next(
+    const actors::TraceLaunch& launch) {
+  Row& row = rows_.at({launch.device, launch.node});
+  if (row.used == row.entries.size()) return std::nullopt;
+  const Row::Entry& entry = row.entries[row.used++];
+  if (launch.begin < entry.since) return std::nullopt;
+  return Firing{std::min(entry.firing.time, launch.begin), entry.firing.track};
+}
+
 }  // namespace tagflow::apps

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -54,6 +55,33 @@ class HopFinder {
   std::map<TraceInstance, devices::Tag> callers_;
   // The instance that an Exit leaves for an iteration.
   std::map<std::pair<TraceScope, std::string_view>, TraceInstance> exits_;
+};
+
+// Where nodes fired whose kernels ran on an accelerator: it runs those of a
+// name in the order in which they fired. What the arguments hold must outlive
+// it.
+class LaunchFinder {
+ public:
+  LaunchFinder(const std::vector<TraceTrack>& tracks,
+               const std::vector<actors::TraceLaunch>& launches);
+
+  struct Firing {
+    int64_t time = 0;  // within a slice, and not after the kernel's beginning
+    int track = 0;
+  };
+  // Of each kernel in turn; none where it is not known.
+  std::optional<Firing> next(const actors::TraceLaunch& launch);
+
+ private:
+  struct Row {
+    struct Entry {
+      Firing firing;
+      int64_t since = 0;  // when the thread began to be busy
+    };
+    std::vector<Entry> entries;
+    size_t used = 0;
+  };
+  std::map<std::pair<std::string_view, std::string_view>, Row> rows_;
 };
 
 }  // namespace tagflow::apps

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <future>
+#include <optional>
 
 #include "devices/cuda/operands.h"
 #include "devices/cuda/status.h"
@@ -34,6 +35,7 @@ CudaDevice::CudaDevice(graph::DeviceInfo info, CudaMemory::Owner memory)
     : Device(std::move(info)),
       memory_(std::move(memory)),
       home_("cuda", this->info().name.to_string(), *memory_),
+      stopwatch_(memory_->device()),
       mover_(*memory_) {}
 
 CudaDevice::~CudaDevice() {
@@ -196,12 +198,16 @@ Status CudaDevice::run(const CudaKernel& kernel, KernelContext& context) {
   for (const Tensor& output : context.mutable_outputs())
     if (memory_->holds(output))
       memory_->note_ready(output, memory_->compute(), ticket);
+  stopwatch_.tell();
   return {};
 }
 
 Status CudaDevice::enqueue(const CudaKernel& kernel, KernelContext& context) {
   const bool by_mover = kernel.runs() == CudaKernel::Runs::kByMover;
   Allocator& allocator = by_mover ? static_cast<Allocator&>(mover_) : *memory_;
+  const CudaStopwatch::Lap lap(
+      stopwatch_, AcceleratorActivity::Stream::kExecution,
+      memory_->compute().stream(), context.node().name(), 0);
   Status status = with_memory(context, allocator, [&](KernelContext& here) {
     return kernel.enqueue(here, memory_->compute().stream());
   });
@@ -216,6 +222,9 @@ Status CudaDevice::stage(Tensor& input) {
   TAGFLOW_ASSIGN(Tensor copy,
                  Tensor::allocate(input.dtype(), input.shape(), *memory_));
   const cudaStream_t stream = memory_->compute().stream();
+  const CudaStopwatch::Lap lap(stopwatch_,
+                               AcceleratorActivity::Stream::kExecution, stream,
+                               {}, int64_t(input.bytes()));
   const auto* from = static_cast<const std::byte*>(input.raw());
   auto* to = static_cast<std::byte*>(copy.mutable_raw());
   for (size_t done = 0; done < input.bytes();) {
@@ -291,6 +300,9 @@ Result<Tensor> CudaDevice::send(const Tensor& tensor) {
   const auto* from = static_cast<const std::byte*>(tensor.raw());
   auto* to = static_cast<std::byte*>(copy.mutable_raw());
   const size_t bytes = tensor.bytes();
+  std::optional<CudaStopwatch::Lap> lap;
+  lap.emplace(stopwatch_, AcceleratorActivity::Stream::kToDevice, lane.stream(),
+              std::string_view(), int64_t(bytes));
   for (size_t done = 0; done < bytes;) {
     const size_t part = std::min(bytes - done, arriving_->largest());
     const Result<std::byte*> pinned = arriving_->take(part);
@@ -300,6 +312,8 @@ Result<Tensor> CudaDevice::send(const Tensor& tensor) {
         cuda_status(cudaMemcpyAsync(to + done, *pinned, part,
                                     cudaMemcpyHostToDevice, lane.stream()),
                     "copying from the host")));
+    // Before the ticket that others wait for.
+    if (done + part == bytes) lap.reset();
     const Result<uint64_t> ticket = lane.record();
     if (!ticket.ok()) return checked(ticket.status());
     arriving_->close(*ticket);
@@ -323,6 +337,9 @@ Result<Tensor> CudaDevice::fetch(const Tensor& tensor) {
   uint64_t before = 0;  // the ticket of the piece before
   TAGFLOW_RETURN_IF_ERROR(
       checked(memory_->hold_for(tensor, departures_->stream())));
+  std::optional<CudaStopwatch::Lap> lap;
+  lap.emplace(stopwatch_, AcceleratorActivity::Stream::kToHost,
+              departures_->stream(), std::string_view(), int64_t(bytes));
   for (size_t i = 0; i <= pieces; ++i) {
     uint64_t ticket = 0;
     if (i < pieces) {
@@ -331,6 +348,7 @@ Result<Tensor> CudaDevice::fetch(const Tensor& tensor) {
                           std::min(half, bytes - i * half),
                           cudaMemcpyDeviceToHost, departures_->stream()),
           "copying to the host")));
+      if (i + 1 == pieces) lap.reset();  // before the last ticket
       const Result<uint64_t> recorded = departures_->record();
       if (!recorded.ok()) return checked(recorded.status());
       ticket = *recorded;
@@ -342,6 +360,7 @@ Result<Tensor> CudaDevice::fetch(const Tensor& tensor) {
     }
     before = ticket;
   }
+  stopwatch_.tell();
   return copy;
 }
 

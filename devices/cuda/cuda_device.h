@@ -9,6 +9,7 @@
 #include "devices/cuda/memory.h"
 #include "devices/cuda/mover.h"
 #include "devices/cuda/pinned.h"
+#include "devices/cuda/stopwatch.h"
 #include "devices/cuda_type.h"
 #include "devices/stream/stream.h"
 #include "devices/tensor_home.h"
@@ -53,8 +54,11 @@ class CudaDevice final : public Device, public Accelerator {
   // Small values stay with the host; see Note [Small values].
   void copy_from_host(Tensor tensor, Copied done) override;
   Result<Tensor> upload(const Tensor& tensor) override;
-  // Takes no times.
-  void observe(Observer) override {}
+  // What ends after the observer was replaced is not told of, nor what was
+  // enqueued before it was set.
+  void observe(Observer observer) override {
+    stopwatch_.observe(std::move(observer));
+  }
 
  private:
   CudaDevice(graph::DeviceInfo info, CudaMemory::Owner memory);
@@ -87,6 +91,7 @@ class CudaDevice final : public Device, public Accelerator {
 
   const CudaMemory::Owner memory_;
   const TensorHome home_;
+  CudaStopwatch stopwatch_;
   CudaMover mover_;
   std::unique_ptr<CudaLane> departures_;      // of copies to the host
   std::unique_ptr<PinnedRing> small_inputs_;  // that come with launches

@@ -53,7 +53,7 @@ class StreamDevice::Activity {
     device_.busy_ns_[size_t(record_.stream)].fetch_add(
         nanoseconds(record_.end - record_.start).count(),
         std::memory_order_relaxed);
-    if (device_.observer_) device_.observer_(record_);
+    device_.observer_.tell(record_);
   }
   Activity(const Activity&) = delete;
   Activity& operator=(const Activity&) = delete;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "devices/activity_observer.h"
 #include "devices/device_registry.h"
 #include "devices/stream/stream.h"
 #include "devices/tensor_home.h"
@@ -60,7 +61,7 @@ class StreamDevice final : public Device, public Accelerator {
   void copy_to_host(Tensor tensor, Copied done) override;
   void copy_from_host(Tensor tensor, Copied done) override;
   Result<Tensor> upload(const Tensor& tensor) override;
-  void observe(Observer observer) override { observer_ = std::move(observer); }
+  void observe(Observer observer) override { observer_.set(observer); }
 
   // How long the stream was at work so far, waiting for events left out.
   // Thread-safe.
@@ -85,7 +86,7 @@ class StreamDevice final : public Device, public Accelerator {
   const StreamOptions options_;
   const TrackingAllocator::Owner allocator_;
   const TensorHome home_;
-  Observer observer_;
+  ActivityObserver observer_;
   std::array<std::atomic<int64_t>, 3> busy_ns_{};
   Stream execution_;
   Stream to_device_;

@@ -1,6 +1,7 @@
 #include "actors/trace.h"
 
 #include <algorithm>
+#include <future>
 #include <map>
 #include <set>
 
@@ -161,6 +162,53 @@ TEST_CASE("a trace without room keeps what came first, and counts the rest") {
   CHECK(count(trace, TraceEvent::kActivity) < 1500);
   CHECK(count(trace, TraceEvent::kActivity) > 50);
   check_times(trace);
+}
+
+TEST_CASE("what accelerators did that finds no room in a trace is counted") {
+  Trace trace(TraceBuffer::kBlock);
+  devices::AcceleratorActivity activity;
+  activity.what = "node";
+  for (size_t i = 0; i < TraceBuffer::kBlock; ++i)
+    trace.add_activity("STREAM:0", activity);
+  CHECK(trace.launches().size() == TraceBuffer::kBlock / 16);
+  CHECK(trace.dropped() == TraceBuffer::kBlock - trace.launches().size());
+}
+
+TEST_CASE(
+    "traces of runs at once get what the accelerator does, until each ends") {
+  const Program program;
+  const Scope there = program.s.with_device("/device:STREAM:0");
+  Output y = program.input("x", DataType::kFloat, PartialShape({100}));
+  for (int i = 0; i < 3; ++i) y = ops::neg(there, y);
+  REQUIRE(program.s.ok());
+  SessionOptions options;
+  options.devices = "cpu:1,stream:1";
+  options.passes = graph::PassSet::none();
+  auto session = make_session(options, program.graph);
+  const std::vector<Feed> feeds = {
+      {"x", Tensor::make(DataType::kFloat, {100})}};
+  constexpr int kRuns = 20;
+  std::vector<std::unique_ptr<Trace>> traces;
+  std::vector<std::promise<Status>> answers(2 * kRuns);
+  for (int i = 0; i < kRuns; ++i) {
+    traces.push_back(std::make_unique<Trace>());
+    for (const int which : {2 * i, 2 * i + 1}) {
+      RunOptions run;
+      run.trace = traces.back().get();  // of both
+      session->run_async(feeds, {y.name()}, {}, run,
+                         [&answers, which](auto out, const RunStats&) {
+                           answers[size_t(which)].set_value(out.status());
+                         });
+    }
+  }
+  for (auto& answer : answers) CHECK(answer.get_future().get().ok());
+  for (const auto& trace : traces) {
+    const auto kernels = std::ranges::count_if(
+        trace->launches(),
+        [](const TraceLaunch& launch) { return !launch.node.empty(); });
+    CHECK(kernels >= 6);
+    CHECK(kernels <= 6 * kRuns);
+  }
 }
 
 TEST_CASE("one trace takes several runs, and an observer sees them too") {

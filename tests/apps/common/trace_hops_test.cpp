@@ -104,3 +104,47 @@ TEST_CASE("other arrivals come from the iteration that must have sent them") {
   // What is fed comes from outside.
   CHECK(begin_of(argument, tag(1, 0), 80) == -1);
 }
+
+TEST_CASE("a kernel was launched where its node fired, one after the other") {
+  const TraceNode first{.name = "first"}, second{.name = "second"};
+  const auto firing = [](const TraceNode& node, int64_t time) {
+    TraceEvent event;
+    event.kind = TraceEvent::kNode;
+    event.device = "GPU:0";
+    event.begin = event.end = time;
+    event.node = &node;
+    return event;
+  };
+  const auto launch = [](const char* device, const char* node, int64_t begin) {
+    actors::TraceLaunch made;
+    made.device = device;
+    made.node = node;
+    made.begin = begin;
+    made.end = begin + 5;
+    return made;
+  };
+  const std::vector<TraceTrack> tracks = {
+      {activity(1, 0, 10), firing(first, 12), activity(1, 0, 30),
+       firing(second, 31), firing(first, 32)},
+      {activity(1, 0, 18), firing(first, 20)}};
+  const std::vector<actors::TraceLaunch> launches = {
+      launch("GPU:0", "first", 15),  launch("GPU:0", "first", 19),
+      launch("GPU:0", "second", 25), launch("GPU:0", "first", 40),
+      launch("GPU:0", "first", 50),  launch("GPU:1", "first", 50)};
+  LaunchFinder finder(tracks, launches);
+  const auto at = finder.next(launches[0]);
+  REQUIRE(at.has_value());
+  CHECK(at->time == 12);
+  CHECK(at->track == 0);
+  // It began before its node seems to have fired, between looks at the clock.
+  const auto early = finder.next(launches[1]);
+  REQUIRE(early.has_value());
+  CHECK(early->time == 19);
+  CHECK(early->track == 1);
+  // The thread was not at work yet: this is another run's.
+  CHECK_FALSE(finder.next(launches[2]).has_value());
+  CHECK(finder.next(launches[3])->time == 32);
+  // There were no more, and none on the other device.
+  CHECK_FALSE(finder.next(launches[4]).has_value());
+  CHECK_FALSE(finder.next(launches[5]).has_value());
+}

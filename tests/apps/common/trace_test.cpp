@@ -142,6 +142,80 @@ TEST_CASE("a trace keeps the first events, and counts the others") {
   CHECK(trace_loop(1, 1, true)["otherData"]["dropped"] == 0);
 }
 
+// x goes to an accelerator, is computed with there, and comes back.
+TEST_CASE("an accelerator's streams have tracks: kernels and copies") {
+  tg::Graph graph;
+  const tg::Scope s(graph);
+  const tg::Scope there = s.with_device("/device:STREAM:0");
+  const tg::Output x = tg::ops::placeholder(s.named("x"), DataType::kFloat,
+                                            PartialShape({1000}));
+  tg::Output y = x;
+  for (const char* name : {"first", "second", "third"})
+    y = tg::ops::neg(there.named(name), y);
+  REQUIRE(s.ok());
+  ta::SessionOptions options;
+  options.devices = "cpu:1,stream:1";
+  options.passes = graph::PassSet::none();
+  auto session = ta::Session::create(options).value();
+  REQUIRE(session->extend(graph).ok());
+  const std::vector<ta::Feed> feeds = {
+      {"x", Tensor::make(DataType::kFloat, {1000})}};
+  ta::Trace recorded;
+  ta::RunOptions run;
+  run.trace = &recorded;
+  // Only one of these runs is traced.
+  REQUIRE(session->run(feeds, {y.name()}).ok());
+  REQUIRE(session->run(feeds, {y.name()}, {}, run).ok());
+  REQUIRE(session->run(feeds, {y.name()}).ok());
+  const json trace = json::parse(apps::format_trace(recorded));
+  std::map<std::pair<int, int>, std::string> tracks;
+  std::map<int, std::string> processes;
+  for (const json& event : trace["traceEvents"])
+    if (event["ph"] == "M" && event["name"] == "thread_name") {
+      tracks[{event["pid"], event["tid"]}] = event["args"]["name"];
+    } else if (event["ph"] == "M" && event["name"] == "process_name") {
+      processes[event["pid"]] = event["args"]["name"];
+    }
+  // Of each track, what is on it.
+  std::map<std::string, std::vector<json>> slices;
+  std::map<int64_t, json> arrows;  // their beginnings
+  int launches = 0;
+  for (const json& event : trace["traceEvents"]) {
+    if (event["ph"] == "X" &&
+        (event["cat"] == "launch" || event["cat"] == "copy")) {
+      CHECK(processes.at(event["pid"]).ends_with("STREAM:0"));
+      slices[tracks.at({event["pid"], event["tid"]})].push_back(event);
+    } else if (event["ph"] == "s" && event["cat"] == "launch") {
+      CHECK(tracks.at({event["pid"], event["tid"]}).starts_with("worker "));
+      arrows[event["id"]] = event;
+    } else if (event["ph"] == "f" && event["cat"] == "launch") {
+      CHECK(tracks.at({event["pid"], event["tid"]}) == "execution");
+      CHECK(arrows.at(event["id"])["ts"].get<double>() <=
+            event["ts"].get<double>());
+      ++launches;
+    }
+  }
+  const std::vector<json>& kernels = slices["execution"];
+  REQUIRE(kernels.size() == 3);
+  const char* const names[] = {"first", "second", "third"};
+  for (size_t i = 0; i < 3; ++i) {
+    CHECK(kernels[i]["name"] == names[i]);
+    CHECK(kernels[i]["dur"].get<double>() >= 0);
+    if (i > 0)
+      CHECK(kernels[i]["ts"].get<double>() >=
+            kernels[i - 1]["ts"].get<double>());
+  }
+  CHECK(launches == 3);
+  for (const auto& [track, to] : {std::pair("copies to the device", "device"),
+                                  std::pair("copies to the host", "host")}) {
+    CAPTURE(track);
+    REQUIRE(slices[track].size() == 1);
+    CHECK(slices[track][0]["name"] == "copy");
+    CHECK(slices[track][0]["args"]["bytes"] == 4000);
+    CHECK(slices[track][0]["args"]["to"] == to);
+  }
+}
+
 TEST_CASE("a trace that cannot be written is an error") {
   const ta::Trace recorded;
   const Status status =

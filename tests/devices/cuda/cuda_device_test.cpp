@@ -1,7 +1,10 @@
 // A GPU as an accelerator: copies, their order, memory, and how it ends.
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <latch>
+#include <map>
+#include <mutex>
 
 #include "devices/tracking_allocator.h"
 #include "tests/devices/cuda/gpu.h"
@@ -103,6 +106,49 @@ TEST_CASE("a copy to the host sees the launch it depends on, not later ones") {
   }
   for (int i = 0; i < 100; ++i)
     expect_close(*copies[size_t(i)]->answer(), floats(1000, float(i + 1)));
+}
+
+TEST_CASE("an observer hears of kernels and copies, and when they were") {
+  const auto gpu = gpu_or_skip();
+  if (gpu == nullptr) return;
+  using Stream = AcceleratorActivity::Stream;
+  Accelerator& accelerator = *gpu->accelerator();
+  std::mutex mutex;
+  std::vector<std::pair<AcceleratorActivity, std::string>> seen;
+  const auto begin = std::chrono::steady_clock::now();
+  accelerator.observe([&](const AcceleratorActivity& activity) {
+    const std::lock_guard lock(mutex);
+    seen.emplace_back(activity, activity.what);
+  });
+  const auto run = [&] {
+    const Tensor x = *to_device(accelerator, floats(kMebi, 1));
+    CHECK(to_host(accelerator, add_ones(accelerator, x, 3)).ok());
+  };
+  run();
+  accelerator.observe({});
+  run();  // unseen
+  const auto end = std::chrono::steady_clock::now();
+  const std::lock_guard lock(mutex);
+  std::map<Stream, int> count;
+  auto last = begin;
+  // Two clocks agree no better than this.
+  constexpr std::chrono::milliseconds kApart{1};
+  for (const auto& [activity, what] : seen) {
+    ++count[activity.stream];
+    CHECK(activity.start + kApart >= begin);
+    CHECK(activity.start <= activity.end);
+    CHECK(activity.end <= end + kApart);
+    if (activity.stream != Stream::kExecution) {
+      CHECK(activity.bytes == 4 * kMebi);
+      continue;
+    }
+    CHECK(what == "op");
+    CHECK(activity.start + kApart >= last);
+    last = activity.end;
+  }
+  CHECK(count[Stream::kExecution] == 3);
+  CHECK(count[Stream::kToDevice] == 1);
+  CHECK(count[Stream::kToHost] == 1);
 }
 
 TEST_CASE("launches from many threads do not disturb one another") {

@@ -106,6 +106,31 @@ TEST_CASE(
   CHECK(to_host(device, negated)->data<float>()[49] == -49);
 }
 
+TEST_CASE("observers come and go, and see what the device did meanwhile") {
+  StreamDevice device(stream_info());
+  const auto neg = [&] {
+    Launch launch("Neg", {floats(10)});
+    return launch.on(device).output();
+  };
+  neg();
+  std::vector<std::string> first, second;
+  const auto into = [](std::vector<std::string>& seen) {
+    return [&seen](const AcceleratorActivity& activity) {
+      if (activity.stream == Streams::kExecution)
+        seen.emplace_back(activity.what);
+    };
+  };
+  device.observe(into(first));
+  neg();
+  neg();
+  device.observe(into(second));
+  neg();
+  device.observe({});
+  neg();
+  CHECK(first == std::vector<std::string>{"op", "op"});
+  CHECK(second == std::vector<std::string>{"op"});
+}
+
 TEST_CASE("inputs are copied while a kernel before them runs") {
   StreamDevice device(stream_info());
   Gate copied;
