@@ -16,9 +16,10 @@ class ActivityObserver {
   void set(Accelerator::Observer observer) {
     const std::lock_guard lock(mutex_);
     is_set_.store(bool(observer), std::memory_order_release);
-    observer_ = observer ? std::make_shared<const Accelerator::Observer>(
-                               std::move(observer))
-                         : nullptr;
+    observer_ =
+        observer
+            ? std::make_shared<const Accelerator::Observer>(std::move(observer))
+            : nullptr;
   }
   bool is_set() const { return is_set_.load(std::memory_order_acquire); }
   void tell(const AcceleratorActivity& activity) const {
