@@ -185,12 +185,13 @@ Result<Distribution> distribute(const graph::Graph& graph,
   if (is_whole) {
     result.partitions.push_back({*only, std::move(program)});
   } else {
+    graph::PartitionOptions cut;
+    if (!options.lossy.empty())
+      cut.lossy = [&](const graph::Endpoint& source, bool is_fetched) {
+        return lossy.take(source, is_fetched);
+      };
     TAGFLOW_ASSIGN(result.partitions,
-                   graph::partition(std::move(program), infos, placement,
-                                    {.lossy = [&](const graph::Endpoint& source,
-                                                  bool is_fetched) {
-                                      return lossy.take(source, is_fetched);
-                                    }}));
+                   graph::partition(std::move(program), infos, placement, cut));
   }
   TAGFLOW_ASSIGN(const std::vector<std::string> odd, lossy.warnings(graph));
   std::ranges::copy(odd, std::back_inserter(result.placement.warnings));

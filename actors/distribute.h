@@ -29,7 +29,8 @@ struct Request {
 struct Distribution {
   // In the order of the devices; those that have nothing to do have none.
   std::vector<graph::Partition> partitions;
-  // Where each node runs, and why. Nodes keep their ids when they are cut.
+  // Where each node runs, and why; its warnings are of transfers, too. Nodes
+  // keep their ids when they are cut.
   graph::PlacementResult placement;
   // Where they were asked for: the graph that was placed, before the cut, and
   // the reasons in words, by node id.
