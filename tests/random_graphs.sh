@@ -1,9 +1,24 @@
 #!/usr/bin/env bash
 # Random graphs against the reference interpreter, three configurations of
-# engine and passes each, on all processors. Reports each thousand.
-# usage: tests/random_graphs.sh [COUNT [FIRST]]      default: 10000 10000
+# engine, passes and devices each, on all processors; and, with --devices, each
+# graph on those devices too, its nodes scattered by each of --scatters seeds.
+# Reports each thousand.
+#
+# usage: tests/random_graphs.sh [--devices "SPEC..."] [--scatters N]
+#                               [COUNT [FIRST]]      default: 10000 10000
+# All of them with 20 seeds each on 2 and on 4 devices:
+#   tests/random_graphs.sh --devices "cpu:2 cpu:4" --scatters 20
 # Needs the Release build of tests/run.sh; TAGFLOW_TESTS names another one.
 set -euo pipefail
+export TAGFLOW_DEVICES="" TAGFLOW_SCATTERS=1
+while [[ ${1:-} == --* ]]; do
+  case $1 in
+    --devices) TAGFLOW_DEVICES=${2:?"the devices, as \"cpu:2 cpu:4\""} ;;
+    --scatters) TAGFLOW_SCATTERS=${2:?"how many seeds"} ;;
+    *) echo "unknown option $1" >&2 && exit 2 ;;
+  esac
+  shift 2
+done
 cd "$(dirname "$0")/.."
 count=${1:-10000} first=${2:-10000}
 export tests=${TAGFLOW_TESTS:-build/release/tests/actors_tests}

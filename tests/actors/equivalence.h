@@ -22,7 +22,15 @@ inline void compare(uint64_t seed, const reference::Case& c,
   CHECK(status.ok());
 }
 
-inline void compare_range(uint64_t first, uint64_t count) {
+// Which devices a graph runs on beside those of its configurations: each of the
+// specs, with its nodes scattered by as many seeds.
+struct Scattering {
+  std::vector<std::string> devices;
+  uint64_t seeds = 1;
+};
+
+inline void compare_range(uint64_t first, uint64_t count,
+                          const Scattering& scattering = {}) {
   for (uint64_t seed = first; seed < first + count; ++seed) {
     auto c = reference::random_graph(seed);
     INFO("seed ", seed, ": ", c.status().to_string());
@@ -33,6 +41,13 @@ inline void compare_range(uint64_t first, uint64_t count) {
     if (expected->is_ambiguous) continue;
     for (uint64_t run = 0; run < kRunsPerGraph; ++run)
       compare(seed, *c, *expected, configuration(seed * 7 + run * 17));
+    for (const std::string& devices : scattering.devices)
+      for (uint64_t scatter = 0; scatter < scattering.seeds; ++scatter) {
+        SessionOptions options = configuration(seed * 7 + scatter * 17);
+        options.devices = devices;
+        options.scatter = scatter;
+        compare(seed, *c, *expected, options);
+      }
   }
 }
 

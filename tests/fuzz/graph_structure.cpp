@@ -3,7 +3,8 @@
 // The first byte chooses what is made of the rest:
 //   a program: valid by construction, so it must build, validate and run, and
 //   the engine must give the reference interpreter's results, with settings
-//   that are drawn as well;
+//   that are drawn as well, and once more with its nodes scattered over several
+//   devices;
 //   the same with some of its edges and attributes changed;
 //   a soup of primitives with edges between any of them.
 // Of the latter two, anything may be refused, but must not crash or hang, and
@@ -75,14 +76,20 @@ void try_to_run(const Case& made) {
 }
 
 void run_program(Choices& choices) {
-  const auto settings =
-      actors::configuration(choices.below(actors::kConfigurations));
+  auto settings = actors::configuration(choices.below(actors::kConfigurations));
   const Result<Case> made = random_graph(choices);
   require_ok(made.status(), "a program does not build");
   require_ok(graph::validate(made->graph), "a program is not valid");
   const auto result = interpret(made->graph, made->feeds, made->fetches);
   require_ok(result.status(), "a program does not run");
   require(!result->is_ambiguous, "a program has several results");
+  require_ok(actors::check_engine(*made, *result, settings),
+             actors::describe(settings));
+  // Drawn last, so that inputs mean what they did before there were devices.
+  static const char* const kDevices[] = {"cpu:2", "cpu:4", "cpu:1,stream:1",
+                                         "cpu:2,stream:2"};
+  settings.devices = kDevices[choices.below(uint32_t(std::size(kDevices)))];
+  settings.scatter = choices.below(1 << 16);
   require_ok(actors::check_engine(*made, *result, settings),
              actors::describe(settings));
 }
