@@ -71,6 +71,13 @@ Result<graph::PlacementResult> place(const graph::Program& program,
   return result;
 }
 
+// Why a node is where scatter() has put it.
+std::string explain_drawn(const graph::Node& node) {
+  constexpr std::string_view kDrawn = "drawn at random";
+  if (node.device().empty()) return std::string(kDrawn);
+  return fmt::format("{}, constraint \"{}\"", kDrawn, node.device());
+}
+
 // The device that has every node, if one has.
 std::optional<uint32_t> only_device(const graph::Program& program,
                                     const graph::Placement& placement) {
@@ -174,7 +181,7 @@ Result<Distribution> distribute(const graph::Graph& graph,
     for (const graph::Node* node : program.graph.nodes())
       result.reasons[node->id()] =
           options.scatter
-              ? "drawn at random"
+              ? explain_drawn(*node)
               : result.placement.explain(program.graph, infos, *node);
     result.placed = program.graph.clone();
   }

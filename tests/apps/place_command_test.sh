@@ -36,7 +36,9 @@ two="--devices cpu:2"
     tagflow place products.pbtxt $two
   expect 0 '^note +a loop counts as 10 iterations' - tagflow place "$loop" $two
   expect 0 '^  while_[a-z]+|^  Merge +Merge +' - tagflow place "$loop" $two
-  expect 0 '^  a +MatMul +drawn at random$' - \
+  expect 0 '^  a +MatMul +drawn at random, constraint "/cpu:0"$' - \
+    tagflow place products.pbtxt --devices cpu:3 --scatter 4 --soft-placement
+  expect 0 '^  x +Placeholder +drawn at random$' - \
     tagflow place products.pbtxt --devices cpu:3 --scatter 4 --soft-placement
   expect 0 '^note +there is one device, and nothing to choose$' - \
     tagflow place "$sums"
