@@ -60,6 +60,9 @@ class CudaKernel : public Kernel {
   }
   bool takes_values() const { return traits_.takes_values; }
 
+  // What is wrong with values that only the host can look at: called before
+  // the launch, when inputs of the host are still there. Thread-safe.
+  virtual Status check(const KernelContext&) const { return {}; }
   // Enqueues the work on the stream, for which outputs are allocated in its
   // order. Inputs are in the GPU's memory, but for what the traits say.
   virtual Status enqueue(KernelContext& context, cudaStream_t stream) const = 0;

@@ -16,16 +16,22 @@ class GatherCudaKernel final : public CudaKernel {
       : CudaKernel(std::move(cpu), {Runs::kOnGpu, {false, false, true}}),
         batch_dims_(batch_dims) {}
 
+  Status check(const KernelContext& context) const override {
+    const Tensor& indices = context.input(1);
+    if (!host_readable(indices)) return {};
+    TAGFLOW_ASSIGN(const GatherPlan plan, plan_gather(context, batch_dims_));
+    for (int64_t i = 0; i < indices.num_elements(); ++i)
+      if (const int64_t index = index_at(indices, i);
+          index < 0 || index >= plan.limit)
+        return context.fail("indices[{}] = {} is outside [0, {})", i, index,
+                            plan.limit);
+    return {};
+  }
+
   Status enqueue(KernelContext& context, cudaStream_t stream) const override {
     const Tensor& params = context.input(0);
     const Tensor& indices = context.input(1);
     TAGFLOW_ASSIGN(const GatherPlan plan, plan_gather(context, batch_dims_));
-    if (host_readable(indices))
-      for (int64_t i = 0; i < indices.num_elements(); ++i)
-        if (const int64_t index = index_at(indices, i);
-            index < 0 || index >= plan.limit)
-          return context.fail("indices[{}] = {} is outside [0, {})", i, index,
-                              plan.limit);
     TAGFLOW_ASSIGN(Tensor * out, context.allocate_output(0, plan.shape));
     if (out->num_elements() == 0) return {};
     cuda::GatherArgs args;

@@ -317,10 +317,17 @@ TEST_CASE("an index out of range that only the GPU knows gives zeros") {
   if (gpu == nullptr) return;
   const Tensor params = floats(100, 1);
   const Tensor known = ints({3, 100});
-  GpuLaunch refused("GatherV2",
-                    {in_gpu(*gpu, params), known, Tensor::scalar(0)});
-  expect_error(refused.on(*gpu->accelerator()).answer(), Code::kInvalidArgument,
-               "[GatherV2] indices[1] = 100 is outside [0, 100)");
+  // Some that a launch takes along, some that are copied before it, and more.
+  for (const int64_t count : {2, 50, 100000}) {
+    Tensor indices = Tensor::make(DataType::kInt32, {count});
+    std::fill_n(indices.mutable_data<int32_t>(), count, 3);
+    indices.mutable_data<int32_t>()[1] = 100;
+    GpuLaunch refused("GatherV2",
+                      {in_gpu(*gpu, params), indices, Tensor::scalar(0)});
+    expect_error(refused.on(*gpu->accelerator()).answer(),
+                 Code::kInvalidArgument,
+                 "[GatherV2] indices[1] = 100 is outside [0, 100)");
+  }
   GpuLaunch zeros("GatherV2", {in_gpu(*gpu, params), in_gpu(*gpu, known),
                                Tensor::scalar(0)});
   const auto fetched =
