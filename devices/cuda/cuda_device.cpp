@@ -51,6 +51,7 @@ CudaDevice::~CudaDevice() {
   (void)memory_->compute().drain().ok();
   (void)memory_->arrivals().drain().ok();
   if (departures_ != nullptr) (void)departures_->drain().ok();
+  departures_.reset();  // while the GPU is this thread's
 }
 
 Status CudaDevice::open() {

@@ -52,6 +52,9 @@ CudaMemory::~CudaMemory() {
   if (arrivals_ != nullptr) (void)arrivals_->drain().ok();
   if (compute_ != nullptr) (void)compute_->drain().ok();
   if (pool_ != nullptr) cudaMemPoolDestroy(pool_);
+  // While the GPU is this thread's.
+  arrivals_.reset();
+  compute_.reset();
 }
 
 void CudaMemory::close() {
