@@ -34,18 +34,33 @@ std::string_view type_of(std::string_view device) {
 
 constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
 
-// Whether an accelerator computes the node: what costs nothing is done by
-// workers, and a Recv waits for others.
-bool is_launched(const Place& place, const graph::Node& node) {
-  return type_of(place.device) != "CPU" && node.num_outputs() > 0 &&
-         node.op() != "_Recv" && !graph::CostModel::estimate(node).is_free;
-}
-
 }  // namespace
+
+CostRecorder::CostRecorder(
+    std::span<const std::unique_ptr<devices::Device>> devices) {
+  for (const auto& device : devices)
+    if (device->accelerator() != nullptr)
+      accelerators_.insert(device->info().name.to_string());
+}
 
 graph::CostModel CostRecorder::costs() const {
   std::lock_guard lock(mutex_);
-  return costs_;
+  graph::CostModel costs = costs_;
+  for (const auto& [frame, loop] : loops_) {
+    const auto around = loops_.find({frame.first, loop.around});
+    const uint64_t times =
+        around == loops_.end() ? loop.entered : around->second.trips();
+    if (times > 0)
+      costs.measure_trips(frame.second, double(loop.trips()) / double(times));
+  }
+  return costs;
+}
+
+// What costs nothing is done by workers, and a Recv waits for others.
+bool CostRecorder::is_launched(const Place& place,
+                               const graph::Node& node) const {
+  return accelerators_.contains(place.device) && node.num_outputs() > 0 &&
+         node.op() != "_Recv" && !graph::CostModel::estimate(node).is_free;
 }
 
 void CostRecorder::on_fire(const Place& place, const graph::Node& node,
@@ -91,6 +106,21 @@ void CostRecorder::on_computed(const Place& place, const graph::Node& node) {
   const double nanoseconds = end(node);
   std::lock_guard lock(mutex_);
   costs_.measure(node.name(), type_of(place.device), nanoseconds, kNotMeasured);
+}
+
+// The root is no loop.
+void CostRecorder::on_frame_start(const Place& place, const Place& caller) {
+  if (place.frame.empty()) return;
+  std::lock_guard lock(mutex_);
+  Loop& loop = loops_[{std::string(place.device), std::string(place.frame)}];
+  loop.around = caller.frame;
+  ++loop.entered;
+}
+
+void CostRecorder::on_iteration_start(const Place& place) {
+  if (place.frame.empty()) return;
+  std::lock_guard lock(mutex_);
+  ++loops_[{std::string(place.device), std::string(place.frame)}].iterations;
 }
 
 }  // namespace tagflow::actors

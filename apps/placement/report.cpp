@@ -109,7 +109,8 @@ class PlacementReporter {
       report_.notes.push_back("there is one device, and nothing to choose");
     if (frames_.frames().size() > 1)
       report_.notes.push_back(
-          fmt::format("a loop counts as {} iterations, one after another",
+          fmt::format("a loop counts as {} iterations, one after another, or "
+                      "as many as were measured",
                       graph::CostModel::kAssumedTrips));
     std::map<std::string, size_t> bodies;
     for (const graph::Partition& partition : distribution_.partitions)

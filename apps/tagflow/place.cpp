@@ -29,7 +29,7 @@ struct PlaceOptions {
 // Runs the graph, lets the session learn from that, and runs it as it is
 // placed then.
 Result<MeasuredRuns> measure_runs(const Prepared& prepared, int runs) {
-  actors::CostRecorder recorder;
+  actors::CostRecorder recorder(prepared.session->devices());
   actors::RunOptions watched;
   watched.observer = &recorder;
   for (int i = 0; i < runs; ++i)

@@ -330,13 +330,17 @@ class Colocation::Builder {
       if (sets_.is_empty(set)) return conflict(members.first(i + 1), body);
     }
     if (!options_.soft) return set;
+    // Of those that ask for the same, the same is said.
+    std::unordered_map<DeviceSets::Id, std::string> reasons;
     for (size_t i = 0; i < members.size(); ++i) {
-      const DeviceSets::Id fewer =
-          sets_.intersection(set, members[i].demand.asked);
+      const DeviceSets::Id asked = members[i].demand.asked;
+      const DeviceSets::Id fewer = sets_.intersection(set, asked);
       if (sets_.is_empty(fewer)) {
-        give_way(*members[i].node,
-                 "which gives way to a node on the same device: " +
-                     explain(culprit(members, i)));
+        std::string& reason = reasons[asked];
+        if (reason.empty())
+          reason = "which gives way to a node on the same device: " +
+                   explain(culprit(members, i));
+        give_way(*members[i].node, reason);
       } else {
         set = fewer;
       }

@@ -76,6 +76,19 @@ void CostModel::measure(std::string_view node, std::string_view device_type,
   of_type->second.add(nanoseconds);
 }
 
+void CostModel::measure_trips(std::string_view frame, double trips) {
+  if (!is_measurement(trips)) return;
+  auto it = trips_.find(frame);
+  if (it == trips_.end()) it = trips_.emplace(std::string(frame), Mean()).first;
+  it->second.add(trips);
+}
+
+std::optional<double> CostModel::trips(std::string_view frame) const {
+  const auto it = trips_.find(frame);
+  if (it == trips_.end()) return std::nullopt;
+  return it->second.value;
+}
+
 const CostModel::Measured* CostModel::find(const Node& node) const {
   if (measured_.empty()) return nullptr;
   const auto it = measured_.find(std::string_view(node.name()));

@@ -11,11 +11,12 @@
 //
 // Where a node has been measured on a type of device, that counts instead; on
 // other types the estimate is corrected by the same factor. So does the
-// measured size of its outputs.
+// measured size of its outputs, and how often a loop was seen to go around.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -41,7 +42,7 @@ class CostModel {
  public:
   static constexpr int64_t kAssumedDimension = 32;
   static constexpr int64_t kAssumedElements = 1024;
-  // Iterations of a loop.
+  // Of a loop that has not been seen.
   static constexpr double kAssumedTrips = 10;
   // Of a token from one device's partition to another's, without a copy.
   static constexpr double kHandOverNs = 1'000;
@@ -63,9 +64,14 @@ class CostModel {
   // no number from 0 on does not count.
   void measure(std::string_view node, std::string_view device_type,
                double nanoseconds, double output_bytes);
+  // How often the loop of that frame name goes around each time that the loop
+  // around it does, or in a run. What is no number from 0 on does not count.
+  void measure_trips(std::string_view frame, double trips);
 
   // With the size of outputs that was measured.
   Work work(const Node& node) const;
+  // How often the loop goes around; none where it was not measured.
+  std::optional<double> trips(std::string_view frame) const;
   // For each of the devices, as long as the node takes there.
   void find_times(const Node& node, const Work& work,
                   std::span<const DeviceInfo> devices,
@@ -93,6 +99,8 @@ class CostModel {
 
   std::unordered_map<std::string, Measured, NameHash, std::equal_to<>>
       measured_;  // by node
+  std::unordered_map<std::string, Mean, NameHash, std::equal_to<>>
+      trips_;  // by frame
 };
 
 }  // namespace tagflow::graph

@@ -16,8 +16,9 @@
 //   - a device runs `kernels_at_once` kernels, in the order of the walk;
 //   - a tensor goes to another device once, whoever reads it there; a link to
 //     the host carries one tensor at a time in each direction;
-//   - all of a loop's iterations run as one, CostModel::kAssumedTrips times
-//     as long, in loops inside loops again, but not in more than three;
+//   - all of a loop's iterations run as one, so many times as long as the loop
+//     was seen to go around; of what was not seen, CostModel::kAssumedTrips
+//     times, in loops inside loops again, but not in more than three;
 //   - both sides of a conditional are computed;
 //   - a function that runs in frames of its own takes what its nodes do, once;
 //   - memory holds an output, and each copy, from the start of its node until

@@ -1,7 +1,7 @@
 #include "graph/placement/program_costs.h"
 
 #include <algorithm>
-#include <cmath>
+#include <optional>
 
 #include "graph/frames.h"
 #include "graph/placement/op_work.h"
@@ -9,8 +9,32 @@
 namespace tagflow::graph {
 namespace {
 
-// Loops deeper than this count as if they were not: a guess of a guess.
+// Of more loops inside one another than this, one of which nothing is known
+// counts as if it were not: a guess of a guess.
 constexpr int kMaxAssumedDepth = 3;
+// What never ran still has a best place.
+constexpr double kLeastTrips = 0.01;
+
+// How often the nodes of each frame run.
+std::vector<double> repeats_of(const FrameMap& frames, const CostModel& model) {
+  struct Frame {
+    double repeats = 1;
+    int assumed = 0;  // loops around it, with itself
+  };
+  std::vector<Frame> found(1);
+  for (const StaticFrame& frame : std::span(frames.frames()).subspan(1)) {
+    Frame made = found[size_t(frame.parent)];  // which comes before it
+    if (const std::optional<double> trips = model.trips(frame.name)) {
+      made.repeats *= std::max(*trips, kLeastTrips);
+    } else if (made.assumed++ < kMaxAssumedDepth) {
+      made.repeats *= CostModel::kAssumedTrips;
+    }
+    found.push_back(made);
+  }
+  std::vector<double> repeats;
+  for (const Frame& frame : found) repeats.push_back(frame.repeats);
+  return repeats;
+}
 
 // Gives numbers that say where or whether, not what: scalars, also where the
 // rank is unknown, as that of a loop's counter often is.
@@ -53,11 +77,9 @@ Result<ProgramCosts> ProgramCosts::build(const Program& program,
   }
   if (!has_loops) return costs;
   TAGFLOW_ASSIGN(const FrameMap frames, FrameMap::build(graph));
-  for (const Node* node : graph.nodes()) {
-    const int depth = frames.frame(frames.of(*node)).depth;
-    costs.repeats_[node->id()] =
-        std::pow(CostModel::kAssumedTrips, std::min(depth, kMaxAssumedDepth));
-  }
+  const std::vector<double> repeats = repeats_of(frames, model);
+  for (const Node* node : graph.nodes())
+    costs.repeats_[node->id()] = repeats[size_t(frames.of(*node))];
   return costs;
 }
 

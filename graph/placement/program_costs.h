@@ -19,7 +19,7 @@ class ProgramCosts {
                                     const CostModel& model);
 
   const Work& work(const Node& node) const { return works_[node.id()]; }
-  // How often the node runs, by what is assumed of loops.
+  // How often the node runs, by what was seen or is assumed of loops.
   double repeats(const Node& node) const { return repeats_[node.id()]; }
   // Costs next to nothing: it is free, or gives integer or boolean scalars.
   bool is_light(const Node& node) const { return light_[node.id()]; }

@@ -46,7 +46,7 @@ void check_times(const std::string& type) {
   options.devices = "stream:1";
   options.passes = tg::PassSet::none();
   const auto session = ta::make_session(options, graph);
-  ta::CostRecorder recorder;
+  ta::CostRecorder recorder(session->devices());
   ta::RunOptions run = ta::within_a_minute();
   run.observer = &recorder;
   using Clock = std::chrono::steady_clock;
@@ -99,7 +99,7 @@ TEST_CASE("of kernels that wait for their turn the wait does not count") {
   options.devices = "stream:1";
   options.passes = tg::PassSet::none();
   const auto session = ta::make_session(options, graph);
-  ta::CostRecorder recorder;
+  ta::CostRecorder recorder(session->devices());
   ta::RunOptions run = ta::within_a_minute();
   run.observer = &recorder;
   using Clock = std::chrono::steady_clock;
@@ -111,4 +111,38 @@ TEST_CASE("of kernels that wait for their turn the wait does not count") {
   for (const std::string& name : names)
     sum += time_of(recorder.costs(), *graph.find(name), info);
   CHECK(sum <= all.count());
+}
+
+TEST_CASE("a loop in a loop is seen to go around for each time of the other") {
+  // The inner loop counts from 0 to 4, the outer one goes on from there to 5.
+  for (const char* devices : {"cpu:1", "cpu:2"}) {
+    tg::Graph graph;
+    const tg::Endpoint start{constant(graph, "start", Tensor::scalar(0)), 0};
+    const tg::Endpoint limit{constant(graph, "limit", Tensor::scalar(5)), 0};
+    const tg::Endpoint four{constant(graph, "four", Tensor::scalar(4)), 0};
+    const auto outer = counter(graph, "outer", start, limit);
+    tg::Node* bound = add(graph, "bound", "Enter", {four},
+                          {{"frame_name", "outer"}, {"is_constant", true}});
+    const auto inner = counter(graph, "inner", {outer.body, 0}, {bound, 0});
+    // On a device of its own where there is one.
+    graph.set_device(inner.add, "/device:CPU:*");
+    if (devices == std::string("cpu:2"))
+      graph.set_device(inner.add, "/device:CPU:1");
+    // What leaves the inner loop goes around the outer one.
+    must(graph.set_input(outer.add, 0, {inner.exit, 0}));
+    ta::SessionOptions options;
+    options.devices = devices;
+    const auto session = ta::make_session(options, graph);
+    ta::CostRecorder recorder(session->devices());
+    ta::RunOptions run = ta::within_a_minute();
+    run.observer = &recorder;
+    for (int i = 0; i < 2; ++i) {
+      const auto out = must(session->run({}, {outer.exit->name()}, {}, run));
+      CHECK(out[0].scalar_value<int>() == 5);
+    }
+    const tg::CostModel costs = recorder.costs();
+    CHECK(*costs.trips("outer") == 1);
+    CHECK(*costs.trips("inner") == 4);
+    CHECK(!costs.trips(""));
+  }
 }

@@ -6,9 +6,11 @@
 #include <future>
 #include <thread>
 
+#include "actors/distribute.h"
 #include "actors/engine.h"
 #include "devices/device.h"
 #include "graph/builder/builder.h"
+#include "graph/passes/passes.h"
 #include "tests/actors/engine_check.h"
 #include "tests/actors/sessions.h"
 #include "tests/reference/odd_loops.h"
@@ -413,4 +415,132 @@ TEST_CASE("a session may be made, run and ended on threads that live on") {
   over = true;
   maker.join();
   runner.join();
+}
+
+TEST_CASE(
+    "what contradicts is refused whichever passes run, by its own names") {
+  Graph graph;
+  const Scope s(graph);
+  const auto node = [&](const std::string& name, const std::string& device) {
+    return s.with_device(device).named(name);
+  };
+  const Output x = ops::placeholder(s.named("x"), DataType::kFloat, {});
+  // Folded, taken out, and never taken.
+  const Output a = ops::add(node("a", "/cpu:0"), 1.0f, 2.0f);
+  const Output b = ops::identity(node("b", "/cpu:1").colocate_with(a), a);
+  const Output c = ops::neg(node("c", "/gpu:0"), 1.0f);
+  const Output d = ops::add(s.named("d").with_attr("_class", "loc:@a"), 1, 2);
+  const Output e = cond(
+      s.named("e"), true, [&](const Scope&) -> Outputs { return x; },
+      [&](const Scope& in) -> Outputs {
+        return ops::neg(in.with_device("/cpu:zero").named("f"), x);
+      })[0];
+  must(s.status());
+  const auto error_with = [&](const Output& fetch, PassSet passes) {
+    SessionOptions options = on("cpu:2");
+    options.passes = passes;
+    const Status status =
+        make_session(options, graph)
+            ->run({{"x", Tensor::scalar(1.0f)}}, {fetch.name()})
+            .status();
+    CHECK(status.code() == Code::kInvalidArgument);
+    return std::string(status.message());
+  };
+  for (const Output& fetch : {b, c, d, e}) {
+    const std::string text = error_with(fetch, PassSet::none());
+    CAPTURE(text);
+    CHECK(text.starts_with("[placement] node"));
+    for (const PassItem& pass : graph::passes())
+      CHECK(error_with(fetch, PassSet::only(pass.pass)) == text);
+    CHECK(error_with(fetch, PassSet()) == text);
+  }
+  CHECK(
+      error_with(b, PassSet()) ==
+      "[placement] nodes \"a\" and \"b\" must be on one device, and none will "
+      "do: \"a\" asks for \"/cpu:0\"; \"b\" asks for \"/cpu:1\"; they are "
+      "together because \"b\" has the class \"loc:@a\"");
+  // What nobody asks for contradicts nobody.
+  auto session = make_session(on("cpu:2"), graph);
+  CHECK(must_run(*session, {{"x", Tensor::scalar(1.0f)}}, {a.name()})[0]
+            .scalar_value<float>() == 3);
+}
+
+TEST_CASE("a class stays together though its anchor is folded, or not needed") {
+  Graph graph;
+  const Scope s(graph);
+  const Output x = ops::placeholder(s.named("x"), DataType::kFloat, {});
+  const Output anchor =
+      ops::add(s.with_device("/cpu:1").named("anchor"), 1.0f, 2.0f);
+  const Scope with = s.colocate_with(anchor);
+  const Output a = ops::neg(with.named("a"), x);
+  const Output b = ops::square(with.named("b"), ops::add(s, x, anchor));
+  must(s.status());
+  auto session = make_session(on("cpu:3"), graph);
+  const auto device_of = [](const Distribution& made, const Output& output) {
+    return made.placement.placement.device_of[output.node()->id()];
+  };
+  Distribution made = must(session->explain({"x"}, {a.name(), b.name()}));
+  CHECK(made.placed->find("anchor") == nullptr);
+  CHECK(device_of(made, a) == 1);
+  CHECK(device_of(made, b) == 1);
+  made = must(session->explain({"x"}, {a.name()}));
+  CHECK(made.placed->find("anchor") == nullptr);
+}
+
+TEST_CASE("an Identity that asks for another device stays there") {
+  Graph graph;
+  const Scope s(graph);
+  const Output x = ops::placeholder(s.named("x"), DataType::kFloat, {});
+  const Scope there = s.with_device("/cpu:1");
+  const Output brought = ops::identity(there.named("brought"), x);
+  const Output again = ops::identity(there.named("again"), brought);
+  const Output y = ops::neg(s.with_device("/cpu:0").named("y"), again);
+  must(s.status());
+  auto session = make_session(on("cpu:2"), graph);
+  const Distribution made = must(session->explain({"x"}, {y.name()}));
+  CHECK(made.placed->find("brought") != nullptr);
+  CHECK(made.placed->find("again") == nullptr);
+  CHECK(made.placement.placement.device_of[brought.node()->id()] == 1);
+  // On one device it is for nothing.
+  Graph alone = graph.clone();
+  for (Node* node : alone.nodes()) alone.set_device(node, "/cpu:0");
+  const Distribution one =
+      must(make_session(on("cpu:1"), alone)->explain({"x"}, {y.name()}));
+  CHECK(one.placed->find("brought") == nullptr);
+}
+
+TEST_CASE("smoke: an accelerator's scope may hold feeds, arrays and stacks") {
+  // y = square(x) for each x, and their sum; z = a fed intermediate result.
+  const auto build = [](Graph& graph, const std::string& device) {
+    const Scope s = Scope(graph).with_device(device);
+    const Output xs = ops::placeholder(s.named("xs"), DataType::kFloat, {4});
+    const Output fed = ops::neg(s.named("fed"), xs);
+    const Output squares = map_fn(
+        s.named("squares"),
+        [](const Scope& in, Output x) { return ops::square(in, x); },
+        ops::add(s, xs, fed));
+    const Output stack = s.named("stack").op(
+        "StackV2", {5}, {{"elem_type", DataType::kFloat}})[0];
+    const Output pushed = s.op("StackPushV2", {stack, squares})[0];
+    const Output popped =
+        s.with_control_dependencies({pushed}).named("popped").op(
+            "StackPopV2", {stack}, {{"elem_type", DataType::kFloat}})[0];
+    ops::reduce_sum(s.named("sum"), popped);
+    must(s.status());
+  };
+  const std::vector<Feed> feeds = {
+      {"xs", Tensor::vector<float>({1, 2, 3, 4})},
+      {"fed", Tensor::vector<float>({1, 1, 1, 1})}};
+  Graph graph;
+  build(graph, "/device:STREAM:0");
+  for (SessionOptions options : configurations()) {
+    options.devices = "cpu:1,stream:1";
+    std::string warned;
+    options.on_warning = [&](const std::string& text) { warned += text; };
+    INFO(describe(options));
+    auto session = make_session(options, graph);
+    CHECK(must_run(*session, feeds, {"sum"})[0].scalar_value<float>() ==
+          4 + 9 + 16 + 25);
+    CHECK(warned.empty());
+  }
 }

@@ -238,3 +238,25 @@ TEST_CASE("what waits for many nodes is folded where one constant does") {
   CHECK(dump(program.graph, "c_1") == "c_1 = Const(^a, ^x0)");
   CHECK(program.fetches[1].to_string() == "d:0");
 }
+
+TEST_CASE("a constant has the constraints of what it stands for") {
+  Graph graph;
+  Node* one = number(graph, "one", 1);
+  const std::vector<std::string> classes = {"loc:@x"};
+  Node* sum =
+      add(graph, "sum", "AddV2", {{one, 0}, {one, 0}}, {{"_class", classes}});
+  graph.set_device(sum, "/cpu:1");
+  Node* x = placeholder(graph, "x", DataType::kFloat, {2, 3});
+  Node* shapes =
+      add(graph, "shapes", "ShapeN", {{x, 0}, {x, 0}}, {{"_class", classes}});
+  Program program = program_of(graph, {"sum", "shapes:0", "shapes:1"});
+  const Adder adder;
+  CHECK(run_pass(fold_constants, program, &adder));
+  for (const Endpoint& fetch : program.fetches) {
+    CHECK(fetch.node->is_const());
+    CHECK(must(fetch.node->attr<std::vector<std::string>>("_class")) ==
+          classes);
+  }
+  CHECK(program.fetches[0].node->device() == "/cpu:1");
+  CHECK(shapes->name() == "shapes");
+}

@@ -210,3 +210,19 @@ TEST_CASE("a long chain becomes several nodes") {
         "n24_1 = _FusedElementwise(n8_1)\n"
         "n8_1 = _FusedElementwise(x)\n");
 }
+
+TEST_CASE("ops of different classes stay apart, one class becomes one node") {
+  Elements g;
+  const auto in_class = [&](Node* node, const char* label) {
+    g.graph.set_attr(node, "_class", std::vector<std::string>{label});
+    return node;
+  };
+  Node* a = in_class(g.unary("a", g.x), "loc:@a");
+  Node* b = in_class(g.unary("b", a), "loc:@b");
+  in_class(g.unary("c", b), "loc:@b");
+  Program program = program_of(g.graph, {"c"});
+  CHECK(run_pass(fuse_elementwise, program));
+  CHECK(dump(program.graph, "c_1") == "c_1 = _FusedElementwise(a)");
+  CHECK(must(program.graph.find("c_1")->attr<std::vector<std::string>>(
+            "_class")) == std::vector<std::string>{"loc:@b"});
+}

@@ -121,3 +121,30 @@ TEST_CASE("many that lose a constant do not each wait for all that it did") {
   CHECK(dump(program.graph, "a_1") == "a_1 = Identity(x, ^much)");
   CHECK(dump(program.graph, "b_1") == "b_1 = Identity(x, ^y0, ^y1)");
 }
+
+TEST_CASE("what brings a tensor to another device stays") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kFloat, {2, 3});
+  Node* shape = constant(graph, "shape", Tensor::vector<int32_t>({2, 3}));
+  const auto on = [&](Node* node, const char* device) {
+    graph.set_device(node, device);
+    return node;
+  };
+  const AttrMap classes = {{"_class", std::vector<std::string>{"loc:@c"}}};
+  Node* a = on(add(graph, "a", "Identity", {{x, 0}}), "/cpu:1");
+  Node* b = on(add(graph, "b", "Identity", {{a, 0}}), "/cpu:1");
+  Node* c = add(graph, "c", "Identity", {{b, 0}}, classes);
+  Node* d = add(graph, "d", "Identity", {{c, 0}}, classes);
+  Node* e = on(add(graph, "e", "Reshape", {{d, 0}, {shape, 0}}), "/cpu:0");
+  Node* f = add(graph, "f", "Identity", {{e, 0}});
+  add(graph, "g", "Identity", {{f, 0}}, {{"_class", EmptyList()}});
+  Program program = program_of(graph, {"g"});
+  CHECK(run_pass(remove_identities, program));
+  CHECK(dump(program.graph) ==
+        "x = Placeholder()\n"
+        "shape = Const()\n"
+        "a = Identity(x)\n"
+        "c = Identity(a)\n"
+        "e = Reshape(c, shape)\n");
+  CHECK(program.fetches[0].to_string() == "e:0");
+}

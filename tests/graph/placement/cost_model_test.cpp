@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
+
+#include "graph/placement/program_costs.h"
 #include "graph/placement/timeline.h"
 #include "tests/graph/placement/devices_and_kernels.h"
 
@@ -231,4 +234,48 @@ TEST_CASE("memory has room for what is not held yet") {
   timeline.release(0, 70);
   CHECK(timeline.room(0) == 100);
   CHECK(std::isinf(timeline.room(1)));
+}
+
+TEST_CASE("a loop counts as often as it was seen to go around") {
+  CostModel model;
+  CHECK(!model.trips("loop"));
+  CHECK(!model.has_measurements());
+  for (const double bad : {-1.0, std::numeric_limits<double>::quiet_NaN(),
+                           std::numeric_limits<double>::infinity()})
+    model.measure_trips("loop", bad);
+  CHECK(!model.has_measurements());
+  model.measure_trips("loop", 3);
+  model.measure_trips("loop", 5);
+  CHECK(model.has_measurements());
+  CHECK(*model.trips("loop") == 4);
+}
+
+TEST_CASE("trips in loops in loops, measured and assumed, are multiplied") {
+  Graph graph;
+  Endpoint start{constant(graph, "start", Tensor::scalar(0)), 0};
+  Endpoint limit{constant(graph, "limit", Tensor::scalar(3)), 0};
+  std::vector<Node*> bodies;
+  for (int depth = 1; depth <= 5; ++depth) {
+    const Counter loop =
+        counter(graph, fmt::format("loop_{}", depth), start, limit);
+    bodies.push_back(loop.add);
+    start = limit = {loop.body, 0};
+  }
+  const Program program = whole(std::move(graph));
+  const auto devices = make_devices(1);
+  const auto repeats = [&](const CostModel& model) {
+    const ProgramCosts costs =
+        must(ProgramCosts::build(program, devices, model));
+    std::vector<double> found;
+    for (const Node* body : bodies) found.push_back(costs.repeats(*body));
+    return found;
+  };
+  using Numbers = std::vector<double>;
+  CostModel model;
+  CHECK(repeats(model) == Numbers{10, 100, 1000, 1000, 1000});
+  model.measure_trips("loop_2", 7);
+  CHECK(repeats(model) == Numbers{10, 70, 700, 7000, 7000});
+  // What never ran still costs something.
+  model.measure_trips("loop_1", 0);
+  CHECK(repeats(model)[0] == doctest::Approx(0.01));
 }
