@@ -113,8 +113,8 @@ void CudaDevice::begin(const CudaKernel& kernel, KernelContext& context,
     if (on_host || status.code() != Code::kResourceExhausted)
       return finish_on_host(context, std::move(status), std::move(done));
   }
-  if (Status status =
-          without_exceptions(context, [&] { return kernel.check(context); });
+  if (Status status = without_exceptions(context.node().op(),
+                                         [&] { return kernel.check(context); });
       !status.ok())
     return done(std::move(status));
   StreamEvent inputs_here;
