@@ -114,12 +114,10 @@ std::string format_results_json(std::span<const FetchName> names,
       R"("frames": {}, "iterations": {}, "hops": {}, "offloaded": {}, )"
       R"("launched": {}, "max_in_flight": {}, "seconds": {}}}, )"
       R"("devices": [{}]}})"
-      "
-      ",
-      fmt::join(fetches, ", "),
-      stats.fired, stats.dead, stats.frames, stats.iterations, stats.hops,
-      stats.offloaded, stats.launched, stats.max_in_flight, stats.seconds,
-      fmt::join(memory, ", "));
+      "\n",
+      fmt::join(fetches, ", "), stats.fired, stats.dead, stats.frames,
+      stats.iterations, stats.hops, stats.offloaded, stats.launched,
+      stats.max_in_flight, stats.seconds, fmt::join(memory, ", "));
 }
 
 }  // namespace tagflow::apps
