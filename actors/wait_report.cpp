@@ -243,10 +243,17 @@ class Report {
     const Debt debt = find_debt(step_, iteration, recv);
     if (cut_short && !debt.is_open) return;
     line("{}{} in {} waits for \"{}\" of {}{}", on(iteration),
-         readers(iteration, recv), place(iteration), debt.tensor, debt.device,
+         debt.is_sent ? readers(iteration, recv) : quoted_recv(iteration, recv),
+         place(iteration), debt.tensor, debt.device,
          !debt.is_sent        ? ", which nobody sends"
          : debt.cause.empty() ? std::string()
                               : ", which waits for " + debt.cause);
+  }
+
+  static std::string quoted_recv(const IterationActor& iteration,
+                                 uint32_t recv) {
+    return fmt::format("_Recv \"{}\"",
+                       iteration.frame().plan->nodes[recv].node->name());
   }
 
   // Who reads what the Recv receives, in its iteration; else itself.
@@ -260,7 +267,7 @@ class Report {
         names.push_back(
             fmt::format("\"{}\"", plan.nodes[edge.target].node->name()));
     }
-    if (names.empty()) return fmt::format("\"{}\"", item.node->name());
+    if (names.empty()) return quoted_recv(iteration, recv);
     std::ranges::sort(names);
     names.erase(std::unique(names.begin(), names.end()), names.end());
     constexpr size_t kShown = 3;

@@ -287,6 +287,11 @@ class Colocation::Builder {
       return {};
     TAGFLOW_ASSIGN(frames_, FrameMap::build(program_.graph));
     whole_ = find_whole_loops(program_, frames_);
+    for (size_t frame = 0; frame < whole_.size(); ++frame)
+      if (!whole_[frame].empty())
+        whole_[frame] =
+            fmt::format("the loop of frame \"{}\" has to be on one device: {}",
+                        frames_.frame(FrameId(frame)).name, whole_[frame]);
     // The first node of each whole loop, of those inside it too.
     std::vector<const Node*> first(whole_.size());
     for (const Node* node : nodes()) {
@@ -294,7 +299,7 @@ class Colocation::Builder {
         if (first[size_t(frame)] == nullptr) first[size_t(frame)] = node;
         if (first[size_t(frame)] != node)
           unite({Tie::Kind::kWholeLoop, node, first[size_t(frame)],
-                 frames_.frame(frame).name});
+                 whole_[size_t(frame)]});
       }
       for (size_t i = 0; i < node->inputs().size(); ++i)
         if (is_variable_edge(*node, i))
@@ -307,7 +312,6 @@ class Colocation::Builder {
   // The outermost loop that cannot be cut and has the node or what it enters,
   // or the root.
   FrameId whole_loop_of(const Node& node) const {
-    if (whole_.empty() || !program_.graph.owns(&node)) return FrameId::kRoot;
     FrameId frame = frames_.of(node);
     if (whole_[size_t(frame)].empty()) frame = frames_.output_of(node);
     if (whole_[size_t(frame)].empty()) return FrameId::kRoot;
@@ -395,27 +399,18 @@ class Colocation::Builder {
     }
     shown.push_back(&last);
     std::string names, reasons;
-    std::vector<FrameId> loops;
     for (const Member* member : shown) {
       if (!names.empty()) names += member == &last ? " and " : ", ";
       names += fmt::format("\"{}\"", member->node->name());
       reasons += (reasons.empty() ? "" : "; ") + explain(*member);
-      const FrameId loop = whole_loop_of(*member->node);
-      if (loop != FrameId::kRoot && !std::ranges::count(loops, loop))
-        loops.push_back(loop);
     }
-    std::string why =
-        body == nullptr
-            ? ties_of(shown)
-            : fmt::format("function \"{}\" runs as one", body->name);
-    for (const FrameId loop : loops)
-      why +=
-          fmt::format("; the loop of frame \"{}\" has to be on one device: {}",
-                      frames_.frame(loop).name, whole_[size_t(loop)]);
     return invalid_argument(
         "[placement] nodes {} must be on one device, and none will do: {}; "
         "they are together because {}",
-        names, reasons, why);
+        names, reasons,
+        body == nullptr
+            ? ties_of(shown)
+            : fmt::format("function \"{}\" runs as one", body->name));
   }
 
   // What leads from each of them to the next.
@@ -534,7 +529,7 @@ class Colocation::Builder {
   // What they say does not count: Note [What stays on the host].
   std::unordered_set<const Node*> asks_nothing_;
   FrameMap frames_;                 // empty where there are no loops
-  std::vector<std::string> whole_;  // by frame, why it cannot be cut
+  std::vector<std::string> whole_;  // by frame, that and why it is not cut
   Ties ties_;
   UnionFind classes_;
   std::vector<const Node*> in_class_;

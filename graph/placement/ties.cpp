@@ -23,9 +23,7 @@ std::string Tie::to_string() const {
     case Kind::kWholeLoop:
       break;
   }
-  return fmt::format(
-      "\"{}\" and \"{}\" are in the loop of frame \"{}\", which cannot be cut",
-      a, b, what);
+  return std::string(what);
 }
 
 std::vector<Tie> Ties::between(const Node& from, const Node& to) const {

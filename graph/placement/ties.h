@@ -16,7 +16,7 @@ struct Tie {
     kClass,      // `node` lists the label `what`; `other` too, or it is named
     kState,      // `node` reads a `what` of `other`: a reference or a resource
     kVariable,   // `other` leads into the Merge `node`, of frame `what`
-    kWholeLoop,  // both are in the loop of frame `what`, which is not cut
+    kWholeLoop,  // both are in a loop that cannot be cut, as `what` says
   };
 
   Kind kind = Kind::kClass;

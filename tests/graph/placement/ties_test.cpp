@@ -119,7 +119,8 @@ TEST_CASE("a conflict says which loop its nodes enter, or are all in") {
   must(graph.set_input(loop.less, 1, {beside, 0}));
   CHECK(contains(placing.error(), "\"beside\""));
   CHECK(contains(placing.error(),
-                 "are in the loop of frame \"loop\", which cannot be cut"));
+                 "they are together because the loop of frame \"loop\" has "
+                 "to be on one device: "));
 }
 
 TEST_CASE("a reference that is read is told as one") {

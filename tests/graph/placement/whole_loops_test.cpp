@@ -443,9 +443,10 @@ TEST_CASE("constraints that would split a loop are told why it is whole") {
           Code::kInvalidArgument) ==
       "[placement] nodes \"outer/less\" and \"inner/less\" must be on one "
       "device, and none will do: \"outer/less\" asks for \"/cpu:0\"; "
-      "\"inner/less\" asks for \"/cpu:1\"; the loop of frame \"outer\" has "
-      "to be on one device: NextIteration \"outer/next\" may be dead where "
-      "LoopCond \"outer/cond\" is true; that depends on \"p:0\"");
+      "\"inner/less\" asks for \"/cpu:1\"; they are together because the "
+      "loop of frame \"outer\" has to be on one device: NextIteration "
+      "\"outer/next\" may be dead where LoopCond \"outer/cond\" is true; that "
+      "depends on \"p:0\"");
   nest.go_on_with({nest.outer.add, 0});
   const auto groups =
       must(Colocation::build(whole(graph.clone()), devices, Kernels()));
