@@ -110,6 +110,14 @@ class DeathWalk {
     return dead == nullptr || (all_dead && call != nullptr) ? call : dead;
   }
 
+  // As the whole graph calls it.
+  static std::string name_of(const graph::Endpoint& value) {
+    if (value.node->op() == "_Recv")
+      if (auto sent = value.node->attr<std::string>("tensor_name"); sent.ok())
+        return std::move(sent).value();
+    return value.to_string();
+  }
+
   // Why the node is dead, if no other token is to blame; else empty.
   std::string cause_at(const Spot& spot) {
     const NodeItem& item = item_of(spot);
@@ -122,7 +130,7 @@ class DeathWalk {
           "was taken",
           is_plain ? "Switch" : item.node->op(), item.node->name(), taken(spot),
           is_plain ? "since its predicate" : "by its index",
-          item.node->inputs()[1].to_string(),
+          name_of(item.node->inputs()[1]),
           !is_plain     ? ""
           : taken(spot) ? " was true"
                         : " was false",

@@ -195,7 +195,7 @@ Result<Distribution> distribute(const graph::Graph& graph,
     graph::PartitionOptions cut;
     if (!options.lossy.empty())
       cut.lossy = [&](const graph::Endpoint& source, bool is_fetched) {
-        return lossy.take(source, is_fetched);
+        return lossy.is_meant(source, is_fetched);
       };
     TAGFLOW_ASSIGN(result.partitions,
                    graph::partition(std::move(program), infos, placement, cut));

@@ -82,9 +82,9 @@ struct Dismiss {
   std::vector<caf::actor> actors;
 };
 
-// Supervises the partitions and the device: stops them with the session, or
-// when they are dismissed, and says so where one ends by itself, which it never
-// should.
+// Supervises partitions, rendezvous and devices: stops them with the session,
+// or when they are dismissed, and says so where one ends by itself, which it
+// never should.
 class SessionActor : public AnnotatedActor {
  public:
   SessionActor(caf::actor_config& config, const Engine::Warn& warn)

@@ -130,7 +130,8 @@ void Executable::start(const std::shared_ptr<Step>& step,
 
 Step::Answer Executable::outcome(Step& step, const RunContext& context) {
   if (Status error = step.error(); !error.ok()) {
-    return step.expired() ? explain_late(error, context) : error;
+    return step.expired() && !step.answered() ? explain_late(error, context)
+                                              : error;
   }
   std::vector<std::string> missing;
   for (size_t i = 0; i < step.fetches.size(); ++i)

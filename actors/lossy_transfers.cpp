@@ -1,7 +1,5 @@
 #include "actors/lossy_transfers.h"
 
-#include <algorithm>
-
 namespace tagflow::actors {
 namespace {
 
@@ -31,17 +29,17 @@ std::string list_some(const std::set<std::string>& names) {
 LossyTransfers::LossyTransfers(std::span<const std::string> names)
     : names_(names) {}
 
-bool LossyTransfers::take(const graph::Endpoint& source, bool is_fetched) {
+bool LossyTransfers::is_meant(const graph::Endpoint& source, bool is_fetched) {
   const std::string tensor = source.to_string();
   sent_.insert(tensor);
-  bool is_meant = false;
+  bool found = false;
   for (const std::string& name : names_) {
     const bool is_all = name == kAll;
     if (is_all ? is_fetched : full_name(name) != tensor) continue;
     taken_.insert(is_all ? kAll : tensor);
-    is_meant = true;
+    found = true;
   }
-  return is_meant;
+  return found;
 }
 
 Result<std::vector<std::string>> LossyTransfers::warnings(

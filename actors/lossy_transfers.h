@@ -11,14 +11,15 @@
 namespace tagflow::actors {
 
 // Of one cut. "*" means every edge between devices; what is read by nobody
-// there, but fetched, arrives as it is, unless it is named.
+// there, but fetched, arrives as it is, unless it is named. Thread-compatible.
 class LossyTransfers {
  public:
+  // The names must outlive it.
   explicit LossyTransfers(std::span<const std::string> names);
 
   // Whether the transfer is meant, for graph::PartitionOptions, by which it is
   // asked of each transfer of float32.
-  bool take(const graph::Endpoint& source, bool is_fetched);
+  bool is_meant(const graph::Endpoint& source, bool is_fetched);
 
   // After the cut: a warning for each name that no transfer was taken by, with
   // what could be named instead. A tensor may be in the graph and not be sent:

@@ -1,7 +1,6 @@
 #include "actors/quiet_step.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "graph/device_name.h"
 

@@ -26,12 +26,19 @@ struct Spot {
 // started; null where it started none, of a call, and where it is over.
 const FrameActor* child_of(const IterationActor& iteration, uint32_t child);
 
+// The child frames that run in the iteration: f(ordinal, frame).
+template <class F>
+void each_live_child(const IterationActor& iteration, F f) {
+  for (uint32_t c = 0; c < iteration.children().size(); ++c)
+    if (iteration.child_live(c)) f(c, *iteration.children()[c]);
+}
+
 // Iteration `number` of the instance; null where it has not begun, or where
 // its actor has gone on to a later one.
 const IterationActor* find_iteration(const FrameInstance& instance,
                                      int64_t number);
 
-// The partitions outlive it. Not thread-safe.
+// The partitions outlive it. Thread-compatible.
 class QuietStep {
  public:
   explicit QuietStep(std::span<PartitionActor* const> partitions);

@@ -3,8 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
-#include <tuple>
+#include <vector>
 
 namespace tagflow::actors {
 namespace {
@@ -17,24 +16,29 @@ std::string quoted(const std::string& name, const IterationActor& iteration) {
   return fmt::format("\"{}\" of {}", name, device_label(iteration));
 }
 
-// Walks from a Send back to what keeps it waiting, over to other partitions
-// where that is a Recv.
+// One step back to what keeps a spot waiting, over to other partitions where
+// that is a Recv.
 class StallWalk {
  public:
-  StallWalk(QuietStep& step, const Spot& send)
-      : step_(step), spot_(send), sent_(item_of(send).node->inputs()[0].node) {}
+  StallWalk(QuietStep& step, const Spot& spot) : step_(step), spot_(spot) {}
 
-  std::string cause() {
-    while (seen_
-               .insert({spot_.iteration, spot_.origin.is_arrival,
-                        spot_.origin.index})
-               .second) {
-      const std::optional<Spot> next =
-          spot_.origin.is_arrival ? into_loop() : back();
-      if (!next.has_value()) return name_here();
-      spot_ = *next;
+  std::optional<Spot> next() {
+    return spot_.origin.is_arrival ? into_loop() : back();
+  }
+
+  // Of the spot; empty where it is the Send, or what that sends.
+  std::string name(const graph::Node* sent) const {
+    const IterationActor& here = *spot_.iteration;
+    if (spot_.origin.is_arrival) {
+      const auto exit = place();
+      const FrameActor* loop =
+          exit.has_value() ? here.children()[exit->child] : nullptr;
+      if (loop == nullptr) return {};
+      return "frame " + quoted(loop->instance().plan->name, here);
     }
-    return {};
+    const NodeItem& item = item_of(spot_);
+    if (item.node == sent || item.kind == NodeKind::kSend) return {};
+    return quoted(item.node->name(), here);
   }
 
  private:
@@ -111,46 +115,54 @@ class StallWalk {
     return *found;
   }
 
-  std::string name_here() const {
-    const IterationActor& here = *spot_.iteration;
-    if (spot_.origin.is_arrival) {
-      const auto exit = place();
-      const FrameActor* loop =
-          exit.has_value() ? here.children()[exit->child] : nullptr;
-      if (loop == nullptr) return {};
-      return "frame " + quoted(loop->instance().plan->name, here);
-    }
-    const NodeItem& item = item_of(spot_);
-    if (item.node == sent_ || item.kind == NodeKind::kSend) return {};
-    return quoted(item.node->name(), here);
-  }
-
   QuietStep& step_;
-  Spot spot_;
-  const graph::Node* const sent_;
-  std::set<std::tuple<const IterationActor*, bool, uint32_t>> seen_;
+  const Spot spot_;
 };
 
 }  // namespace
 
-Debt find_debt(QuietStep& step, const IterationActor& iteration,
-               uint32_t recv) {
+std::optional<Spot> Debts::end_of(Spot spot) {
+  std::vector<std::optional<Spot>*> way;
+  std::optional<Spot> end;
+  for (;;) {
+    const Key key{spot.iteration, spot.origin.is_arrival, spot.origin.index};
+    const auto [known, is_new] = ends_.try_emplace(key);
+    if (!is_new) {
+      end = known->second;
+      break;
+    }
+    way.push_back(&known->second);
+    const std::optional<Spot> next = StallWalk(step_, spot).next();
+    if (!next.has_value()) {
+      end = spot;
+      break;
+    }
+    spot = *next;
+  }
+  for (std::optional<Spot>* passed : way) *passed = end;
+  return end;
+}
+
+Debt Debts::of(const IterationActor& iteration, uint32_t recv) {
   const FrameInstance& frame = iteration.frame();
   const TransferItem& transfer =
       frame.run->plan->transfers[frame.plan->nodes[recv].ordinal];
   Debt debt;
   debt.tensor = transfer.tensor;
   if (debt.tensor.ends_with(":0")) debt.tensor.resize(debt.tensor.size() - 2);
-  const PartitionActor* sender = step.sending_partition(iteration, recv);
+  const PartitionActor* sender = step_.sending_partition(iteration, recv);
   debt.is_sent = sender != nullptr;
   debt.device = debt.is_sent
                     ? device_label(*sender->root().instance().run->plan)
                     : transfer.sender;
-  const std::optional<Spot> send = step.sender_of(iteration, recv);
+  const std::optional<Spot> send = step_.sender_of(iteration, recv);
   if (!send.has_value()) return debt;
   debt.is_open = !send->iteration->has_fired(send->origin.index) ||
                  send->iteration->awaits(send->origin.index);
-  if (debt.is_open) debt.cause = StallWalk(step, *send).cause();
+  if (!debt.is_open) return debt;
+  if (const std::optional<Spot> end = end_of(*send))
+    debt.cause =
+        StallWalk(step_, *end).name(item_of(*send).node->inputs()[0].node);
   return debt;
 }
 

@@ -1,18 +1,14 @@
 // What a Recv that waits for its token waits for in the end.
 #pragma once
 
+#include <map>
+#include <optional>
 #include <string>
+#include <tuple>
 
 #include "actors/quiet_step.h"
 
 namespace tagflow::actors {
-
-// The child frames that run in the iteration: f(ordinal, frame).
-template <class F>
-void each_live_child(const IterationActor& iteration, F f) {
-  for (uint32_t c = 0; c < iteration.children().size(); ++c)
-    if (iteration.child_live(c)) f(c, *iteration.children()[c]);
-}
 
 // The tensor that a Recv waits for, and who owes it.
 struct Debt {
@@ -26,7 +22,23 @@ struct Debt {
   std::string cause;
 };
 
-// REQUIRES: the node is a Recv.
-Debt find_debt(QuietStep& step, const IterationActor& iteration, uint32_t recv);
+// Of one step, which outlives it. Walks back from Recvs, nowhere twice: many
+// wait for the same. Thread-compatible.
+class Debts {
+ public:
+  explicit Debts(QuietStep& step) : step_(step) {}
+
+  // What the Recv of the iteration has not got. REQUIRES: the node is a Recv.
+  Debt of(const IterationActor& iteration, uint32_t recv);
+
+ private:
+  using Key = std::tuple<const IterationActor*, bool, uint32_t>;
+
+  // Where a walk from there comes to its end; none where it goes in a circle.
+  std::optional<Spot> end_of(Spot spot);
+
+  QuietStep& step_;
+  std::map<Key, std::optional<Spot>> ends_;
+};
 
 }  // namespace tagflow::actors

@@ -44,6 +44,11 @@ Status Step::error() const {
   return error_;
 }
 
+bool Step::answered() const {
+  std::lock_guard lock(mutex_);
+  return answered_;
+}
+
 void Step::answer(Answer answer, const RunStats& stats) {
   {
     std::lock_guard lock(mutex_);

@@ -87,6 +87,8 @@ class Step : public std::enable_shared_from_this<Step> {
   // Gives the answer, with what the run did as far as it is known, unless it
   // was given. Thread-safe.
   void answer(Answer answer, const RunStats& stats = {});
+  // Whether it was, so that nobody asks for reasons any more.
+  bool answered() const;
   // Waits for the answer, and for the stats where not null; after the deadline
   // fails the step, and after the grace answers.
   Answer wait(RunStats* stats = nullptr);

@@ -121,7 +121,8 @@ class Missing {
 // A list of who waits, or runs. What nobody in the step can mend comes first.
 class Report {
  public:
-  explicit Report(const RunContext& context) : step_(context.partitions) {}
+  explicit Report(const RunContext& context)
+      : step_(context.partitions), debts_(step_) {}
 
   // Kernels that have not answered, of all partitions, from the root frame
   // inwards.
@@ -138,14 +139,17 @@ class Report {
   }
 
   // Who waits for a token of another partition. Where `cut_short`, a token may
-  // have been under way: only where it certainly was not.
+  // have been under way: only where it certainly was not. First those that
+  // nobody sends anything to.
   void add_recvs(bool cut_short) {
-    each_busy([&](const IterationActor& iteration) {
-      const FramePlan& plan = *iteration.frame().plan;
-      for (uint32_t n = 0; n < plan.nodes.size(); ++n)
-        if (plan.nodes[n].kind == NodeKind::kRecv && iteration.awaits(n))
-          add_recv(iteration, n, cut_short);
-    });
+    for (const bool is_sent : {false, true})
+      each_busy([&](const IterationActor& iteration) {
+        const FramePlan& plan = *iteration.frame().plan;
+        for (uint32_t n = 0; n < plan.nodes.size(); ++n)
+          if (plan.nodes[n].kind == NodeKind::kRecv && iteration.awaits(n) &&
+              (step_.sending_partition(iteration, n) != nullptr) == is_sent)
+            add_recv(iteration, n, cut_short);
+      });
   }
 
   // Nodes that wait for others of their partition, from the root frame inwards.
@@ -240,7 +244,7 @@ class Report {
 
   void add_recv(const IterationActor& iteration, uint32_t recv,
                 bool cut_short) {
-    const Debt debt = find_debt(step_, iteration, recv);
+    const Debt debt = debts_.of(iteration, recv);
     if (cut_short && !debt.is_open) return;
     line("{}{} in {} waits for \"{}\" of {}{}", on(iteration),
          debt.is_sent ? readers(iteration, recv) : quoted_recv(iteration, recv),
@@ -324,6 +328,7 @@ class Report {
   }
 
   QuietStep step_;
+  Debts debts_;
   std::vector<std::string> lines_;
   size_t omitted_ = 0;
 };

@@ -1,5 +1,6 @@
 #include "devices/memory_ledger.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace tagflow::devices {
@@ -19,6 +20,7 @@ int64_t MemoryLedger::reserve(size_t bytes) {
     if (more < 0 || more > most - before) return -1;
   } while (!in_use_.compare_exchange_weak(before, before + more,
                                           std::memory_order_relaxed));
+  live_.fetch_add(1, std::memory_order_relaxed);
   return before + more;
 }
 
@@ -28,22 +30,18 @@ void MemoryLedger::confirm(int64_t in_use) {
                               peak, in_use, std::memory_order_relaxed)) {
   }
   count_.fetch_add(1, std::memory_order_relaxed);
-  live_.fetch_add(1, std::memory_order_relaxed);
-}
-
-void MemoryLedger::cancel(size_t bytes) {
-  in_use_.fetch_sub(counted(bytes), std::memory_order_relaxed);
 }
 
 void MemoryLedger::give_back(size_t bytes) {
-  cancel(bytes);
+  in_use_.fetch_sub(counted(bytes), std::memory_order_relaxed);
   live_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 MemoryStats MemoryLedger::stats() const {
   MemoryStats stats;
   stats.in_use = in_use_.load(std::memory_order_relaxed);
-  stats.peak = peak_.load(std::memory_order_relaxed);
+  // What is set aside may not be confirmed yet.
+  stats.peak = std::max(peak_.load(std::memory_order_relaxed), stats.in_use);
   stats.limit = limit_;
   stats.count = count_.load(std::memory_order_relaxed);
   stats.live = live_.load(std::memory_order_relaxed);

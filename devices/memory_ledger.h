@@ -16,14 +16,13 @@ class MemoryLedger {
   explicit MemoryLedger(int64_t limit, int64_t granule = 64)
       : limit_(limit), granule_(granule) {}
 
-  // Sets bytes aside for a buffer, and says how many are in use then; -1 where
-  // that would be beyond the limit or beyond any memory.
+  // Sets bytes aside for a buffer, which counts from now on, and says how many
+  // are in use then; -1 where that would be beyond the limit or any memory.
   int64_t reserve(size_t bytes);
-  // Counts the buffer, which could be had. REQUIRES: what reserve() said.
+  // The buffer could be had. REQUIRES: what reserve() said.
   void confirm(int64_t in_use);
-  // It could not. REQUIRES: the bytes were reserved.
-  void cancel(size_t bytes);
-  // Counts the buffer out again. REQUIRES: it was counted.
+  // Counts the buffer out again, or could not get it. REQUIRES: the bytes were
+  // reserved.
   void give_back(size_t bytes);
 
   MemoryStats stats() const;

@@ -12,7 +12,7 @@ Buffer* TrackingAllocator::allocate(DataType dtype, int64_t count) {
   if (in_use < 0) return nullptr;
   Buffer* buffer = host_allocator().allocate(dtype, count);
   if (buffer == nullptr) {
-    ledger_.cancel(bytes);
+    ledger_.give_back(bytes);
     return nullptr;
   }
   ledger_.confirm(in_use);

@@ -12,6 +12,17 @@
 namespace tagflow::apps {
 namespace {
 
+// CLI11 takes "-1" for a large number.
+const CLI::Validator kSeed(
+    [](const std::string& text) {
+      const bool is_number =
+          !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+      return is_number
+                 ? std::string()
+                 : fmt::format("\"{}\" is no whole number from 0 on", text);
+    },
+    "SEED");
+
 std::string list_of_passes() {
   std::string names;
   for (const graph::PassItem& pass : graph::passes())
@@ -69,7 +80,7 @@ void add_engine_options(CLI::App& app, EngineOptions& options) {
   app.add_option("--scatter", options.scatter,
                  "put every node on a device drawn at random, of those that it "
                  "may run on: devices that the graph asks for, it gets")
-      ->check(CLI::NonNegativeNumber)
+      ->check(kSeed)
       ->type_name("SEED")
       ->group(group);
   app.add_flag("--no-recv-scheduling", options.no_recv_scheduling,
@@ -87,7 +98,7 @@ void add_engine_options(CLI::App& app, EngineOptions& options) {
       ->type_name("FILE")
       ->group(group);
   app.add_option("--seed", options.seed, "seed of the session's random ops")
-      ->check(CLI::NonNegativeNumber)
+      ->check(kSeed)
       ->type_name("SEED")
       ->group(group);
   app.add_option("--timeout", options.timeout,

@@ -109,8 +109,9 @@ class PlacementReporter {
       report_.notes.push_back("there is one device, and nothing to choose");
     if (frames_.frames().size() > 1)
       report_.notes.push_back(
-          fmt::format("a loop counts as {} iterations, one after another, or "
-                      "as many as were measured",
+          fmt::format("a loop counts as {} iterations, one after another, or, "
+                      "after --measure, as many as it made; a transfer in it "
+                      "counts once",
                       graph::CostModel::kAssumedTrips));
     std::map<std::string, size_t> bodies;
     for (const graph::Partition& partition : distribution_.partitions)

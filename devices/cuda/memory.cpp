@@ -82,7 +82,7 @@ Buffer* CudaMemory::allocate_on(const CudaLane& lane, DataType dtype,
   if (bytes > 0 && cudaMallocFromPoolAsync(&buffer->data, bytes, pool_,
                                            lane.stream()) != cudaSuccess) {
     cudaGetLastError();  // it is told by what we return
-    ledger_.cancel(bytes);
+    ledger_.give_back(bytes);
     return nullptr;
   }
   ledger_.confirm(in_use);

@@ -12,18 +12,24 @@ constexpr size_t kMaxWarnings = 100;
 }  // namespace
 
 void GivenWay::add(const Node& node, std::string_view reason, Outcome outcome) {
-  if (!outcomes_.emplace(&node, outcome).second) return;
+  if (const auto known = group_of_.find(&node); known != group_of_.end()) {
+    Group& before = groups_[known->second];
+    if (outcome != Outcome::kWithOthers || before.outcome == outcome) return;
+    std::erase(before.nodes, &node);
+  }
   const auto [it, is_new] = index_.emplace(
       fmt::format("{}\n{}\n{}", node.device(), reason, int(outcome)),
       groups_.size());
-  if (is_new) groups_.push_back({std::string(reason), {}});
+  if (is_new) groups_.push_back({std::string(reason), outcome, {}});
   groups_[it->second].nodes.push_back(&node);
+  group_of_[&node] = it->second;
 }
 
 std::vector<std::string> GivenWay::warnings() const {
   std::vector<std::string> warnings;
   size_t left = 0;
-  for (const auto& [reason, nodes] : groups_) {
+  for (const auto& [reason, outcome, nodes] : groups_) {
+    if (nodes.empty()) continue;
     if (warnings.size() == kMaxWarnings) {
       left += nodes.size();
       continue;
@@ -40,7 +46,6 @@ std::vector<std::string> GivenWay::warnings() const {
     std::string text =
         fmt::format("{} {} {} for \"{}\", {}", one ? "node" : "nodes", names,
                     one ? "asks" : "ask", nodes[0]->device(), reason);
-    const Outcome outcome = outcomes_.at(nodes[0]);
     if (outcome != Outcome::kWithOthers)
       text += fmt::format(
           ", and {} placed {}", one ? "is" : "are",

@@ -26,7 +26,10 @@ void Simulation::number_outputs() {
     for (int port = 0; port < node->num_outputs(); ++port) {
       Output& output = outputs_.emplace_back();
       output.bytes = CostModel::output_bytes(*node, port);
-      estimated += output.bytes;
+      // One output of a Switch has what was measured.
+      const bool is_either = node->is_switch() || node->op() == "_SwitchN";
+      estimated = is_either ? std::max(estimated, output.bytes)
+                            : estimated + output.bytes;
     }
     // All of them together have been measured, perhaps.
     const double factor =

@@ -68,6 +68,18 @@ TEST_CASE("smoke: a dead fetch names the Switch on another device") {
   }
 }
 
+TEST_CASE("a dead fetch names the predicate that another device computed") {
+  Program p;
+  const Scope a = p.s.with_device("/cpu:0"), b = p.s.with_device("/cpu:1");
+  const Output x = p.input("x", DataType::kFloat);
+  const Output pred = ops::less(b.named("q"), x, x);
+  const OpResult sw = a.named("sw").op("Switch", {x, pred});
+  const Output y = ops::neg(b.named("y"), sw[1]);
+  check_dead(p, {{"x", Tensor::scalar(1.0f)}}, y, on("cpu:2"),
+             "Switch \"sw\" sent its value to output 0, since its predicate "
+             "\"q:0\" was false (root frame, iteration 0, on CPU:0)");
+}
+
 TEST_CASE("a dead fetch names the Switch that killed a loop over devices") {
   for (const PassSet passes : {PassSet(), PassSet::none()}) {
     Program p;

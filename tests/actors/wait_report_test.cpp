@@ -149,11 +149,13 @@ TEST_CASE("a deadlock over devices says who waits for what of whom") {
   const std::string place = " in frame \"loop/while_context\", iteration 0 ";
   const std::string cause = ", which waits for \"loop/never\" of CPU:1; ";
   CHECK(out.status().message() ==
-        "[session] the step can make no progress: on CPU:0 _Recv "
-        "\"loop/far/recv\"" +
+        "[session] the step can make no progress: on CPU:1 _Recv "
+        "\"loop/never\"" +
+            place +
+            "waits for \"lost\" of /cpu:9, which nobody sends; on CPU:0 _Recv "
+            "\"loop/far/recv\"" +
             place + "waits for \"loop/far\" of CPU:1" + cause +
-            "on CPU:1 _Recv \"loop/never\"" + place +
-            "waits for \"lost\" of /cpu:9, which nobody sends; on CPU:2 "
-            "\"z\" in the root frame waits for \"loop/Exit_1\" of CPU:0" +
+            "on CPU:2 \"z\" in the root frame waits for \"loop/Exit_1\" of "
+            "CPU:0" +
             cause + "the fetch \"" + z.name() + "\" has not arrived");
 }

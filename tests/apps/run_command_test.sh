@@ -141,8 +141,8 @@ for spec in cpu:0 cpu:2, cpu:2:memory stream:bandwidth=0 stream:latency=9s \
   expect 2 - '\[--devices\] \[devices\] "' \
     tagflow bench loop --devices "$spec"
 done
-expect 2 - '--scatter' tagflow run "$loop" --fetch Exit:0 --scatter -1
-expect 2 - '--seed' tagflow run "$loop" --fetch Exit:0 --seed -1
+expect 2 - '--scatter: "-1" is no whole number' tagflow run "$loop" --fetch Exit:0 --scatter -1
+expect 2 - '--seed: "-1" is no whole number' tagflow run "$loop" --fetch Exit:0 --seed -1
 expect 0 '' '\[--scatter\] there is one device' \
   tagflow run "$loop" --feed n=1 --fetch Exit:0 --scatter 1
 expect 0 '' - tagflow run "$loop" --feed n=1 --fetch Exit:0 --scatter 1 \

@@ -266,6 +266,22 @@ TEST_CASE("measurements of earlier runs change where nodes go") {
         "finishes first: 0.0 us, on STREAM:0 1000115.9 us");
 }
 
+TEST_CASE("one output of a Switch has all bytes that were measured") {
+  Placing p;
+  p.kernels = Kernels::on_both({"Switch", "Identity"});
+  Node* x = p.fed("x", {16, 16});
+  Node* pred = constant(p.graph, "p", Tensor::scalar(true));
+  Node* fork = add(p.graph, "fork", "Switch", {{x, 0}, {pred, 0}});
+  Node* taken = add(p.graph, "taken", "Identity", {{fork, 1}});
+  on(p.graph, fork, "/cpu:0");
+  on(p.graph, taken, "/cpu:1");
+  p.costs.measure("fork", "CPU", 10, 512);
+  const PlacementResult result = p.place();
+  REQUIRE(result.transfers.size() == 1);
+  CHECK(result.transfers[0].node == fork->id());
+  CHECK(result.transfers[0].bytes == 512);
+}
+
 TEST_CASE("a device without room is passed over") {
   Placing p;
   p.devices = make_devices(1, 1);
