@@ -1,16 +1,12 @@
 #include "graph/placement/colocation.h"
 
 #include <algorithm>
-#include <optional>
 #include <string_view>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include "graph/placement/class_labels.h"
-#include "graph/placement/demands.h"
-#include "graph/placement/given_way.h"
-#include "graph/placement/op_work.h"
+#include "graph/placement/node_demands.h"
 #include "graph/placement/ties.h"
 #include "graph/placement/union_find.h"
 #include "graph/placement/whole_loops.h"
@@ -18,21 +14,12 @@
 namespace tagflow::graph {
 namespace {
 
-// How many nodes of a conflict a message explains, and how many ties.
-constexpr size_t kShownInConflict = 4;
+// How many ties of a conflict a message tells.
 constexpr size_t kShownTies = 4;
-// How many nodes of a function it explains.
-constexpr size_t kShownOfFunction = 2;
 
 bool is_state(DataType type) {
   return is_ref(type) || type == DataType::kResource;
 }
-
-// A node with what it asks for.
-struct Member {
-  const Node* node = nullptr;
-  Demand demand;
-};
 
 }  // namespace
 
@@ -41,18 +28,14 @@ class Colocation::Builder {
   Builder(const Program& program, std::span<const DeviceInfo> devices,
           const KernelCatalog& catalog, const ColocationOptions& options)
       : program_(program),
-        options_(options),
         result_(DeviceSets(devices.size())),
         sets_(result_.sets_),
-        demands_(devices, catalog, sets_),
-        of_bodies_(program.bodies.size()),
-        limits_of_bodies_(program.bodies.size()),
+        demands_(program, devices, catalog, options, sets_),
         classes_(program.graph.end_id()),
         groups_(program.graph.end_id()) {}
 
   Status run() {
-    TAGFLOW_RETURN_IF_ERROR(find_demands_of_bodies());
-    TAGFLOW_ASSIGN(of_nodes_, demands_in(program_.graph));
+    TAGFLOW_RETURN_IF_ERROR(demands_.find());
     TAGFLOW_RETURN_IF_ERROR(find_classes());
     unite_classes();
     unite_state();
@@ -61,144 +44,16 @@ class Colocation::Builder {
     number_classes();
     join_data();
     number();
-    list_constraints(program_.graph);
-    for (const auto& body : program_.bodies) list_constraints(body->graph);
-    result_.warnings_ = given_way_.warnings();
+    result_.counting_.push_back(demands_.counting_in(program_.graph));
+    for (const auto& body : program_.bodies)
+      result_.counting_.push_back(demands_.counting_in(body->graph));
+    result_.warnings_ = demands_.warnings();
     return {};
   }
   Colocation take() && { return std::move(result_); }
 
  private:
   std::span<Node* const> nodes() const { return program_.graph.nodes(); }
-
-  // --- Demands --------------------------------------------------------------
-
-  // The number of the function that it calls.
-  std::optional<size_t> body_of(const Node& node) const {
-    if (!is_call(node)) return std::nullopt;
-    const Result<int64_t> body = node.attr<int64_t>("body");
-    if (!body.ok() || size_t(*body) >= of_bodies_.size()) return std::nullopt;
-    return size_t(*body);
-  }
-
-  // With what a call's function needs, beside what the call itself does.
-  Demand with_body(const Node& node, Demand demand) {
-    const std::optional<size_t> body = body_of(node);
-    if (!body) return demand;
-    const Demand& more = of_bodies_[*body];
-    demand.able = sets_.intersection(demand.able, more.able);
-    if (!options_.soft) return demand;
-    const DeviceSets::Id asked = sets_.intersection(demand.asked, more.asked);
-    if (sets_.is_empty(sets_.intersection(demand.able, asked))) {
-      give_way(node,
-               fmt::format("which gives way to what function \"{}\" asks for",
-                           program_.bodies[*body]->name));
-      demand.asked = more.asked;
-    } else {
-      demand.asked = asked;
-    }
-    return demand;
-  }
-
-  // By node id. Each has a device.
-  Result<std::vector<Demand>> demands_in(const Graph& graph) {
-    std::vector<Demand> result(graph.end_id());
-    for (const Node* node : graph.nodes()) {
-      TAGFLOW_ASSIGN(Demand demand, demands_.of(*node));
-      if (demand.asked != demand.said) asks_nothing_.insert(node);
-      demand = with_body(*node, demand);
-      TAGFLOW_RETURN_IF_ERROR(relax(*node, demand));
-      result[node->id()] = demand;
-    }
-    return result;
-  }
-
-  // A node alone: its constraint has to fit, or to give way.
-  Status relax(const Node& node, Demand& demand) {
-    if (sets_.is_empty(demand.able) && options_.passes_follow)
-      demand.able = DeviceSets::kAll;
-    if (!sets_.is_empty(sets_.intersection(demand.able, demand.asked)))
-      return {};
-    if (!options_.soft || sets_.is_empty(demand.able))
-      return invalid_argument("[placement] {}{}",
-                              demands_.refusal(node, demand),
-                              limits_of_function(node));
-    const bool on_cpu =
-        !sets_.is_empty(sets_.intersection(demand.able, demands_.cpus()));
-    give_way(
-        node, demands_.excuse(node, demand),
-        on_cpu ? GivenWay::Outcome::kOnCpu : GivenWay::Outcome::kWhereItCan);
-    demand.asked = on_cpu ? demands_.cpus() : DeviceSets::kAll;
-    demand.said = demand.asked;
-    return {};
-  }
-
-  // Bodies call one another: what one needs spreads to those that call it
-  // until nothing changes. What is soft does not spread.
-  Status find_demands_of_bodies() {
-    std::vector<std::vector<Demand>> demands;
-    for (const auto& body : program_.bodies) {
-      Result<std::vector<Demand>> of_body = demands_in(body->graph);
-      if (!of_body.ok())
-        return std::move(of_body).status().with_prefix(
-            fmt::format("[function] \"{}\": ", body->name));
-      demands.push_back(std::move(of_body).value());
-      // All of it is on one device anyway.
-      for (const Node* node : body->graph.nodes())
-        TAGFLOW_RETURN_IF_ERROR(class_labels(*node).status());
-    }
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (size_t b = 0; b < demands.size(); ++b) {
-        // Where its calls can be.
-        DeviceSets::Id able = demands_.hosts();
-        limits_of_bodies_[b].clear();
-        for (const Member& member : members_of_body(b, demands[b])) {
-          const DeviceSets::Id fewer = sets_.intersection(able, strict(member));
-          if (std::exchange(able, fewer) != fewer)
-            limits_of_bodies_[b].push_back(member);
-        }
-        changed |= std::exchange(of_bodies_[b].able, able) != able;
-      }
-    }
-    for (size_t b = 0; b < demands.size(); ++b) {
-      TAGFLOW_ASSIGN(
-          of_bodies_[b].asked,
-          common_set(members_of_body(b, demands[b]), program_.bodies[b].get()));
-    }
-    return {};
-  }
-
-  std::vector<Member> members_of_body(size_t body,
-                                      std::span<const Demand> demands) {
-    std::vector<Member> members;
-    for (const Node* node : program_.bodies[body]->graph.nodes())
-      members.push_back({node, with_body(*node, demands[node->id()])});
-    return members;
-  }
-
-  // `: in function "f", "x" asks for "/cpu:1"`: the nodes because of which a
-  // call cannot be everywhere. Nothing for other nodes.
-  std::string limits_of_function(const Node& node) {
-    std::string text;
-    const std::optional<size_t> body = body_of(node);
-    if (!body) return text;
-    std::vector<size_t> open = {*body};
-    size_t shown = 0;
-    for (size_t i = 0; i < open.size(); ++i)
-      for (const Member& member : limits_of_bodies_[open[i]]) {
-        if (const auto called = body_of(*member.node)) {
-          if (std::ranges::find(open, *called) == open.end())
-            open.push_back(*called);
-        } else if (shown++ < kShownOfFunction) {
-          text +=
-              fmt::format("{} in function \"{}\", {}", text.empty() ? ":" : ";",
-                          program_.bodies[open[i]]->name,
-                          demands_.explain(*member.node, member.demand));
-        }
-      }
-    return text;
-  }
 
   // --- Groups ---------------------------------------------------------------
 
@@ -240,7 +95,7 @@ class Colocation::Builder {
     for (const Node* node : nodes()) {
       const uint32_t number = class_of(node);
       if (number == kNoClass) continue;
-      const Demand& demand = of_nodes_[node->id()];
+      const Demand& demand = demands_.of(*node);
       DeviceSets::Id& set =
           common.emplace(number, DeviceSets::kAll).first->second;
       set = sets_.intersection(set, demand.said);
@@ -251,7 +106,7 @@ class Colocation::Builder {
       const uint32_t number = class_of(node);
       if (number == kNoClass) continue;
       const DeviceSets::Id set = common.at(number);
-      if (of_nodes_[node->id()].stays_on_host && !sets_.is_empty(set) &&
+      if (demands_.of(*node).stays_on_host && !sets_.is_empty(set) &&
           sets_.is_empty(sets_.intersection(set, demands_.hosts())))
         continue;
       in_class_.push_back(node);
@@ -322,97 +177,6 @@ class Colocation::Builder {
 
   // --- Devices of groups ----------------------------------------------------
 
-  // Where all of them can run; a soft constraint that fits nowhere is left out.
-  // They are of a group, or of a function's body.
-  Result<DeviceSets::Id> common_set(std::span<const Member> members,
-                                    const Program* body = nullptr) {
-    DeviceSets::Id set = DeviceSets::kAll;
-    for (size_t i = 0; i < members.size(); ++i) {
-      const Demand& demand = members[i].demand;
-      set = sets_.intersection(set, demand.able);
-      if (!options_.soft) set = sets_.intersection(set, demand.asked);
-      if (sets_.is_empty(set)) return conflict(members.first(i + 1), body);
-    }
-    if (!options_.soft) return set;
-    // Of those that ask for the same, the same is said.
-    std::unordered_map<DeviceSets::Id, std::string> reasons;
-    for (size_t i = 0; i < members.size(); ++i) {
-      const DeviceSets::Id asked = members[i].demand.asked;
-      const DeviceSets::Id fewer = sets_.intersection(set, asked);
-      if (sets_.is_empty(fewer)) {
-        std::string& reason = reasons[asked];
-        if (reason.empty())
-          reason = "which gives way to a node on the same device: " +
-                   explain(culprit(members, i));
-        give_way(*members[i].node, reason);
-      } else {
-        set = fewer;
-      }
-    }
-    return set;
-  }
-
-  // What of the member counts in a conflict.
-  DeviceSets::Id strict(const Member& member) {
-    return options_.soft
-               ? member.demand.able
-               : sets_.intersection(member.demand.able, member.demand.asked);
-  }
-
-  std::string explain(const Member& member) {
-    return demands_.explain(*member.node, member.demand) +
-           limits_of_function(*member.node);
-  }
-
-  // Another member that alone rules out what member `i` asks for; where there
-  // is none, its neighbour.
-  const Member& culprit(std::span<const Member> members, size_t i) {
-    for (const Member& other : members) {
-      const DeviceSets::Id both =
-          sets_.intersection(other.demand.able, other.demand.asked);
-      if (&other != &members[i] &&
-          sets_.is_empty(sets_.intersection(both, members[i].demand.asked)))
-        return other;
-    }
-    return members[i == 0 ? members.size() - 1 : i - 1];
-  }
-
-  // The last of the members leaves no device. Names another one where these two
-  // exclude one another, else those that made the choice smaller.
-  Status conflict(std::span<const Member> members, const Program* body) {
-    const Member& last = members.back();
-    std::vector<const Member*> shown;
-    for (const Member& member : members.first(members.size() - 1)) {
-      if (!sets_.is_empty(sets_.intersection(strict(member), strict(last))))
-        continue;
-      shown = {&member};
-      break;
-    }
-    if (shown.empty()) {
-      DeviceSets::Id set = DeviceSets::kAll;
-      for (const Member& member : members.first(members.size() - 1)) {
-        const DeviceSets::Id fewer = sets_.intersection(set, strict(member));
-        if (fewer != set && shown.size() + 1 < kShownInConflict)
-          shown.push_back(&member);
-        set = fewer;
-      }
-    }
-    shown.push_back(&last);
-    std::string names, reasons;
-    for (const Member* member : shown) {
-      if (!names.empty()) names += member == &last ? " and " : ", ";
-      names += fmt::format("\"{}\"", member->node->name());
-      reasons += (reasons.empty() ? "" : "; ") + explain(*member);
-    }
-    return invalid_argument(
-        "[placement] nodes {} must be on one device, and none will do: {}; "
-        "they are together because {}",
-        names, reasons,
-        body == nullptr
-            ? ties_of(shown)
-            : fmt::format("function \"{}\" runs as one", body->name));
-  }
-
   // What leads from each of them to the next.
   std::string ties_of(std::span<const Member* const> members) const {
     std::vector<std::string> reasons;
@@ -434,19 +198,23 @@ class Colocation::Builder {
     std::vector<std::pair<uint32_t, const Node*>> grouped;
     set_of_root_.resize(program_.graph.end_id());
     for (const Node* node : nodes()) {
-      const Demand& demand = of_nodes_[node->id()];
+      const Demand& demand = demands_.of(*node);
       const uint32_t root = groups_.find(node->id());
       set_of_root_[node->id()] = sets_.intersection(demand.able, demand.asked);
       if (groups_.size_of(root) > 1) grouped.emplace_back(root, node);
     }
     std::ranges::stable_sort(grouped, {},
                              [](const auto& entry) { return entry.first; });
+    const auto why_together = [&](std::span<const Member* const> conflicting) {
+      return ties_of(conflicting);
+    };
     std::vector<Member> members;
     for (size_t i = 0; i < grouped.size(); ++i) {
       const auto [root, node] = grouped[i];
-      members.push_back({node, of_nodes_[node->id()]});
+      members.push_back({node, demands_.of(*node)});
       if (i + 1 < grouped.size() && grouped[i + 1].first == root) continue;
-      TAGFLOW_ASSIGN(set_of_root_[root], common_set(members));
+      TAGFLOW_ASSIGN(set_of_root_[root],
+                     demands_.common_set(members, why_together));
       members.clear();
     }
     return {};
@@ -494,40 +262,10 @@ class Colocation::Builder {
     }
   }
 
-  void list_constraints(const Graph& graph) {
-    using What = Counting::What;
-    auto& counts = result_.counts_.emplace_back(graph.end_id());
-    if (given_way_.empty() && asks_nothing_.empty()) return;
-    for (const Node* node : graph.nodes()) {
-      What& what = counts[node->id()].what;
-      if (asks_nothing_.contains(node)) {
-        what = What::kNothing;
-      } else if (given_way_.contains(*node)) {
-        what = given_way_.outcome(*node) == GivenWay::Outcome::kOnCpu
-                   ? What::kAnyCpu
-                   : What::kNothing;
-      }
-    }
-  }
-
-  // The node's constraint counts no longer.
-  void give_way(const Node& node, std::string_view reason,
-                GivenWay::Outcome outcome = GivenWay::Outcome::kWithOthers) {
-    given_way_.add(node, reason, outcome);
-  }
-
   const Program& program_;
-  const ColocationOptions& options_;
   Colocation result_;
   DeviceSets& sets_;
-  Demands demands_;
-  std::vector<Demand> of_nodes_;   // by node id
-  std::vector<Demand> of_bodies_;  // what a call of each asks for
-  // Of each body the nodes because of which a call cannot be everywhere.
-  std::vector<std::vector<Member>> limits_of_bodies_;
-  GivenWay given_way_;
-  // What they say does not count: Note [What stays on the host].
-  std::unordered_set<const Node*> asks_nothing_;
+  NodeDemands demands_;
   FrameMap frames_;                 // empty where there are no loops
   std::vector<std::string> whole_;  // by frame, that and why it is not cut
   Ties ties_;
@@ -537,9 +275,9 @@ class Colocation::Builder {
   std::vector<DeviceSets::Id> set_of_root_;
 };
 
-std::string_view Colocation::Counting::text(const Node& node) const {
-  if (what == What::kAll) return node.device();
-  return what == What::kAnyCpu ? "/device:CPU:*" : "";
+std::string_view Colocation::text(const Node& node, Counting counting) {
+  if (counting == Counting::kAll) return node.device();
+  return counting == Counting::kAnyCpu ? "/device:CPU:*" : "";
 }
 
 Result<Colocation> Colocation::build(const Program& program,

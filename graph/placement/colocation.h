@@ -19,6 +19,7 @@
 // call asks for all that the nodes of the body do.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -38,6 +39,9 @@ struct ColocationOptions {
   // no error yet.
   bool passes_follow = false;
 };
+
+// What counts of a node's constraint.
+enum class Counting : uint8_t { kAll, kNothing, kAnyCpu };
 
 // The groups of one program's graph, numbered from 0 on in the order of their
 // first nodes. Immutable; valid while the graph is unchanged. Thread-safe.
@@ -64,11 +68,11 @@ class Colocation {
   // What the node asks for itself and gets; "" for nothing, "/device:CPU:*"
   // where that is what its constraint gave way to.
   std::string_view constraint_of(const Node& node) const {
-    return counts_.front()[node.id()].text(node);
+    return text(node, counting_.front()[node.id()]);
   }
   // The same of a node of the program's body of that number.
   std::string_view constraint_of(const Node& node, size_t body) const {
-    return counts_[body + 1][node.id()].text(node);
+    return text(node, counting_[body + 1][node.id()]);
   }
   bool is_constrained(const Node& node) const {
     return !constraint_of(node).empty();
@@ -82,21 +86,15 @@ class Colocation {
 
  private:
   class Builder;
-  // What counts of a node's constraint.
-  struct Counting {
-    enum class What : uint8_t { kAll, kNothing, kAnyCpu };
-    What what = What::kAll;
-
-    std::string_view text(const Node& node) const;
-  };
   explicit Colocation(DeviceSets sets) : sets_(std::move(sets)) {}
+  static std::string_view text(const Node& node, Counting counting);
 
   DeviceSets sets_;
   std::vector<uint32_t> group_of_;  // by node id
   std::vector<DeviceSets::Id> set_of_;
   std::vector<uint32_t> class_of_;  // by node id
   // Of the graph, then of each body, by node id.
-  std::vector<std::vector<Counting>> counts_;
+  std::vector<std::vector<Counting>> counting_;
   std::vector<std::string> warnings_;
 };
 
