@@ -233,7 +233,7 @@ class RecvScheduler {
     std::vector<std::vector<Candidate>> all(part.frames.frames().size());
     for (Node* node : part.graph->nodes()) {
       const FrameId frame = part.frames.output_of(*node);
-      if (is_from_variable(*node) || node->op() == "_Send" ||
+      if (leads_to_variable(*node) || node->op() == "_Send" ||
           may_block(part, *node))
         continue;
       const Times& times = times_[part.things[node->id()]];

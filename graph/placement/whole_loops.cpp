@@ -13,7 +13,7 @@ constexpr std::string_view kInside = "it is in the loop of frame ";
 bool is_loop_variable(const Node& node) {
   bool has_enter = false, has_next = false;
   for (const Endpoint& input : node.inputs()) {
-    if (!is_from_variable(*input.node)) return false;
+    if (!leads_to_variable(*input.node)) return false;
     (input.node->is_enter() ? has_enter : has_next) = true;
   }
   return node.is_merge() && has_enter && has_next;
@@ -64,7 +64,7 @@ class Finder {
     const FrameId frame = frames_.of(node);
     if (frames_.frame(frame).next_iterations.empty()) return;
     const auto check = [&](const Node& source) {
-      if (is_from_variable(source))
+      if (leads_to_variable(source))
         keep(frame,
              "node \"{}\" reads \"{}\", which has no token in {} iteration",
              node.name(), source.name(),
@@ -184,13 +184,13 @@ std::vector<bool> find_dead_bodies(const Program& program) {
 
 }  // namespace
 
-bool is_from_variable(const Node& node) {
+bool leads_to_variable(const Node& node) {
   return node.is_next_iteration() ||
          (node.is_enter() && !node.is_constant_enter());
 }
 
 bool is_variable_edge(const Node& node, size_t index) {
-  return node.is_merge() && is_from_variable(*node.inputs()[index].node);
+  return node.is_merge() && leads_to_variable(*node.inputs()[index].node);
 }
 
 std::vector<std::string> find_whole_loops(const Program& program,

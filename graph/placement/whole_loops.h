@@ -35,8 +35,10 @@ namespace tagflow::graph {
 // Enter that is no constant.
 bool is_variable_edge(const Node& node, size_t index);
 
-// A token of it is not there in every iteration.
-bool is_from_variable(const Node& node);
+// A NextIteration, or an Enter that is no constant. In a loop that goes around
+// and can be cut, it leads to nothing but loop variables, and has a token in
+// some iterations only.
+bool leads_to_variable(const Node& node);
 
 // By frame: why the loop cannot be cut, in words that go on after "the loop of
 // frame "l" has to be on one device: "; empty where it can be. Takes time
