@@ -43,7 +43,7 @@ Status Cutter::drive_constant_readers() {
   return {};
 }
 
-Result<Node*> Cutter::start(const Reading& reading) {
+Result<Node*> Cutter::starter(const Reading& reading) {
   if (reading.frame == FrameId::kRoot) return nullptr;
   if (frames_.frame(reading.frame).next_iterations.empty())
     return control_enter(reading);
@@ -66,7 +66,7 @@ Result<Node*> Cutter::control_enter(const Reading& reading) {
   const Node& origin = *frame.enters.front();
   Reading outer = reading;
   outer.frame = frame.parent;
-  TAGFLOW_ASSIGN(Node * start, this->start(outer));
+  TAGFLOW_ASSIGN(Node * start, starter(outer));
   if (start == nullptr) {
     TAGFLOW_ASSIGN(start, start_of_loops(reading, origin));
   }

@@ -129,7 +129,7 @@ Result<Endpoint> Cutter::bring(const Endpoint& source, const Node* reader,
   }
   need(source.node);
   TAGFLOW_ASSIGN(Node * started_by,
-                 start(reading(source.node, reader, device)));
+                 starter(reading(source.node, reader, device)));
   // With the control loop its predicate has come.
   if (const auto known = arrived.find(wanted); known != arrived.end())
     return known->second;
@@ -145,7 +145,7 @@ Status Cutter::announce_control(Node* source, const Node* reader,
                                 uint32_t device) {
   if (is_copied(*source)) return copy(source, device).status();
   need(source);
-  return start(reading(source, reader, device)).status();
+  return starter(reading(source, reader, device)).status();
 }
 
 Result<Node*> Cutter::bring_control(Node* source, const Node* reader,
@@ -158,7 +158,7 @@ Result<Node*> Cutter::bring_control(Node* source, const Node* reader,
     const auto known = arrived_[device].find(key(*value.node, value.port));
     if (known != arrived_[device].end()) return (arrived = known->second).node;
   }
-  TAGFLOW_ASSIGN(Node * started_by, start(reading(source, reader, device)));
+  TAGFLOW_ASSIGN(Node * started_by, starter(reading(source, reader, device)));
   AttrMap attrs{{"dtype", DataType::kBool},
                 {"value", Tensor::make(DataType::kBool, Shape({0}))}};
   TAGFLOW_ASSIGN(Node * token, add(device_of(*source), *source, "/control",

@@ -92,7 +92,7 @@ class Cutter {
   Status drive_constant_readers();
   // The node on the reader's device that has a token whenever there is
   // something to read; null outside of loops.
-  Result<Node*> start(const Reading& reading);
+  Result<Node*> starter(const Reading& reading);
   Result<Node*> control_enter(const Reading& reading);
   Status make_loop(const Reading& reading);
   Result<Node*> start_of_loops(const Reading& reading, const Node& origin);
