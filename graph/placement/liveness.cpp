@@ -1,7 +1,5 @@
 #include "graph/placement/liveness.h"
 
-#include <algorithm>
-
 #include "graph/passes/rewriting.h"
 #include "graph/placement/op_work.h"
 #include "graph/topology.h"

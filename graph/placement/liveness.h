@@ -30,6 +30,8 @@ namespace tagflow::graph {
 // In a loop that can be cut (Note [Loops that can be cut]) all this is true of
 // each iteration. In others it is true of the first one only, but their Exits
 // are conditions of their own.
+//
+// Thread-compatible.
 class Liveness {
  public:
   // Of a graph; both outlive this. `may_be_dead` says, by body, whether a call

@@ -1,6 +1,5 @@
 #include "graph/placement/ties.h"
 
-#include <algorithm>
 #include <unordered_map>
 
 #include "graph/placement/class_labels.h"
