@@ -4,6 +4,7 @@
 
 #include "graph/builder/context.h"
 #include "graph/builder/op_inputs.h"
+#include "graph/class_labels.h"
 #include "graph/function.h"
 #include "graph/op_registry.h"
 
@@ -55,8 +56,9 @@ Scope Scope::colocate_with(const Output& output) const {
     fail(std::move(status));
     return *this;
   }
-  return with_attr("_class",
-                   std::vector<std::string>{"loc:@" + output.node()->name()});
+  return with_attr(std::string(kClassAttr),
+                   std::vector<std::string>{std::string(kClassPrefix) +
+                                            output.node()->name()});
 }
 
 Scope Scope::with_control_dependencies(const Outputs& outputs) const {

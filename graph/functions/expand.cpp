@@ -2,6 +2,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "graph/class_labels.h"
 #include "graph/functions/instance.h"
 #include "graph/functions/ports.h"
 #include "graph/op_registry.h"
@@ -224,20 +225,20 @@ class FunctionInstance::Expander {
   }
 
   void rename_classes(AttrMap& attrs) const {
-    constexpr std::string_view kLocation = "loc:@";
-    const auto it = attrs.find("_class");
+    const auto it = attrs.find(kClassAttr);
     if (it == attrs.end()) return;
     const auto* names = it->second.get_if<std::vector<std::string>>();
     if (names == nullptr) return;
     std::vector<std::string> renamed;
     for (const std::string& name : *names) {
-      const std::string target =
-          name.starts_with(kLocation) ? name.substr(kLocation.size()) : "";
+      const std::string target = name.starts_with(kClassPrefix)
+                                     ? name.substr(kClassPrefix.size())
+                                     : "";
       renamed.push_back(bodies_.contains(target)
-                            ? std::string(kLocation) + full(target)
+                            ? std::string(kClassPrefix) + full(target)
                             : name);
     }
-    attrs.insert_or_assign("_class", std::move(renamed));
+    attrs.insert_or_assign(std::string(kClassAttr), std::move(renamed));
   }
 
   Status add_control(const std::string& name, NodeDef& node) const {

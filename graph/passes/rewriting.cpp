@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/class_labels.h"
 #include "graph/node_name.h"
 #include "graph/prune.h"
 
@@ -51,27 +52,21 @@ bool control_tells_deadness(const Endpoint& source) {
 
 namespace {
 
-constexpr std::string_view kClass = "_class";
-
-// The classes of a node; null where it is in none.
-const std::vector<std::string>* classes_of(const Node& node) {
-  const auto it = node.attrs().find(kClass);
-  if (it == node.attrs().end()) return nullptr;
-  const auto* labels = it->second.get_if<std::vector<std::string>>();
-  return labels == nullptr || labels->empty() ? nullptr : labels;
+// What is malformed was refused before any pass.
+std::span<const std::string> classes_of(const Node& node) {
+  const auto labels = class_labels(node);
+  return labels.ok() ? *labels : std::span<const std::string>();
 }
 
 }  // namespace
 
 bool has_same_constraints(const Node& a, const Node& b) {
-  const auto* of_a = classes_of(a);
-  const auto* of_b = classes_of(b);
-  return a.device() == b.device() && (of_a == nullptr) == (of_b == nullptr) &&
-         (of_a == nullptr || *of_a == *of_b);
+  return a.device() == b.device() &&
+         std::ranges::equal(classes_of(a), classes_of(b));
 }
 
 bool is_unconstrained(const Node& node) {
-  return node.device().empty() && classes_of(node) == nullptr;
+  return node.device().empty() && classes_of(node).empty();
 }
 
 void NodeList::add(Node* node) {
@@ -109,8 +104,10 @@ std::string name_after(const Graph& graph, const Node& node,
 Result<Node*> add_for(Graph& graph, const Node& old, std::string name,
                       std::string_view op, std::span<const Endpoint> inputs,
                       AttrMap attrs, std::span<Node* const> controls) {
-  if (const auto* classes = classes_of(old))
-    attrs.insert_or_assign(std::string(kClass), *classes);
+  if (const auto classes = classes_of(old); !classes.empty())
+    attrs.insert_or_assign(
+        std::string(kClassAttr),
+        std::vector<std::string>(classes.begin(), classes.end()));
   return graph.add(std::move(name), op, inputs, std::move(attrs), controls,
                    old.device());
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "graph/placement/class_labels.h"
+#include "graph/class_labels.h"
 #include "graph/placement/colocation.h"
 
 namespace tagflow::graph {

@@ -3,8 +3,8 @@
 // Note [Constraints and passes]
 // A pass removes nodes, and with them what they ask for. So constraints are
 // resolved first, over the program as it came: whatever cannot be
-// is refused in its author's names, and no pass can hide it. Then each node's own fields
-// say all that is asked of it:
+// is refused in its author's names, and no pass can hide it. Then each node's
+// own fields say all that is asked of it:
 //   - of a class, with what else must be where it is, all have one label, and
 //     the device that they ask for together;
 //   - a function's body is on one device: all of its nodes have that;

@@ -4,7 +4,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "graph/placement/class_labels.h"
+#include "graph/class_labels.h"
 #include "graph/placement/op_work.h"
 
 namespace tagflow::graph {
@@ -168,7 +168,12 @@ Result<DeviceSets::Id> NodeDemands::common_set(
   if (!options_.soft) return set;
   // Of those that ask for the same, the same is said.
   std::unordered_map<DeviceSets::Id, std::string> reasons;
-  for (size_t i = 0; i < members.size(); ++i) {
+  // What has given way already asks last.
+  std::vector<size_t> order;
+  for (const bool gave_way : {false, true})
+    for (size_t i = 0; i < members.size(); ++i)
+      if (given_way_.contains(*members[i].node) == gave_way) order.push_back(i);
+  for (const size_t i : order) {
     const DeviceSets::Id asked = members[i].demand.asked;
     const DeviceSets::Id fewer = sets_.intersection(set, asked);
     if (sets_.is_empty(fewer)) {

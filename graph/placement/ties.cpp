@@ -2,7 +2,7 @@
 
 #include <unordered_map>
 
-#include "graph/placement/class_labels.h"
+#include "graph/class_labels.h"
 
 namespace tagflow::graph {
 

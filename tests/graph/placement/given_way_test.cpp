@@ -72,10 +72,28 @@ TEST_CASE("what gave way counts no longer, however many disagree") {
   const Colocation groups = must(placing.build());
   CHECK(indices(groups.devices_of(groups.group_of(*b))) == "2");
   REQUIRE(groups.warnings().size() == 2);
-  CHECK(contains(groups.warnings()[0], "node \"d\" asks for \"/gpu:7\""));
-  CHECK(groups.warnings()[1] ==
-        "node \"b\" asks for \"/cpu:0\", which gives way to a node on the same "
-        "device: \"c\" (op Neg) has kernels for STREAM");
+  const std::string reason =
+      ", which gives way to a node on the same device: \"c\" (op Neg) has "
+      "kernels for STREAM";
+  CHECK(groups.warnings()[0] == "node \"b\" asks for \"/cpu:0\"" + reason);
+  CHECK(groups.warnings()[1] == "node \"d\" asks for \"/gpu:7\"" + reason);
+}
+
+TEST_CASE("a device that there is not gives way to one that there is") {
+  for (const bool is_first : {false, true}) {
+    Placing placing;
+    placing.options.soft = true;
+    if (is_first) placing.put("a", "NoOp", "/gpu:0", {}, with("x"));
+    Node* b = placing.put("b", "NoOp", "/device:STREAM:0", {}, with("x"));
+    if (!is_first) placing.put("a", "NoOp", "/gpu:0", {}, with("x"));
+    const Colocation groups = must(placing.build());
+    CHECK(indices(groups.devices_of(groups.group_of(*b))) == "2");
+    REQUIRE(groups.warnings().size() == 1);
+    CHECK(groups.warnings()[0].starts_with(
+        "node \"a\" asks for \"/gpu:0\", which gives way to a node on the "
+        "same device: \"b\" asks for \"/device:STREAM:0\""));
+    CHECK(groups.constraint_of(*placing.graph.find("a")) == "");
+  }
 }
 
 TEST_CASE("nodes that give way for the same reason share a warning") {

@@ -1,4 +1,4 @@
-#include "graph/placement/class_labels.h"
+#include "graph/class_labels.h"
 
 namespace tagflow::graph {
 
