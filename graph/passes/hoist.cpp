@@ -121,11 +121,12 @@ class Hoisting {
       const Endpoint output{twin, i};
       TAGFLOW_ASSIGN(
           Node * enter,
-          graph_.add(name_after(graph_, *node, "/Enter"), "Enter", {&output, 1},
-                     {{"frame_name", frame.name},
-                      {"is_constant", true},
-                      {"parallel_iterations", frame.parallel_iterations}},
-                     {}, node->device()));
+          add_for(graph_, *node, name_after(graph_, *node, "/Enter"), "Enter",
+                  {&output, 1},
+                  {{"frame_name", frame.name},
+                   {"is_constant", true},
+                   {"parallel_iterations", frame.parallel_iterations}},
+                  {}));
       detour_.lead({node, i}, {enter, 0});
       if (i > 0) continue;
       enters_[node] = enter;

@@ -60,6 +60,22 @@ TEST_CASE("what depends on loop constants only goes in front of the loop") {
   CHECK(!hoist(program));
 }
 
+TEST_CASE("what goes in front of the loop, and its Enter, keep constraints") {
+  Loop loop;
+  const std::vector<std::string> classes = {"loc:@x"};
+  Node* square = add(loop.graph, "square", "Square", {{loop.in_x, 0}},
+                     {{"_class", classes}});
+  loop.graph.set_device(square, "/cpu:1");
+  must(loop.graph.set_input(loop.c.less, 1, {square, 0}));
+  Program program = program_of(loop.graph, {"loop/exit"});
+  CHECK(hoist(program));
+  for (const char* name : {"square/Enter", "square_1"}) {
+    const Node* node = program.graph.find(name);
+    CHECK(node->device() == "/cpu:1");
+    CHECK(must(node->attr<std::vector<std::string>>("_class")) == classes);
+  }
+}
+
 TEST_CASE("what the body's pivot guards, or an iteration changes, stays") {
   Loop loop;
   auto& [graph, x, c, in_x] = loop;
