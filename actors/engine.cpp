@@ -7,8 +7,6 @@
 #include <atomic>
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
-#include <caf/ref_counted.hpp>
-#include <caf/resumable.hpp>
 #include <caf/scheduler/abstract_coordinator.hpp>
 #include <caf/send.hpp>
 #include <caf/thread_hook.hpp>
@@ -22,6 +20,7 @@
 #include "actors/accelerator_traces.h"
 #include "actors/annotated_actor.h"
 #include "actors/device_actor.h"
+#include "actors/job.h"
 #include "actors/parallel.h"
 #include "actors/step.h"
 
@@ -118,25 +117,6 @@ class SessionActor : public AnnotatedActor {
 
   const Engine::Warn warn_;
   std::set<caf::actor> wards_;
-};
-
-// A function that a worker calls.
-class Job : public caf::resumable, public caf::ref_counted {
- public:
-  explicit Job(std::function<void()> work) : work_(std::move(work)) {
-    tsan_release(this);
-  }
-  subtype_t subtype() const override { return function_object; }
-  resume_result resume(caf::execution_unit*, size_t) override {
-    tsan_acquire(this);
-    work_();
-    return done;
-  }
-  void intrusive_ptr_add_ref_impl() override { ref(); }
-  void intrusive_ptr_release_impl() override { deref(); }
-
- private:
-  const std::function<void()> work_;
 };
 
 class Config : public caf::actor_system_config {
@@ -303,7 +283,6 @@ void Engine::dismiss(std::vector<caf::actor> actors) {
 }
 
 void Engine::run_on_worker(std::function<void()> work) {
-  // Born with the scheduler's reference.
   parts_->system.scheduler().enqueue(new Job(std::move(work)));
 }
 

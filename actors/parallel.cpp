@@ -4,9 +4,10 @@
 #include <atomic>
 #include <caf/intrusive_ptr.hpp>
 #include <caf/ref_counted.hpp>
-#include <caf/resumable.hpp>
 #include <caf/scheduler/abstract_coordinator.hpp>
 #include <thread>
+
+#include "actors/job.h"
 
 namespace tagflow::actors {
 namespace {
@@ -47,22 +48,6 @@ class ShardedCall : public caf::ref_counted {
   std::atomic<int64_t> done_{0};
 };
 
-class Helper : public caf::resumable, public caf::ref_counted {
- public:
-  explicit Helper(caf::intrusive_ptr<ShardedCall> call)
-      : call_(std::move(call)) {}
-  subtype_t subtype() const override { return function_object; }
-  resume_result resume(caf::execution_unit*, size_t) override {
-    call_->work();
-    return done;
-  }
-  void intrusive_ptr_add_ref_impl() override { ref(); }
-  void intrusive_ptr_release_impl() override { deref(); }
-
- private:
-  caf::intrusive_ptr<ShardedCall> call_;
-};
-
 }  // namespace
 
 void WorkerParallel::run(int64_t total, double unit_cost,
@@ -76,10 +61,8 @@ void WorkerParallel::run(int64_t total, double unit_cost,
   }
   auto call = caf::make_counted<ShardedCall>(total, shards, body);
   const int64_t helpers = std::min<int64_t>(workers_, shards) - 1;
-  for (int64_t i = 0; i < helpers; ++i) {
-    auto* helper = new Helper(call);  // born with the scheduler's reference
-    system_.scheduler().enqueue(helper);
-  }
+  for (int64_t i = 0; i < helpers; ++i)
+    system_.scheduler().enqueue(new Job([call] { call->work(); }));
   call->work();
   while (!call->done()) std::this_thread::yield();
 }

@@ -18,26 +18,30 @@ void Cutter::note_share(const Visit& visit) {
   if (frame == FrameId::kRoot) return;
   Share& share = this->share(frame, device_of(*visit.node));
   share.has_next_iteration |= visit.node->is_next_iteration();
-  bool reads_constant = false;
-  for (const Endpoint& input : visit.node->inputs())
-    reads_constant |= input.node->is_constant_enter();
-  for (const Node* control : visit.node->control_inputs())
-    reads_constant |= control->is_constant_enter();
-  if (reads_constant) share.constant_readers.push_back(visit.node);
+  // What reads anything else is there when that is.
+  bool reads_any = false, reads_constants_only = true;
+  const auto note = [&](const Node& source) {
+    reads_any = true;
+    reads_constants_only &= source.is_constant_enter();
+  };
+  for (const Endpoint& input : visit.node->inputs()) note(*input.node);
+  for (const Node* control : visit.node->control_inputs()) note(*control);
+  if (reads_any && reads_constants_only)
+    share.constant_readers.push_back(visit.node);
 }
 
 // They have tokens in every iteration, but start none.
 Status Cutter::drive_constant_readers() {
   for (size_t i = 0; i < shares_.size(); ++i) {
     const auto [frame, device] = share_of_[i];
-    if (shares_[i].has_next_iteration || shares_[i].merge != nullptr ||
-        shares_[i].constant_readers.empty() ||
+    if (shares_[i].has_next_iteration || shares_[i].constant_readers.empty() ||
         frames_.frame(frame).next_iterations.empty())
       continue;
     const std::vector<Node*> readers = shares_[i].constant_readers;
     TAGFLOW_RETURN_IF_ERROR(
         make_loop({frame, nullptr, readers.front(), device}));
-    // So that the control loop is needed by what is wanted.
+    // So that the control loop, which may have been made for something that is
+    // not wanted after all, is needed by what is.
     for (Node* reader : readers) drives_.emplace_back(reader, shares_[i].merge);
   }
   return {};

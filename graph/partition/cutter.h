@@ -38,7 +38,7 @@ class Cutter {
   // What one device has of a loop.
   struct Share {
     bool has_next_iteration = false;
-    // Nodes that read a constant of the loop.
+    // Nodes that read nothing but constants of the loop.
     std::vector<Node*> constant_readers;
     // The control loop, as far as it was needed.
     Node* enter = nullptr;

@@ -114,6 +114,27 @@ TEST_CASE("2: a device of loop constants only goes around all the same") {
   }
 }
 
+// On device 2, the control loop is first asked for by the pivot, which then is
+// not needed: device 1 has what it hands on.
+TEST_CASE("2: so does one whose other nodes nobody needs") {
+  Counting c;
+  Node* same = add(c.graph, "l/same", "Identity", {{c.loop.limit, 0}});
+  must(c.graph.set_input(c.loop.less, 1, {same, 0}));
+  Node* pivot = add(c.graph, "l/pivot", "Identity", {{c.loop.branch, 1}});
+  Node* two = constant(c.graph, "l/two", Tensor::scalar(2));
+  c.graph.add_control_input(two, pivot);
+  must(c.graph.set_input(c.loop.add, 1, {two, 0}));
+  const Cut cut = c.cut({{"l/body", 1},
+                         {"l/add", 1},
+                         {"l/two", 1},
+                         {"l/limit", 2},
+                         {"l/same", 2},
+                         {"l/pivot", 2}});
+  CHECK(cut.line(1, "l/two") == "l/two = Const(^l/switch/recv)");
+  CHECK(cut.count(2, "NextIteration") == 1);
+  CHECK(contains(cut.line(2, "l/same"), ", ^l/enter/control_loop/Merge"));
+}
+
 TEST_CASE("2: a frame without back edges needs no predicate") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32);
@@ -304,7 +325,8 @@ TEST_CASE("a constant of nested loops is sent once for all of them") {
   const Nested nested;
   const Cut cut = nested.cut({{"i/less", 1}});
   CHECK(cut.line(1, "i/less") == "i/less = Less(i/merge/recv, i/limit_1)");
-  CHECK(cut.line(1, "i/limit_1") == "i/limit_1 = Enter*(l/n_1)");
+  CHECK(cut.line(1, "i/limit_1") ==
+        "i/limit_1 = Enter*(l/n_1, ^l/enter/control_loop/Merge_1)");
   CHECK(cut.line(1, "l/n_1") == "l/n_1 = Enter*(n/recv)");
 }
 
