@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <caf/intrusive_ptr.hpp>
-#include <caf/ref_counted.hpp>
 #include <caf/scheduler/abstract_coordinator.hpp>
+#include <memory>
 #include <thread>
 
 #include "actors/job.h"
@@ -19,7 +18,7 @@ constexpr int64_t kShardsPerWorker = 4;
 
 // One call's work. Lives until the last helper has looked at it; `body` is
 // called only while the caller is in run().
-class ShardedCall : public caf::ref_counted {
+class ShardedCall {
  public:
   ShardedCall(int64_t total, int64_t shards,
               const std::function<void(int64_t, int64_t)>& body)
@@ -59,7 +58,7 @@ void WorkerParallel::run(int64_t total, double unit_cost,
     body(0, total);
     return;
   }
-  auto call = caf::make_counted<ShardedCall>(total, shards, body);
+  auto call = std::make_shared<ShardedCall>(total, shards, body);
   const int64_t helpers = std::min<int64_t>(workers_, shards) - 1;
   for (int64_t i = 0; i < helpers; ++i)
     system_.scheduler().enqueue(new Job([call] { call->work(); }));
