@@ -16,11 +16,11 @@ std::string quoted(const std::string& name, const IterationActor& iteration) {
   return fmt::format("\"{}\" of {}", name, device_label(iteration));
 }
 
-// One step back to what keeps a spot waiting, over to other partitions where
-// that is a Recv.
-class StallWalk {
+// A spot that waits, and the next one back that it waits for, over to other
+// partitions where that is a Recv.
+class Stall {
  public:
-  StallWalk(QuietStep& step, const Spot& spot) : step_(step), spot_(spot) {}
+  Stall(QuietStep& step, const Spot& spot) : step_(step), spot_(spot) {}
 
   std::optional<Spot> next() {
     return spot_.origin.is_arrival ? into_loop() : back();
@@ -132,7 +132,7 @@ std::optional<Spot> Debts::end_of(Spot spot) {
       break;
     }
     way.push_back(&known->second);
-    const std::optional<Spot> next = StallWalk(step_, spot).next();
+    const std::optional<Spot> next = Stall(step_, spot).next();
     if (!next.has_value()) {
       end = spot;
       break;
@@ -161,8 +161,7 @@ Debt Debts::of(const IterationActor& iteration, uint32_t recv) {
                  send->iteration->awaits(send->origin.index);
   if (!debt.is_open) return debt;
   if (const std::optional<Spot> end = end_of(*send))
-    debt.cause =
-        StallWalk(step_, *end).name(item_of(*send).node->inputs()[0].node);
+    debt.cause = Stall(step_, *end).name(item_of(*send).node->inputs()[0].node);
   return debt;
 }
 

@@ -21,6 +21,15 @@ bool same_dims(const Tensor& x, const Tensor& y) {
   return true;
 }
 
+Status check_addends(const KernelContext& context) {
+  const auto inputs = context.inputs();
+  for (size_t i = 1; i < inputs.size(); ++i)
+    if (!same_dims(inputs[0], inputs[i]))
+      return context.fail("inputs 0 and {} have different shapes: {}, {}", i,
+                          inputs[0].describe(), inputs[i].describe());
+  return {};
+}
+
 bool may_take_long(const KernelInfo& info, double cost) {
   constexpr double kShort = 1000;  // nanoseconds
   const PartialShape& shape = info.node().output_shape(0);

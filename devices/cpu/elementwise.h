@@ -62,6 +62,9 @@ bool may_take_long(const KernelInfo& info, double cost);
 // The same rank and dimensions.
 bool same_dims(const Tensor& x, const Tensor& y);
 
+// Of AddN: InvalidArgument where its inputs have different shapes.
+Status check_addends(const KernelContext& context);
+
 // Calls body(begin, end) on parts of [0, total), whose units have
 // `unit_elements`; on all of it at once where that is little.
 template <class Body>

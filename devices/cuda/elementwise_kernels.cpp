@@ -138,10 +138,7 @@ class AddNCudaKernel final : public CudaKernel {
 
   Status enqueue(KernelContext& context, cudaStream_t stream) const override {
     const auto inputs = context.inputs();
-    for (size_t i = 1; i < inputs.size(); ++i)
-      if (!same_dims(inputs[0], inputs[i]))
-        return context.fail("inputs 0 and {} have different shapes: {}, {}", i,
-                            inputs[0].describe(), inputs[i].describe());
+    TAGFLOW_RETURN_IF_ERROR(check_addends(context));
     if (inputs.size() == 1) {
       context.set_output(0, context.input(0));
       return {};

@@ -239,7 +239,7 @@ class Colocation::Builder {
         if (first_reader[input.node->id()] == nullptr)
           first_reader[input.node->id()] = node;
     for (const Node* node : nodes()) {
-      if (node->is_switch() || node->is_exit() || node->op() == "_SwitchN")
+      if (node->is_switch() || node->is_exit())
         join(*node, node->inputs()[0].node);
       if (node->is_enter() || node->is_next_iteration())
         join(*node, first_reader[node->id()]);

@@ -27,9 +27,8 @@ void Simulation::number_outputs() {
       Output& output = outputs_.emplace_back();
       output.bytes = CostModel::output_bytes(*node, port);
       // One output of a Switch has what was measured.
-      const bool is_either = node->is_switch() || node->op() == "_SwitchN";
-      estimated = is_either ? std::max(estimated, output.bytes)
-                            : estimated + output.bytes;
+      estimated = node->is_switch() ? std::max(estimated, output.bytes)
+                                    : estimated + output.bytes;
     }
     // All of them together have been measured, perhaps.
     const double factor =

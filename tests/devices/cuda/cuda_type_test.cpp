@@ -4,6 +4,7 @@
 #include "devices/kernel_catalog.h"
 #include "tests/devices/cuda/gpu.h"
 #include "tests/devices/kernel_fixture.h"
+#include "tests/graph/hand_made.h"
 
 namespace tagflow::devices {
 
@@ -48,10 +49,8 @@ TEST_CASE("GPUs run nodes of plain types that they have kernels for") {
   graph::Graph graph;
   const auto add = [&](std::string_view op, AttrMap attrs,
                        std::vector<graph::Endpoint> inputs = {}) {
-    auto node =
-        graph.add(graph.unique_name("node"), op, inputs, std::move(attrs));
-    REQUIRE_MESSAGE(node.ok(), node.status().to_string());
-    return *node;
+    return graph::testing::add(graph, graph.unique_name("node"), op,
+                               std::move(inputs), std::move(attrs));
   };
   graph::Node* number = add("Placeholder", {{"dtype", DataType::kFloat}});
   graph::Node* complex = add("Placeholder", {{"dtype", DataType::kComplex64}});

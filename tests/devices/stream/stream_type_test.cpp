@@ -6,6 +6,7 @@
 #include "devices/kernel_catalog.h"
 #include "tests/devices/kernel_fixture.h"
 #include "tests/devices/stream/launching.h"
+#include "tests/graph/hand_made.h"
 
 namespace tagflow::devices {
 
@@ -43,10 +44,8 @@ TEST_CASE("the stream runs the processor's kernels of plain types only") {
   graph::Graph graph;
   const auto add = [&](std::string_view op, AttrMap attrs,
                        std::vector<graph::Endpoint> inputs = {}) {
-    auto node =
-        graph.add(graph.unique_name("node"), op, inputs, std::move(attrs));
-    REQUIRE_MESSAGE(node.ok(), node.status().to_string());
-    return *node;
+    return graph::testing::add(graph, graph.unique_name("node"), op,
+                               std::move(inputs), std::move(attrs));
   };
   graph::Node* number = add("Placeholder", {{"dtype", DataType::kFloat}});
   graph::Node* text = add("Placeholder", {{"dtype", DataType::kString}});
