@@ -2,6 +2,7 @@
 
 #include "actors/engine.h"
 #include "actors/step.h"
+#include "graph/fault.h"
 
 namespace tagflow::actors {
 namespace {
@@ -24,7 +25,9 @@ struct Beginning {
 
 AcceleratorActor::AcceleratorActor(caf::actor_config& config, HandOff policy,
                                    devices::Accelerator& accelerator)
-    : EngineActor(config, policy), accelerator_(accelerator) {}
+    : EngineActor(config, policy), accelerator_(accelerator) {
+  set_shared();
+}
 
 void AcceleratorActor::on_batch(Batch* batch, Runner& runner) {
   const Beginning here(runner);
@@ -47,8 +50,8 @@ void AcceleratorActor::take(KernelRequest& request, Runner& runner) {
   open_.fetch_add(1, std::memory_order_relaxed);
   try {
     begin(request);
-  } catch (const std::exception& thrown) {
-    request.status = status_of(thrown).with_prefix("[device] ");
+  } catch (...) {
+    request.status = current_fault("device");
     answer(request);
   }
 }

@@ -11,35 +11,32 @@ AcceleratorTraces::AcceleratorTraces(devices::Device& device)
       accelerator_(*device.accelerator()),
       open_(std::make_shared<Open>()) {}
 
-void AcceleratorTraces::begin(Trace& trace) {
+void AcceleratorTraces::begin(uint64_t step, Trace& trace) {
   const std::lock_guard only_one(mutex_);
   {
     const std::lock_guard lock(open_->mutex);
-    ++open_->runs[&trace];
+    open_->steps[step] = &trace;
     if (std::exchange(is_observing_, true)) return;
   }
   accelerator_.observe([open = open_, device = device_](
                            const devices::AcceleratorActivity& activity) {
     const std::lock_guard lock(open->mutex);
-    for (const auto& [of_run, count] : open->runs)
-      of_run->add_activity(device, activity);
+    for (const auto& [step, of_step] : open->steps)
+      if (activity.step == 0 || activity.step == step)
+        of_step->add_activity(device, activity);
   });
 }
 
-void AcceleratorTraces::end(Trace& trace) {
+void AcceleratorTraces::end(uint64_t step, Trace&) {
   const std::lock_guard only_one(mutex_);
   // While the trace is there: what has ended may be told of only now.
-  is_observing_ = runs_but_one() > 0;
+  {
+    const std::lock_guard lock(open_->mutex);
+    is_observing_ = open_->steps.size() > 1;
+  }
   if (!is_observing_) accelerator_.observe({});
   const std::lock_guard lock(open_->mutex);
-  if (--open_->runs[&trace] == 0) open_->runs.erase(&trace);
-}
-
-int AcceleratorTraces::runs_but_one() const {
-  const std::lock_guard lock(open_->mutex);
-  int runs = -1;
-  for (const auto& [trace, count] : open_->runs) runs += count;
-  return runs;
+  open_->steps.erase(step);
 }
 
 }  // namespace tagflow::actors

@@ -12,26 +12,24 @@ namespace tagflow::actors {
 
 class Trace;  // actors/trace.h
 
-// Observes an accelerator for as long as a run is traced, so that runs that are
-// not cost nothing. What an accelerator does is not told apart by runs: a trace
-// gets all of it. Thread-safe.
+// Observes an accelerator for as long as a step is traced, so that steps that
+// are not cost nothing. A trace gets what is done for its own steps, and what
+// the device cannot tell apart. Thread-safe.
 class AcceleratorTraces {
  public:
   explicit AcceleratorTraces(devices::Device& device);
 
-  // A trace may be of several runs at once.
-  void begin(Trace& trace);
-  void end(Trace& trace);
+  // A trace may be of several steps at once. Steps have numbers that differ in
+  // the whole process.
+  void begin(uint64_t step, Trace& trace);
+  void end(uint64_t step, Trace& trace);
 
  private:
   // Shared with the observer, which may be called after it was replaced.
   struct Open {
     std::mutex mutex;  // guards the below
-    std::map<Trace*, int> runs;
+    std::map<uint64_t, Trace*> steps;
   };
-
-  // How many runs are traced besides one.
-  int runs_but_one() const;
 
   const std::string device_;
   devices::Accelerator& accelerator_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <utility>
 
 #include "devices/kernel.h"
@@ -11,6 +12,7 @@
 
 namespace tagflow::actors {
 
+class BatchStore;
 class EngineActor;
 class Step;
 struct ConstSet;
@@ -73,7 +75,8 @@ enum class BatchKind : uint8_t {
   kTokens,     // iteration: tokens from its predecessor or its frame
   kExit,       // frame: tokens of Exits; parent iteration: the same, passed on
   kKernel,     // iteration: a kernel has finished; device, lane: one to run
-  kIdle,       // device: a lane is free; rendezvous: look at what is held back
+  kIdle,       // device: a lane is free; rendezvous: look at what is held back;
+               // iteration: go on where the time slice ended
   kTransfers,  // rendezvous: tokens that are sent, and asked for
   kReceived,   // iteration: tokens for its Recvs
 };
@@ -104,16 +107,64 @@ struct Batch {
   devices::Tag tag;                  // kTransfers
   KernelRequest* request = nullptr;  // kKernel
   TokenList tokens;
-  Batch* next = nullptr;  // in an inbox, or in a pool
+  EngineActor* target = nullptr;  // where a runner is to take it
+  Batch* next = nullptr;          // in a runner's queue, an inbox, or a pool
+  BatchStore* home = nullptr;     // whose it is, if any
+  Batch* store_next = nullptr;    // of its home
+  Batch* store_previous = nullptr;
+};
+
+// Owns the batches of one run's actors, wherever they are: what a handler that
+// threw left lying somewhere is freed with the run's actors. Thread-safe.
+class BatchStore {
+ public:
+  BatchStore() = default;
+  // REQUIRES: no actor that has one of them will handle a batch again.
+  ~BatchStore() {
+    while (first_ != nullptr) delete std::exchange(first_, first_->store_next);
+  }
+  BatchStore(const BatchStore&) = delete;
+  BatchStore& operator=(const BatchStore&) = delete;
+
+  Batch* make() {
+    auto* batch = new Batch;
+    batch->home = this;
+    std::lock_guard lock(mutex_);
+    batch->store_next = first_;
+    if (first_ != nullptr) first_->store_previous = batch;
+    first_ = batch;
+    return batch;
+  }
+  // Frees a batch, which may be nobody's.
+  static void free(Batch* batch) {
+    if (batch == nullptr) return;
+    if (batch->home != nullptr) batch->home->forget(*batch);
+    delete batch;
+  }
+
+ private:
+  void forget(Batch& batch) {
+    std::lock_guard lock(mutex_);
+    (batch.store_previous == nullptr ? first_
+                                     : batch.store_previous->store_next) =
+        batch.store_next;
+    if (batch.store_next != nullptr)
+      batch.store_next->store_previous = batch.store_previous;
+  }
+
+  std::mutex mutex_;  // guards the list
+  Batch* first_ = nullptr;
 };
 
 // Batches at rest, for reuse. Not thread-safe: each actor has its own.
 class BatchPool {
  public:
-  BatchPool() = default;
+  // Without a store its batches are its own.
+  explicit BatchPool(BatchStore* store = nullptr) : store_(store) {}
   BatchPool(const BatchPool&) = delete;
   BatchPool& operator=(const BatchPool&) = delete;
   ~BatchPool() {
+    if (store_ != nullptr) return;
     while (free_ != nullptr) delete std::exchange(free_, free_->next);
   }
 
@@ -123,7 +174,7 @@ class BatchPool {
       free_ = batch->next;
       --kept_;
     } else {
-      batch = new Batch;
+      batch = store_ != nullptr ? store_->make() : new Batch;
     }
     batch->kind = kind;
     return batch;
@@ -131,7 +182,7 @@ class BatchPool {
   // Keeps a few; the rest goes back to the system.
   void give(Batch* batch) {
     if (kept_ == kMostKept) {
-      delete batch;
+      BatchStore::free(batch);
       return;
     }
     batch->tokens.truncate(0);
@@ -145,6 +196,7 @@ class BatchPool {
 
  private:
   static constexpr int kMostKept = 4;
+  BatchStore* const store_;
   Batch* free_ = nullptr;  // a list
   int kept_ = 0;           // its length
 };

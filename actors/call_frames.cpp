@@ -43,6 +43,18 @@ void CallFrames::reset() {
   }
 }
 
+void CallFrames::trim() {
+  if (all_.size() <= kMostKept) return;
+  for (size_t i = kMostKept; i < all_.size(); ++i)
+    caf::anon_send(all_[i], Stop{});
+  all_.resize(kMostKept);
+  idle_.clear();
+  for (const caf::actor& actor : all_) {
+    auto* frame = actor_pointer<FrameActor>(actor);
+    idle_[frame->instance().plan].push_back(frame);
+  }
+}
+
 void CallFrames::stop() {
   for (const caf::actor& actor : all_) caf::anon_send(actor, Stop{});
 }

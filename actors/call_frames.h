@@ -16,11 +16,13 @@ class actor_system;
 namespace tagflow::actors {
 
 // Of one partition's run. A recursion needs as many frames as calls are open at
-// once, which only the run knows; what it has needed once stays for the next
-// one. take() and give() are thread-safe, the rest is for the time when the
-// step is quiet.
+// once, which only the run knows; some of what it has needed once stays for the
+// next one. take() and give() are thread-safe, the rest is for the time when
+// the step is quiet.
 class CallFrames {
  public:
+  static constexpr size_t kMostKept = 1024;
+
   explicit CallFrames(const PartitionRun& run) : run_(run) {}
 
   // An idle frame actor for frame `plan` of the plan; the caller's until it is
@@ -37,6 +39,9 @@ class CallFrames {
   void collect(Counters& counters) const;
   // Forgets unfinished instances; all frames are idle then.
   void reset();
+  // Ends the frames beyond kMostKept: a recursion that was deep once must not
+  // keep what it needed. REQUIRES: all are idle.
+  void trim();
   // Stops the actors.
   void stop();
 

@@ -6,6 +6,8 @@
 #include "actors/iteration_actor.h"
 #include "actors/step.h"
 #include "actors/trace.h"
+#include "devices/guard.h"
+#include "graph/fault.h"
 
 namespace tagflow::actors {
 namespace {
@@ -16,7 +18,6 @@ class ObservedCompute {
   ObservedCompute(const Step& step, const KernelRequest& request,
                   Runner& runner)
       : observer_(step.observer), node_(*request.item->node), runner_(runner) {
-    if (observer_ == nullptr && step.trace == nullptr) return;
     const FrameInstance& frame =
         static_cast<const IterationActor&>(*request.owner).frame();
     if (observer_ != nullptr) {
@@ -32,9 +33,11 @@ class ObservedCompute {
   }
   ObservedCompute(const ObservedCompute&) = delete;
   ObservedCompute& operator=(const ObservedCompute&) = delete;
-  ~ObservedCompute() {
+  ~ObservedCompute() { runner_.leave_trace(); }
+
+  // Where the kernel returned.
+  void end() {
     if (observer_ != nullptr) observer_->on_computed(place_, node_);
-    runner_.leave_trace();
   }
 
  private:
@@ -48,27 +51,43 @@ class ObservedCompute {
 
 LaneActor::LaneActor(caf::actor_config& config, HandOff policy,
                      EngineActor& device)
-    : EngineActor(config, policy), device_(&device) {}
+    : EngineActor(config, policy), device_(&device) {
+  idle_.kind = BatchKind::kIdle;
+  idle_.sender = this;
+}
+
+Status LaneActor::compute(KernelRequest& request, Runner& runner) {
+  Step& step = *request.batch.step;
+  try {
+    ObservedCompute observed(step, request, runner);
+    Status status =
+        devices::run_kernel(*request.item->kernel, *request.context);
+    observed.end();
+    return status;
+  } catch (...) {
+    return current_fault("observer");
+  }
+}
 
 void LaneActor::on_batch(Batch* batch, Runner& runner) {
   KernelRequest& request = *batch->request;
   Step* step = batch->step;
   if (!step->cancelled()) {
-    const ObservedCompute observed(*step, request, runner);
-    request.status = run_kernel(*request.item->kernel, *request.context);
+    runner.flush();
+    request.status = compute(request, runner);
+    runner.note_time();
   }
   // The lane is free first: its note must hold a unit of its own, since the
   // answer may end the step.
-  Batch* idle = pool().take(BatchKind::kIdle);
-  idle->sender = this;
-  idle->step = step;
+  idle_.step = step;
   step->add_activity();
-  runner.post_counted(device_, idle);
+  runner.post_counted(device_, &idle_);
   runner.post(request.owner, batch);
 }
 
 DeviceActor::DeviceActor(caf::actor_config& config, HandOff policy, int lanes)
     : EngineActor(config, policy) {
+  set_shared();
   for (int i = 0; i < lanes; ++i) {
     handles_.push_back(spawn_actor<LaneActor, caf::lazy_init + caf::hidden>(
         home_system(), policy, std::ref(static_cast<EngineActor&>(*this))));
@@ -79,19 +98,54 @@ DeviceActor::DeviceActor(caf::actor_config& config, HandOff policy, int lanes)
 void DeviceActor::on_batch(Batch* batch, Runner& runner) {
   if (batch->kind == BatchKind::kIdle) {
     idle_.push_back(static_cast<LaneActor*>(batch->sender));
-    pool().give(batch);
   } else {
     // It waits here on the unit of activity that it brought.
-    waiting_.push_back(batch);
     batch->step->add_activity();
+    admit(batch);
   }
   dispatch(runner);
 }
 
+void DeviceActor::admit(Batch* batch) {
+  StepTurn& turn = *batch->request->turn;
+  batch->next = nullptr;
+  if (turn.first != nullptr) {
+    turn.last->next = batch;
+    turn.last = batch;
+    return;
+  }
+  turn.first = turn.last = batch;
+  Ring& ring = batch->step->urgent ? urgent_ : normal_;
+  turn.next = nullptr;
+  (ring.first == nullptr ? ring.first : ring.last->next) = &turn;
+  ring.last = &turn;
+}
+
+Batch* DeviceActor::take_next() {
+  Ring& ring = urgent_.first != nullptr ? urgent_ : normal_;
+  StepTurn* const turn = ring.first;
+  if (turn == nullptr) return nullptr;
+  ring.first = turn->next;
+  if (ring.first == nullptr) ring.last = nullptr;
+  Batch* const batch = turn->first;
+  turn->first = batch->next;
+  if (turn->first != nullptr) {
+    // Its next turn is after that of the others.
+    turn->next = nullptr;
+    (ring.first == nullptr ? ring.first : ring.last->next) = turn;
+    ring.last = turn;
+  }
+  return batch;
+}
+
 void DeviceActor::dispatch(Runner& runner) {
-  while (!waiting_.empty() && !idle_.empty()) {
-    Batch* batch = waiting_.front();
-    waiting_.pop_front();
+  while (!idle_.empty()) {
+    Batch* const batch = take_next();
+    if (batch == nullptr) break;
+    if (batch->step->cancelled()) {
+      runner.post_counted(batch->request->owner, batch);
+      continue;
+    }
     LaneActor* lane = idle_.back();
     idle_.pop_back();
     runner.post_counted(lane, batch);

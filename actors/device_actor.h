@@ -2,11 +2,11 @@
 #pragma once
 
 #include <caf/actor.hpp>
-#include <deque>
 #include <optional>
 #include <vector>
 
 #include "actors/engine_actor.h"
+#include "actors/frame.h"
 #include "actors/plan.h"
 
 namespace tagflow::actors {
@@ -27,7 +27,12 @@ struct KernelRequest {
     batch.request = this;
   }
 
+  // That of an asynchronous kernel. Called once. Thread-safe.
+  void answer_async(Status&& answer);
+
   Work work = Work::kCompute;
+  StepWait wait;                   // of an asynchronous kernel
+  StepTurn* turn = nullptr;        // of its run, at the device
   KernelRequest* after = nullptr;  // that travels in this one's batch
   uint32_t node = 0;
   bool open = false;  // sent, and not answered yet
@@ -41,7 +46,8 @@ struct KernelRequest {
   Batch batch;
 };
 
-// Runs one kernel at a time, on whichever worker resumes it.
+// Runs one kernel at a time, on whichever worker resumes it. What the kernel
+// or an observer throws is the answer's status.
 class LaneActor : public EngineActor {
  public:
   LaneActor(caf::actor_config& config, HandOff policy, EngineActor& device);
@@ -50,14 +56,19 @@ class LaneActor : public EngineActor {
   void on_batch(Batch* batch, Runner& runner) override;
 
  private:
+  Status compute(KernelRequest& request, Runner& runner);
+
   EngineActor* device_;
+  Batch idle_;  // with the device, or the lane's while it has no work
 };
 
 // A device whose kernels run on the workers. Admits requests: gives each to a
-// free lane, or lets it wait for one. There is a lane per worker.
+// free lane, or lets it wait for one. There is a lane per worker. What waits is
+// in one queue per run, and runs take turns; urgent ones go first. To wait
+// takes no memory.
 //
-// Life cycle: spawned with its lanes by the session; serves all its runs;
-// stopped with the session, and stops its lanes.
+// Life cycle: spawned with its lanes for a set of devices; serves all runs on
+// it; stopped with the set, and stops its lanes.
 class DeviceActor : public EngineActor {
  public:
   DeviceActor(caf::actor_config& config, HandOff policy, int lanes);
@@ -68,11 +79,20 @@ class DeviceActor : public EngineActor {
   void on_stop() override;
 
  private:
+  // The runs of which something waits, in the order of their turns.
+  struct Ring {
+    StepTurn* first = nullptr;
+    StepTurn* last = nullptr;
+  };
+
+  void admit(Batch* batch);
+  // Null where nothing waits.
+  Batch* take_next();
   void dispatch(Runner& runner);
 
   std::vector<caf::actor> handles_;
   std::vector<LaneActor*> idle_;
-  std::deque<Batch*> waiting_;
+  Ring normal_, urgent_;
 };
 
 }  // namespace tagflow::actors

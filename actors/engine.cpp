@@ -3,32 +3,35 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include <algorithm>
-#include <atomic>
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
-#include <caf/scheduler/abstract_coordinator.hpp>
 #include <caf/send.hpp>
-#include <caf/thread_hook.hpp>
-#include <condition_variable>
 #include <map>
 #include <mutex>
 #include <set>
-#include <thread>
 
-#include "actors/accelerator_actor.h"
-#include "actors/accelerator_traces.h"
 #include "actors/annotated_actor.h"
-#include "actors/device_actor.h"
-#include "actors/job.h"
+#include "actors/device_set.h"
+#include "actors/engine_actor.h"
 #include "actors/parallel.h"
+#include "actors/reaper.h"
+#include "actors/scheduler.h"
 #include "actors/step.h"
+#include "actors/timer.h"
+#include "devices/device_registry.h"
+#include "graph/fault.h"
 
 namespace tagflow::actors {
 namespace {
 
-thread_local bool is_worker_thread = false;
-thread_local bool is_lent_device = false;
+using Warn = std::function<void(const std::string&)>;
+
+constexpr int kMostWorkers = 1024;
+
+thread_local bool this_is_lent_device = false;
+
+// Counts the forks between this process and the first of the family.
+std::atomic<uint32_t> fork_generation{0};
 
 std::vector<int> usable_cores() {
   std::vector<int> cores;
@@ -45,33 +48,7 @@ void print_warning(const std::string& text) {
   fmt::print(stderr, "warning: {}\n", text);
 }
 
-// Marks the engine's threads, and binds the workers to cores: a woken thread
-// that shares the waker's core would wait for it.
-class WorkerHook : public caf::thread_hook {
- public:
-  WorkerHook(int workers, bool pin, std::vector<int> cores)
-      : workers_(workers), pin_(pin), cores_(std::move(cores)) {}
-  void init(caf::actor_system&) override {}
-  void thread_started() override {
-    is_worker_thread = true;
-    // The scheduler starts its workers first.
-    const int index = started_.fetch_add(1, std::memory_order_relaxed);
-    if (!pin_ || index >= workers_) return;
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(cores_[size_t(index)], &set);
-    pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
-  }
-  void thread_terminates() override {}
-
- private:
-  const int workers_;
-  const bool pin_;
-  const std::vector<int> cores_;
-  std::atomic<int> started_{0};
-};
-
-// Tells the session actor of one more actor to look after.
+// Tells the supervisor of one more actor to look after.
 struct Adopt {
   caf::actor actor;
 };
@@ -81,12 +58,12 @@ struct Dismiss {
   std::vector<caf::actor> actors;
 };
 
-// Supervises partitions, rendezvous and devices: stops them with the session,
+// Looks after partitions, rendezvous and devices: stops them with the engine,
 // or when they are dismissed, and says so where one ends by itself, which it
 // never should.
-class SessionActor : public AnnotatedActor {
+class Supervisor : public AnnotatedActor {
  public:
-  SessionActor(caf::actor_config& config, const Engine::Warn& warn)
+  Supervisor(caf::actor_config& config, const Warn& warn)
       : AnnotatedActor(config), warn_(warn) {}
 
   caf::behavior make_behavior() override {
@@ -94,13 +71,21 @@ class SessionActor : public AnnotatedActor {
       warn_(fmt::format("[engine] an actor ended unexpectedly: {}",
                         caf::to_string(down.reason)));
     });
+    set_exception_handler([](std::exception_ptr&) -> caf::error {
+      return caf::exit_reason::unhandled_exception;
+    });
     return {[this](Adopt& adopt) {
-              monitor(adopt.actor);
-              wards_.insert(std::move(adopt.actor));
+              // Without memory it is looked after by who dismisses it.
+              (void)guarded([&] {
+                monitor(adopt.actor);
+                wards_.insert(adopt.actor);
+              });
             },
             [this](Dismiss& dismiss) {
-              for (const caf::actor& ward : dismiss.actors)
-                if (wards_.erase(ward) > 0) stop(ward);
+              for (const caf::actor& ward : dismiss.actors) {
+                wards_.erase(ward);
+                stop(ward);
+              }
             },
             [this](Stop&) {
               for (const caf::actor& ward : wards_) stop(ward);
@@ -110,86 +95,52 @@ class SessionActor : public AnnotatedActor {
   }
 
  private:
+  // Memory may be short for a moment.
   void stop(const caf::actor& ward) {
-    demonitor(ward);
-    send(ward, Stop{});
+    constexpr int kTries = 3;
+    for (int i = 0; i < kTries; ++i) {
+      const Status sent = guarded([&] {
+        demonitor(ward);
+        send(ward, Stop{});
+      });
+      if (sent.ok()) return;
+    }
   }
 
-  const Engine::Warn warn_;
+  const Warn warn_;
   std::set<caf::actor> wards_;
 };
 
 class Config : public caf::actor_system_config {
  public:
-  Config(int workers, bool pin, const std::vector<int>& cores) {
+  explicit Config(int workers) {
     set("scheduler.max-threads", size_t(workers));
     set("scheduler.max-throughput", size_t(100));
-    // An idle worker looks for work for a while, which spares a loop of kernels
-    // on two workers the waking in each iteration; then it sleeps and is woken,
-    // rather than dozing.
-    set("work-stealing.aggressive-poll-attempts", size_t(2000));
-    set("work-stealing.moderate-poll-attempts", size_t(0));
-    set("work-stealing.relaxed-sleep-duration", caf::timespan(1'000'000));
-    thread_hooks_.emplace_back(
-        std::make_unique<WorkerHook>(workers, pin, cores));
+    load<Scheduler>();
   }
 };
 
-// One thread for the deadlines of all asynchronous runs, and the grace after.
-class Timer {
- public:
-  ~Timer() {
-    {
-      std::lock_guard lock(mutex_);
-      stop_ = true;
-    }
-    changed_.notify_all();
-    if (thread_.joinable()) thread_.join();
-  }
-  void watch(const std::shared_ptr<Step>& step) {
-    std::lock_guard lock(mutex_);
-    waiting_.emplace(step->deadline, Watch{step});
-    if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
-    changed_.notify_all();
-  }
-
- private:
-  struct Watch {
-    std::weak_ptr<Step> step;
-    bool expired = false;
-  };
-
-  void run() {
-    std::unique_lock lock(mutex_);
-    while (!stop_) {
-      if (waiting_.empty()) {
-        changed_.wait(lock);
-        continue;
-      }
-      const auto first = waiting_.begin()->first;
-      if (std::chrono::steady_clock::now() < first) {
-        changed_.wait_until(lock, first);
-        continue;
-      }
-      const Watch watch = waiting_.begin()->second;
-      waiting_.erase(waiting_.begin());
-      std::shared_ptr<Step> step = watch.step.lock();
-      if (!step) continue;
-      if (!watch.expired)
-        waiting_.emplace(first + Step::kGrace, Watch{watch.step, true});
-      lock.unlock();
-      watch.expired ? step->give_up() : step->expire();
-      step.reset();
-      lock.lock();
-    }
-  }
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::multimap<std::chrono::steady_clock::time_point, Watch> waiting_;
-  bool stop_ = false;
-  std::thread thread_;
+// The engine of the process. Never destroyed: so are its threads, which may
+// run until the process ends.
+struct ProcessEngine {
+  std::mutex mutex;  // guards the below, and is held over a fork
+  std::shared_ptr<Engine>* engine = nullptr;
 };
+
+ProcessEngine& process_engine() {
+  static auto* const only = [] {
+    auto* made = new ProcessEngine;
+    pthread_atfork([] { process_engine().mutex.lock(); },
+                   [] { process_engine().mutex.unlock(); },
+                   [] {
+                     fork_generation.fetch_add(1);
+                     process_engine().engine = nullptr;
+                     process_engine().mutex.unlock();
+                   });
+    return made;
+  }();
+  return *only;
+}
 
 }  // namespace
 }  // namespace tagflow::actors
@@ -200,113 +151,123 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tagflow::actors::Dismiss)
 namespace tagflow::actors {
 
 struct Engine::Parts {
-  explicit Parts(const SessionOptions& options)
+  explicit Parts(const EngineOptions& options)
       : cores(usable_cores()),
         workers(options.workers > 0 ? options.workers : int(cores.size())),
-        config(
-            workers,
-            options.pin_workers && workers <= int(cores.size()) && workers > 1,
-            cores),
+        config(workers),
         system(config),
-        parallel(system, workers),
+        scheduler(static_cast<Scheduler&>(system.scheduler())),
+        parallel(scheduler, workers),
         hand_off(options.hand_off),
-        max_call_depth(options.max_call_depth),
-        max_open_calls(options.max_open_calls),
-        warn(options.on_warning ? options.on_warning : print_warning),
-        session(system.spawn<SessionActor>(warn)) {}
+        supervisor(system.spawn<Supervisor>(
+            options.on_warning ? options.on_warning : print_warning)) {
+    leave_system();
+    if (options.pin_workers && workers > 1 && workers <= int(cores.size()))
+      scheduler.pin(cores);
+  }
 
-  std::vector<int> cores;
-  int workers;
+  const uint32_t generation = fork_generation.load();
+  const std::vector<int> cores;
+  const int workers;
   Config config;
   caf::actor_system system;
+  Scheduler& scheduler;
   WorkerParallel parallel;
-  HandOff hand_off;
-  int max_call_depth;
-  int max_open_calls;
-  Warn warn;
-  caf::actor session;
-  struct DeviceEntry {
-    devices::Device* device = nullptr;
-    EngineActor* actor = nullptr;
-    std::unique_ptr<AcceleratorTraces> traces;  // of an accelerator
-  };
-  std::vector<DeviceEntry> devices;
+  const HandOff hand_off;
+  caf::actor supervisor;
   Timer timer;
+  std::mutex mutex;  // guards the below
+  std::map<std::string, std::weak_ptr<DeviceSet>> devices;
 };
 
-Engine::Engine(const SessionOptions& options,
-               std::span<const std::unique_ptr<devices::Device>> devices)
-    : parts_(std::make_unique<Parts>(options)) {
-  for (const auto& device : devices) {
-    caf::actor actor;
-    Parts::DeviceEntry& entry = parts_->devices.emplace_back();
-    if (devices::Accelerator* accelerator = device->accelerator()) {
-      actor = parts_->system.spawn<AcceleratorActor>(options.hand_off,
-                                                     std::ref(*accelerator));
-      entry.traces = std::make_unique<AcceleratorTraces>(*device);
-    } else {
-      actor =
-          parts_->system.spawn<DeviceActor>(options.hand_off, parts_->workers);
-    }
-    entry.device = device.get();
-    entry.actor = actor_pointer<EngineActor>(actor);
-    supervise(actor);
-  }
-  leave_system();
-}
+Engine::Engine(const EngineOptions& options)
+    : parts_(std::make_unique<Parts>(options)) {}
 
 Engine::~Engine() {
-  caf::anon_send(parts_->session, Stop{});
-  parts_->session = nullptr;
+  caf::anon_send(parts_->supervisor, Stop{});
+  parts_->supervisor = nullptr;
 }
 
-caf::actor_system& Engine::system() { return parts_->system; }
+void Engine::dispose(Engine* engine) {
+  if (engine->parts_->generation != fork_generation.load()) return;
+  if (on_worker()) {
+    destroy_elsewhere([engine] { delete engine; });
+  } else {
+    delete engine;
+  }
+}
+
+Result<std::shared_ptr<Engine>> Engine::create(const EngineOptions& options) {
+  if (options.workers < 0 || options.workers > kMostWorkers)
+    return invalid_argument(
+        "[engine] {} workers; from 0 (one per core) to {} are possible",
+        options.workers, kMostWorkers);
+  process_engine();  // so that forks are counted
+  try {
+    return std::shared_ptr<Engine>(new Engine(options), &Engine::dispose);
+  } catch (const std::system_error& thrown) {
+    return error(Code::kResourceExhausted, "[engine] no threads to be had: {}",
+                 thrown.what());
+  } catch (...) {
+    return current_fault("engine");
+  }
+}
+
+Result<std::shared_ptr<Engine>> Engine::process() {
+  ProcessEngine& of_process = process_engine();
+  std::lock_guard lock(of_process.mutex);
+  if (of_process.engine == nullptr) {
+    TAGFLOW_ASSIGN(auto engine, create({}));
+    of_process.engine = new std::shared_ptr<Engine>(std::move(engine));
+  }
+  return *of_process.engine;
+}
+
+caf::actor_system& Engine::system() const { return parts_->system; }
+Scheduler& Engine::scheduler() const { return parts_->scheduler; }
 int Engine::workers() const { return parts_->workers; }
 HandOff Engine::hand_off() const { return parts_->hand_off; }
-
-int Engine::max_call_depth() const { return parts_->max_call_depth; }
-int Engine::max_open_calls() const { return parts_->max_open_calls; }
-devices::Device& Engine::device(size_t number) const {
-  return *parts_->devices[number].device;
-}
-EngineActor* Engine::device_actor(size_t number) const {
-  return parts_->devices[number].actor;
-}
 devices::Parallel* Engine::parallel() const { return &parts_->parallel; }
 
-void Engine::supervise(const caf::actor& actor) {
-  caf::anon_send(parts_->session, Adopt{actor});
+Result<std::shared_ptr<DeviceSet>> Engine::devices(const std::string& spec) {
+  std::lock_guard lock(parts_->mutex);
+  std::erase_if(parts_->devices,
+                [](const auto& entry) { return entry.second.expired(); });
+  std::weak_ptr<DeviceSet>& known = parts_->devices[spec];
+  if (auto set = known.lock()) return set;
+  TAGFLOW_ASSIGN(auto made, devices::make_devices(spec));
+  auto set = DeviceSet::make(shared_from_this(), std::move(made));
+  known = set;
+  return set;
 }
 
-void Engine::dismiss(std::vector<caf::actor> actors) {
-  caf::anon_send(parts_->session, Dismiss{std::move(actors)});
+void Engine::supervise(const caf::actor& actor) const {
+  caf::anon_send(parts_->supervisor, Adopt{actor});
 }
 
-void Engine::run_on_worker(std::function<void()> work) {
-  parts_->system.scheduler().enqueue(new Job(std::move(work)));
+void Engine::dismiss(std::vector<caf::actor>&& actors) const {
+  if (actors.empty()) return;
+  caf::anon_send(parts_->supervisor, Dismiss{std::move(actors)});
 }
 
-void Engine::warn(const std::string& text) const { parts_->warn(text); }
+void Engine::watch_deadline(Step& step) const { parts_->timer.watch(step); }
 
-void Engine::begin_trace(Trace& trace) {
-  for (const Parts::DeviceEntry& entry : parts_->devices)
-    if (entry.traces != nullptr) entry.traces->begin(trace);
+Status Engine::check_process() const {
+  if (parts_->generation == fork_generation.load(std::memory_order_relaxed))
+    return {};
+  return error(Code::kFailedPrecondition,
+               "[session] this process was forked from the one that made the "
+               "session, and has none of its threads; make a session here");
 }
 
-void Engine::end_trace(Trace& trace) {
-  for (const Parts::DeviceEntry& entry : parts_->devices)
-    if (entry.traces != nullptr) entry.traces->end(trace);
+bool Engine::is_worker() { return Scheduler::this_worker() != nullptr; }
+bool Engine::is_lent_device() { return this_is_lent_device; }
+bool Engine::on_worker() {
+  return is_worker() || this_is_lent_device || Timer::is_timer();
 }
-
-void Engine::watch_deadline(const std::shared_ptr<Step>& step) {
-  parts_->timer.watch(step);
-}
-
-bool Engine::on_worker() { return is_worker_thread || is_lent_device; }
-bool Engine::is_worker() { return is_worker_thread; }
 
 Engine::LentDevice::LentDevice()
-    : before_(std::exchange(is_lent_device, true)) {}
-Engine::LentDevice::~LentDevice() { is_lent_device = before_; }
+    : before_(std::exchange(this_is_lent_device, true)) {}
+Engine::LentDevice::~LentDevice() { this_is_lent_device = before_; }
 
 }  // namespace tagflow::actors

@@ -1,70 +1,96 @@
-// Engine: the threads under the actors: workers, the timer, kernel sharding.
+// Engine: the threads under the actors, shared by sessions.
 #pragma once
 
-#include <caf/actor.hpp>
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
-#include "actors/session.h"
-#include "devices/kernel.h"
+#include "graph/status.h"
 
 namespace caf {
+class actor;
 class actor_system;
-}
+}  // namespace caf
 
 namespace tagflow::devices {
-class Device;
+class Parallel;
 }
 
 namespace tagflow::actors {
 
-class EngineActor;
-class Step;
-class Trace;
+class DeviceSet;  // actors/device_set.h
+class Scheduler;  // actors/scheduler.h
+class Step;       // actors/step.h
 
-// Owned by a session. Thread-safe.
-class Engine {
+// How batches of tokens travel between actors. The results are the same.
+enum class HandOff : uint8_t {
+  kDirect,   // run the receiver in the same time slice where it is idle
+  kMailbox,  // every batch through the CAF mailbox: the plain reference
+  kRandom,   // either, by a seeded coin: for stress tests
+};
+
+struct EngineOptions {
+  // Worker threads; 0: one per core that this process may use.
+  int workers = 0;
+  // Bind each worker to a core, where there are enough. The next engine's
+  // workers get the same cores.
+  bool pin_workers = false;
+  HandOff hand_off = HandOff::kDirect;
+  // Told of what should never happen, as an actor that ends by itself. Empty:
+  // it is printed to stderr. Must be thread-safe.
+  std::function<void(const std::string&)> on_warning;
+};
+
+// Note [One engine]
+// The sessions of a process share its engine: one set of workers, one thread
+// for time-outs, and for each text of SessionOptions::devices one set of device
+// objects, with the threads of its accelerators, for as long as a session uses
+// it. The process' engine begins with the first session and never ends: its
+// threads sleep while nothing runs. One that is made apart ends with the last
+// session and handle that hold it, elsewhere if that happens on one of its own
+// threads.
+//
+// fork(): the child has none of the threads. What it does with a session or an
+// engine of its parent is refused with FailedPrecondition, and their memory is
+// left alone; sessions that it makes have an engine of their own. Fork while no
+// other thread is in the middle of a call of this library.
+//
+// Thread-safe.
+class Engine : public std::enable_shared_from_this<Engine> {
  public:
-  using Warn = std::function<void(const std::string&)>;
+  // That of the process. ResourceExhausted where threads cannot be had.
+  static Result<std::shared_ptr<Engine>> process();
+  // One apart. InvalidArgument unless workers are 0 to 1024; errors as above.
+  static Result<std::shared_ptr<Engine>> create(const EngineOptions& options);
 
-  // The devices outlive it.
-  Engine(const SessionOptions& options,
-         std::span<const std::unique_ptr<devices::Device>> devices);
-  // Stops all actors. REQUIRES: no step runs.
-  ~Engine();
-
-  caf::actor_system& system();
   int workers() const;
   HandOff hand_off() const;
-  int max_call_depth() const;
-  int max_open_calls() const;
-  // Of the devices, by number.
-  devices::Device& device(size_t number) const;
-  EngineActor* device_actor(size_t number) const;
+
+  // --- For sessions ---------------------------------------------------------
+
+  caf::actor_system& system() const;
+  Scheduler& scheduler() const;
   // Shards kernels over the workers.
   devices::Parallel* parallel() const;
-  // Has the session actor supervise `actor`: it is stopped with the engine,
-  // and its unexpected end is a warning.
-  void supervise(const caf::actor& actor);
+  // The devices that the text names, those of another session where there is
+  // one with the same. Errors as devices::make_devices().
+  Result<std::shared_ptr<DeviceSet>> devices(const std::string& spec);
+  // Has the supervisor look after `actor`: it is stopped with the engine, and
+  // its unexpected end is a warning.
+  void supervise(const caf::actor& actor) const;
   // Ends actors that it was given, now: they are not needed any more.
   // REQUIRES: they are idle, and will be.
-  void dismiss(std::vector<caf::actor> actors);
-  // Calls `work` once, on a worker. The engine must outlive that.
-  void run_on_worker(std::function<void()> work);
-  // Tells the session's owner; see SessionOptions::on_warning.
-  void warn(const std::string& text) const;
-  // As long as a run is traced, its trace gets what the accelerators do.
-  void begin_trace(Trace& trace);
-  void end_trace(Trace& trace);
+  void dismiss(std::vector<caf::actor>&& actors) const;
   // Calls step->expire() when its deadline passes, and give_up() after the
-  // grace, if it lives so long.
-  void watch_deadline(const std::shared_ptr<Step>& step);
+  // grace, if it is not over before.
+  void watch_deadline(Step& step) const;
+  // FailedPrecondition in the child of a fork().
+  Status check_process() const;
 
-  // Whether the calling thread belongs to an engine: it must not wait.
+  // Whether the calling thread belongs to an engine, or lends itself to one: it
+  // must not wait.
   static bool on_worker();
   // Whether it is a worker, and none that lends itself: what is the user's may
   // run here.
@@ -81,8 +107,15 @@ class Engine {
    private:
     const bool before_;
   };
+  // Whether the calling thread is that of a device, which lends itself.
+  static bool is_lent_device();
 
  private:
+  explicit Engine(const EngineOptions& options);
+  // Stops all actors. REQUIRES: no step runs, and this is none of its threads.
+  ~Engine();
+  static void dispose(Engine* engine);
+
   struct Parts;
   std::unique_ptr<Parts> parts_;
 };

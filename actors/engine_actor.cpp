@@ -3,61 +3,84 @@
 #include <caf/actor_system.hpp>
 #include <caf/detail/sync_request_bouncer.hpp>
 #include <caf/logger.hpp>
-#include <caf/scheduler/abstract_coordinator.hpp>
-#include <exception>
 
 #include "actors/step.h"
 #include "actors/trace.h"
 
 namespace tagflow::actors {
-namespace {
-
-// A worker looks for other work at least this often.
-constexpr std::chrono::microseconds kWorkerQuantum{500};
-
-}  // namespace
 
 void leave_system() { caf::logger::set_current_actor_system(nullptr); }
 
-EngineActor::EngineActor(caf::actor_config& config, HandOff policy)
-    : AnnotatedActor(config), policy_(policy) {
+EngineActor::EngineActor(caf::actor_config& config, HandOff policy,
+                         BatchStore* store)
+    : AnnotatedActor(config),
+      policy_(policy),
+      scheduler_(dynamic_cast<Scheduler*>(&home_system().scheduler())),
+      pool_(store) {
   // An engine actor gets only what it expects; the rest must not print, and
   // must not end it.
   set_default_handler(caf::drop);
   set_error_handler([](caf::error&) {});
+  // No memory to pass Stop on: who gets none ends with its last reference.
+  set_exception_handler([](std::exception_ptr&) -> caf::error {
+    return caf::exit_reason::unhandled_exception;
+  });
 }
 
-EngineActor::~EngineActor() {
-  for (Batch* batch = inbox_.load(std::memory_order_acquire); batch;) {
-    Batch* next = batch->next;
-    delete batch;
-    batch = next;
-  }
-}
-
-void EngineActor::deliver(Batch* batch, caf::execution_unit* unit) {
+void EngineActor::deliver(Batch* batch) noexcept {
+  const bool urgent = batch->step->urgent;
   Batch* head = inbox_.load(std::memory_order_relaxed);
   do {
-    batch->next = head;
-  } while (!inbox_.compare_exchange_weak(head, batch, std::memory_order_release,
+    batch->next = is_batch(head) ? head : nullptr;
+  } while (!inbox_.compare_exchange_weak(head, batch, std::memory_order_acq_rel,
                                          std::memory_order_relaxed));
-  wake(unit);
+  if (head == idle_mark()) schedule(urgent);
 }
 
-void EngineActor::wake(caf::execution_unit* unit) {
-  if (state_.exchange(kNotified, std::memory_order_acq_rel) != kIdle) return;
+void EngineActor::schedule(bool urgent) noexcept {
   caf::intrusive_ptr_add_ref(ctrl());  // the scheduler's
-  if (unit != nullptr) {
-    unit->exec_later(this);
+  if (scheduler_ != nullptr) {
+    ready_.urgent = urgent;
+    scheduler_->enqueue(ready_);
   } else {
     home_system().scheduler().enqueue(this);
   }
 }
 
-void EngineActor::mail(Batch* batch, caf::execution_unit* unit) {
-  enqueue(caf::make_mailbox_element(nullptr, caf::make_message_id(), {},
-                                    BatchMessage{batch}),
-          unit);
+void EngineActor::schedule_next(Worker* worker) {
+  if (worker == nullptr || !worker->is_of(scheduler_)) {
+    schedule(false);
+    return;
+  }
+  caf::intrusive_ptr_add_ref(ctrl());
+  worker->run_next(ready_);
+}
+
+void EngineActor::notify(Worker* worker) {
+  Batch* word = inbox_.load(std::memory_order_relaxed);
+  for (;;) {
+    if (word == notified_mark() || is_batch(word)) return;
+    Batch* const wanted = word == idle_mark() ? nullptr : notified_mark();
+    if (inbox_.compare_exchange_weak(word, wanted, std::memory_order_acq_rel,
+                                     std::memory_order_relaxed))
+      break;
+  }
+  if (word == idle_mark()) schedule_next(worker);
+}
+
+void EngineActor::mail(Batch* batch, Worker* worker) {
+  // Once the message is in the mailbox another thread may handle it, and end
+  // the step and with it this actor.
+  const caf::strong_actor_ptr alive(ctrl());
+  try {
+    enqueue(caf::make_mailbox_element(nullptr, caf::make_message_id(), {},
+                                      BatchMessage{batch}),
+            worker);
+  } catch (...) {
+    batch->step->fault();
+    // Of a step that failed no batch has an effect; this door needs no memory.
+    deliver(batch);
+  }
 }
 
 void EngineActor::enqueue(caf::mailbox_element_ptr what,
@@ -67,7 +90,7 @@ void EngineActor::enqueue(caf::mailbox_element_ptr what,
   auto from = what->sender;
   switch (mailbox().push_back(std::move(what))) {
     case caf::intrusive::inbox_result::unblocked_reader:
-      wake(unit);
+      notify(unit != nullptr ? Scheduler::this_worker() : nullptr);
       break;
     case caf::intrusive::inbox_result::queue_closed:
       if (id.is_request()) {
@@ -81,7 +104,7 @@ void EngineActor::enqueue(caf::mailbox_element_ptr what,
 }
 
 void EngineActor::launch(caf::execution_unit* unit, bool lazy, bool hide) {
-  state_.store(lazy ? kIdle : kNotified, std::memory_order_relaxed);
+  inbox_.store(lazy ? idle_mark() : notified_mark(), std::memory_order_relaxed);
   AnnotatedActor::launch(unit, lazy, hide);
 }
 
@@ -103,18 +126,19 @@ void EngineActor::settle(Runner& runner) {
 // Inlined into hand_off(), which every hop goes through.
 [[gnu::always_inline]] inline void EngineActor::handle(Batch* batch,
                                                        Runner& runner) {
-  runner.credit_ = batch->step;
-  Step* step = batch->step;
+  Step* const step = batch->step;
+  runner.credit_ = step;
+  runner.step_ = step;
   try {
     on_batch(batch, runner);
-  } catch (const std::exception& thrown) {
-    step->fail(status_of(thrown).with_prefix("[engine] "));
+  } catch (...) {
+    step->fault();
   }
 }
 
 bool EngineActor::take_inbox(Runner& runner) {
-  Batch* stack = inbox_.exchange(nullptr, std::memory_order_acquire);
-  if (stack == nullptr) return false;
+  Batch* stack = inbox_.exchange(nullptr, std::memory_order_acq_rel);
+  if (!is_batch(stack)) return false;
   Batch* fifo = nullptr;
   while (stack != nullptr) {
     Batch* next = stack->next;
@@ -126,11 +150,20 @@ bool EngineActor::take_inbox(Runner& runner) {
     Batch* next = fifo->next;
     handle(fifo, runner);
     // More than one batch: those before the last give their unit back here,
-    // with the step kept alive by the unit of the last.
+    // with the step kept alive by the unit of the last, or, where that is of
+    // another step, with this actor, which serves many, kept by the engine.
     if (next != nullptr) settle(runner);
     fifo = next;
   }
   return true;
+}
+
+bool EngineActor::become_idle() {
+  Batch* nothing = nullptr;
+  return mailbox().blocked() &&
+         inbox_.compare_exchange_strong(nothing, idle_mark(),
+                                        std::memory_order_acq_rel,
+                                        std::memory_order_relaxed);
 }
 
 caf::resumable::resume_result EngineActor::resume(caf::execution_unit* unit,
@@ -139,12 +172,20 @@ caf::resumable::resume_result EngineActor::resume(caf::execution_unit* unit,
   // even with logging compiled out, unless told that there is no logger.
   leave_system();
   tsan_acquire(this);
-  state_.exchange(kRunning, std::memory_order_acq_rel);
   context(unit);
+  Worker* const worker =
+      scheduler_ != nullptr ? static_cast<Worker*>(unit) : nullptr;
   // Other coins for each actor, and each time.
-  Runner runner(unit, policy_, kWorkerQuantum, id() + (++resumes_ << 32));
+  Runner runner(worker, policy_, Scheduler::kQuantum,
+                id() + (++resumes_ << 32));
   for (;;) {
-    if (!getf(is_initialized_flag) || !mailbox().blocked()) {
+    // Looked at before the mailbox: a message that comes later notifies anew.
+    Batch* notified = notified_mark();
+    inbox_.compare_exchange_strong(notified, nullptr,
+                                   std::memory_order_acq_rel);
+    // CAF initialises the actor with its first message, which takes memory:
+    // batches need neither.
+    if (!mailbox().blocked()) {
       runner_ = &runner;
       const auto result = AnnotatedActor::resume(unit, max_throughput);
       runner_ = nullptr;
@@ -156,13 +197,13 @@ caf::resumable::resume_result EngineActor::resume(caf::execution_unit* unit,
     }
     Step* unsettled = nullptr;
     if (take_inbox(runner)) unsettled = std::exchange(runner.credit_, nullptr);
-    int running = kRunning;
-    bool idle = inbox_.load(std::memory_order_acquire) == nullptr &&
-                mailbox().blocked() &&
-                state_.compare_exchange_strong(running, kIdle,
-                                               std::memory_order_acq_rel);
-    // An exchange, to see what the deliverer did before it set kNotified.
-    if (!idle) state_.exchange(kRunning, std::memory_order_acq_rel);
+    const bool idle = become_idle();
+    if (!idle && runner.must_yield()) {
+      // Others wait, and there is more to do here.
+      runner.flush();
+      runner.give_back(unsettled);
+      return caf::resumable::resume_later;
+    }
     runner.give_back(unsettled);
     if (idle) break;
   }
@@ -173,19 +214,21 @@ caf::resumable::resume_result EngineActor::resume(caf::execution_unit* unit,
 
 void EngineActor::hand_off(Batch* batch, Runner& runner) {
   if (!runner.take_held(this)) {
-    int idle = kIdle;
-    if (!state_.compare_exchange_strong(idle, kRunning,
-                                        std::memory_order_acq_rel)) {
+    Batch* idle = idle_mark();
+    if ((is_shared_ && runner.is_callers()) ||
+        !inbox_.compare_exchange_strong(idle, nullptr,
+                                        std::memory_order_acq_rel,
+                                        std::memory_order_relaxed)) {
       runner.let_go_of_all();
       runner.leave_trace();
-      deliver(batch, nullptr);
+      deliver(batch);
       return;
     }
   }
   handle(batch, runner);
   Step* unsettled = std::exchange(runner.credit_, nullptr);
   if (at_rest_ && unsettled == nullptr &&
-      state_.load(std::memory_order_relaxed) == kRunning) {
+      inbox_.load(std::memory_order_relaxed) == nullptr) {
     runner.hold(this);
     return;
   }
@@ -196,181 +239,13 @@ void EngineActor::hand_off(Batch* batch, Runner& runner) {
 }
 
 void EngineActor::let_go() {
-  int running = kRunning;
-  if (inbox_.load(std::memory_order_acquire) == nullptr &&
-      state_.compare_exchange_strong(running, kIdle, std::memory_order_acq_rel))
+  Batch* word = nullptr;
+  if (inbox_.compare_exchange_strong(word, idle_mark(),
+                                     std::memory_order_acq_rel,
+                                     std::memory_order_relaxed))
     return;
   // Something was delivered meanwhile: let the scheduler run the actor.
-  state_.store(kNotified, std::memory_order_release);
-  caf::intrusive_ptr_add_ref(ctrl());
-  home_system().scheduler().enqueue(this);
-}
-
-// --- Runner -----------------------------------------------------------------
-
-namespace {
-
-// A thread that lends itself may be awaited by a deadline.
-constexpr int kHopsPerClockRead = 64;
-constexpr int kLentHopsPerClockRead = 4;
-
-// To wake a worker, which then takes over, costs as much.
-constexpr std::chrono::microseconds kRecalledQuantum{5};
-
-// What may be recalled must look for that after each hop.
-int hops_per_clock_read(bool lent, bool may_be_recalled) {
-  return may_be_recalled ? 1 : lent ? kLentHopsPerClockRead : kHopsPerClockRead;
-}
-
-}  // namespace
-
-Runner::Runner(caf::execution_unit* unit, HandOff policy,
-               std::chrono::nanoseconds quantum, uint64_t seed,
-               const std::atomic<int>* recall)
-    : unit_(unit),
-      policy_(policy),
-      quantum_(quantum),
-      recall_(recall),
-      started_(lent() ? Clock::now() : Clock::time_point()),
-      hops_until_check_(hops_per_clock_read(lent(), recall != nullptr)),
-      random_(seed * 0x9e3779b97f4a7c15u + 1) {}
-
-bool Runner::coin() {
-  random_ = random_ * 6364136223846793005u + 1442695040888963407u;
-  return (random_ >> 40 & 1) != 0;
-}
-
-inline void Runner::take_unit(Batch* batch) {
-  // Without a queue the receiver may be done before this handler is, which
-  // must keep a unit of its own until then.
-  if (credit_ != nullptr && policy_ == HandOff::kDirect) {
-    credit_ = nullptr;
-  } else {
-    batch->step->add_activity();
-  }
-}
-
-void Runner::post(EngineActor* target, Batch* batch) {
-  take_unit(batch);
-  post_counted(target, batch);
-}
-
-void Runner::post_later(EngineActor* target, Batch* batch) {
-  take_unit(batch);
-  if (sent_by_policy(target, batch)) return;
-  if (newest_.batch == nullptr) {
-    newest_ = {target, batch};
-  } else {
-    queue_.insert(queue_.begin(), {target, batch});
-  }
-}
-
-void Runner::renew(Step* step) {
-  if (credit_ != nullptr) return;
-  step->add_activity();
-  credit_ = step;
-}
-
-bool Runner::sent_by_policy(EngineActor* target, Batch* batch) {
-  if (policy_ == HandOff::kDirect) return false;
-  if (policy_ == HandOff::kMailbox) {
-    target->mail(batch, unit_);
-  } else if (coin()) {
-    coin() ? target->mail(batch, nullptr) : target->deliver(batch, nullptr);
-  } else {
-    return false;
-  }
-  return true;
-}
-
-void Runner::post_counted(EngineActor* target, Batch* batch) {
-  if (sent_by_policy(target, batch)) return;
-  if (newest_.batch != nullptr) [[unlikely]]
-    push_older(newest_);
-  newest_ = {target, batch};
-}
-
-// Apart, to save post() the registers that growing needs.
-[[gnu::noinline]] void Runner::push_older(const Posted& posted) {
-  queue_.push_back(posted);
-}
-
-void Runner::find_trace(Trace& trace) {
-  trace_ = &trace;
-  trace_buffer_ = &trace.buffer();
-}
-
-void Runner::give_back(Step* step) {
-  if (step == nullptr) return;
-  leave_trace();
-  step->drop_activity();
-}
-
-void Runner::leave_trace() {
-  if (trace_ == nullptr) return;
-  trace_buffer_->leave();
-  trace_ = nullptr;
-}
-
-void Runner::flush() {
-  let_go_of_all();
-  leave_trace();
-  for (const Posted& posted : queue_)
-    posted.target->deliver(posted.batch, nullptr);
-  queue_.clear();
-  if (newest_.batch == nullptr) return;
-  newest_.target->deliver(std::exchange(newest_.batch, nullptr), nullptr);
-}
-
-inline bool Runner::take_held(EngineActor* actor) {
-  for (EngineActor*& held : held_) {
-    if (held != actor) continue;
-    held = nullptr;
-    return true;
-  }
-  return false;
-}
-
-inline void Runner::hold(EngineActor* actor) {
-  auto& [older, newer] = held_;
-  if (newer != nullptr) {
-    if (older != nullptr) [[unlikely]]
-      older->let_go();
-    older = newer;
-  }
-  newer = actor;
-}
-
-void Runner::let_go_of_all() {
-  for (EngineActor*& actor : held_)
-    if (actor != nullptr) std::exchange(actor, nullptr)->let_go();
-}
-
-bool Runner::over_quantum() {
-  if (--hops_until_check_ > 0) return false;
-  hops_until_check_ = hops_per_clock_read(lent(), recall_ != nullptr);
-  const auto now = Clock::now();
-  if (started_ == Clock::time_point()) started_ = now;
-  const bool is_recalled =
-      recall_ != nullptr && recall_->load(std::memory_order_relaxed) > 0;
-  return now - started_ > (is_recalled ? kRecalledQuantum : quantum_);
-}
-
-void Runner::drain() {
-  while (newest_.batch != nullptr) {
-    if (over_quantum()) {
-      flush();
-      return;
-    }
-    const Posted posted = newest_;
-    if (queue_.empty()) [[likely]] {
-      newest_.batch = nullptr;
-    } else {
-      newest_ = queue_.back();
-      queue_.pop_back();
-    }
-    posted.target->hand_off(posted.batch, *this);
-  }
+  schedule(is_batch(word) && word->step->urgent);
 }
 
 }  // namespace tagflow::actors

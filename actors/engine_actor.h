@@ -10,6 +10,7 @@
 #include "actors/annotated_actor.h"
 #include "actors/batch.h"
 #include "actors/runner.h"
+#include "actors/scheduler.h"
 
 namespace tagflow::actors {
 
@@ -28,32 +29,40 @@ struct Stop {};
 // and foreign threads push to (deliver), and direct hand-off (Note [Hand-off]
 // in runner.h). Both are served by the same rule:
 //
-//   1. state_ is kIdle, kRunning or kNotified. Only who moved it from kIdle
-//      may run the actor: there is one thread in it at a time.
-//   2. Who delivers, pushes first and then sets kNotified; if the actor was
-//      idle he schedules it, so no batch is left behind.
-//   3. The actor becomes idle only by a compare-exchange from kRunning, with
-//      the inbox seen empty: a delivery in between fails it.
+//   1. inbox_ is one word: the mark kIdle, null while the actor runs or waits
+//      for its turn with nothing new, the mark kNotified if there may be a
+//      message in CAF's mailbox, or the newest of the batches. Only who moved
+//      it from kIdle may run the actor: there is one thread in it at a time.
+//   2. Who delivers, publishes the batch and learns whether the actor was idle
+//      by one compare-exchange. If it was, nobody but him can run the actor,
+//      and so nobody can handle the batch, before he has scheduled it: the
+//      batch's unit keeps the step and the actor. If it was not, he does not
+//      touch the actor any more.
+//   3. The actor becomes idle only by a compare-exchange from null: a delivery
+//      or a notification in between fails it.
 //   4. A runner that has run it may keep it from becoming idle for a while:
 //      Note [Holding] in runner.h.
+//   5. Who sends a message through CAF's mailbox, which needs two steps, to
+//      publish and to notify, holds a reference in between.
 //
-// Life cycle: spawned by its parent, lazily but for the device (initialised by
-// CAF with its first message); idle; running; held or idle; running ...;
+// Life cycle: spawned by its parent, lazily (initialised by CAF with its first
+// message); idle; running; held or idle; running ...;
 // stopped by Stop, which it passes on.
 class EngineActor : public AnnotatedActor {
  public:
-  EngineActor(caf::actor_config& config, HandOff policy);
-  ~EngineActor() override;
+  // Its batches are those of `store`, or, without, its own.
+  EngineActor(caf::actor_config& config, HandOff policy,
+              BatchStore* store = nullptr);
 
-  // Pushes a batch and wakes the actor. Takes the batch, which holds a unit of
-  // activity. `unit` is the calling worker's, or null to wake another one.
-  // Thread-safe.
-  void deliver(Batch* batch, caf::execution_unit* unit);
+  // Pushes a batch and has the actor scheduled. Takes the batch, which holds a
+  // unit of activity. Thread-safe.
+  void deliver(Batch* batch) noexcept;
   // Runs the batch right here if the actor is idle, or held by this runner;
-  // else delivers it.
+  // else delivers it. A thread that is lent does not run what many wait for.
   void hand_off(Batch* batch, Runner& runner);
-  // As a message through CAF's mailbox. Thread-safe.
-  void mail(Batch* batch, caf::execution_unit* unit);
+  // As a message through CAF's mailbox. An error of the step where there is no
+  // memory for that. Thread-safe.
+  void mail(Batch* batch, Worker* worker);
 
   // CAF's doors to the actor.
   void enqueue(caf::mailbox_element_ptr what,
@@ -72,26 +81,43 @@ class EngineActor : public AnnotatedActor {
   // Whether the actor is through with what it had to do, so that a runner may
   // hold it: Note [Holding]. False until said.
   void set_at_rest(bool at_rest) { at_rest_ = at_rest; }
+  // The actor serves many steps, as a device does. False until said.
+  void set_shared() { is_shared_ = true; }
   caf::behavior make_behavior() override;
 
  private:
   friend class Runner;
-  enum State : int { kIdle, kRunning, kNotified };
+  // Marks in inbox_; no batch has such an address.
+  static Batch* idle_mark() { return reinterpret_cast<Batch*>(uintptr_t(1)); }
+  static Batch* notified_mark() {
+    return reinterpret_cast<Batch*>(uintptr_t(2));
+  }
+  static bool is_batch(const Batch* word) { return uintptr_t(word) > 2; }
+
   void handle(Batch* batch, Runner& runner);
   bool take_inbox(Runner& runner);
-  void wake(caf::execution_unit* unit);
+  // Whether the actor is idle from now on.
+  bool become_idle();
+  // There may be a message. `worker` is the caller's, or null.
+  void notify(Worker* worker);
+  // REQUIRES of these: the caller moved inbox_ from idle, or runs the actor,
+  // and will not touch it afterwards.
+  void schedule(bool urgent) noexcept;
+  void schedule_next(Worker* worker);
   // Makes the actor idle again, or has it scheduled, after a hand-off.
   void let_go();
   // Gives the unit in hand back, if nothing took it over.
   static void settle(Runner& runner);
 
   const HandOff policy_;
+  bool is_shared_ = false;
   bool at_rest_ = false;
-  uint64_t resumes_ = 0;      // seeds HandOff::kRandom
-  Runner* runner_ = nullptr;  // while CAF's mailbox is served
+  uint64_t resumes_ = 0;        // seeds HandOff::kRandom
+  Runner* runner_ = nullptr;    // while CAF's mailbox is served
+  Scheduler* const scheduler_;  // null: another module of CAF's, as in tests
+  Ready ready_{this};
   BatchPool pool_;
   alignas(64) std::atomic<Batch*> inbox_{nullptr};
-  std::atomic<int> state_{kIdle};
 };
 
 // CAF ties each thread that spawns an actor to the system, which waits at its

@@ -1,6 +1,6 @@
 #include "actors/evaluator.h"
 
-#include "actors/step.h"
+#include "devices/guard.h"
 #include "devices/kernel_registry.h"
 
 namespace tagflow::actors {
@@ -49,9 +49,10 @@ Result<std::vector<Tensor>> KernelEvaluator::evaluate(
   LimitedAllocator allocator(max_bytes);
   devices::KernelContext context(&node, values, outputs, &step, &tag,
                                  &allocator);
-  if (kernel->may_be_expensive() && kernel->cost(context) > kLongNanoseconds)
+  if (kernel->may_be_expensive() &&
+      devices::cost_of(*kernel, context) > kLongNanoseconds)
     return error(Code::kResourceExhausted, "[{}] takes long", node.op());
-  TAGFLOW_RETURN_IF_ERROR(run_kernel(*kernel, context));
+  TAGFLOW_RETURN_IF_ERROR(devices::run_kernel(*kernel, context));
   return outputs;
 }
 

@@ -6,6 +6,7 @@
 
 #include "actors/diagnosis.h"
 #include "devices/device.h"
+#include "graph/fault.h"
 
 namespace tagflow::actors {
 namespace {
@@ -15,22 +16,35 @@ constexpr std::chrono::microseconds kLentQuantum{200};
 
 }  // namespace
 
-Executable::Executable(Engine& engine, std::vector<std::unique_ptr<Plan>> plans,
+Executable::Executable(std::shared_ptr<DeviceSet> devices,
+                       const CallLimits& limits,
+                       std::vector<std::unique_ptr<Plan>> plans,
                        std::vector<std::string> fetches)
-    : engine_(engine), plans_(std::move(plans)), fetches_(std::move(fetches)) {
+    : devices_(std::move(devices)),
+      limits_(limits),
+      plans_(std::move(plans)),
+      fetches_(std::move(fetches)) {
   number_transfers();
 }
 
 // All contexts are idle: a step that runs has a reference.
 Executable::~Executable() {
-  std::vector<caf::actor> actors;
-  for (const auto& context : idle_) {
-    actors.insert(actors.end(), context->handles.begin(),
-                  context->handles.end());
-    if (context->rendezvous != nullptr)
-      actors.push_back(context->rendezvous_handle);
+  while (unended_ != nullptr) {
+    std::unique_ptr<RunContext> context = std::move(unended_);
+    unended_ = std::move(context->next);
+    context->next = std::move(idle_);
+    idle_ = std::move(context);
   }
-  if (!actors.empty()) engine_.dismiss(std::move(actors));
+  while (idle_ != nullptr) {
+    std::unique_ptr<RunContext> context = std::move(idle_);
+    idle_ = std::move(context->next);
+    end_actors(std::move(context));
+  }
+  // Without memory for a message: the engine stops them when it ends.
+  while (unended_ != nullptr) {
+    std::unique_ptr<RunContext> context = std::move(unended_);
+    unended_ = std::move(context->next);
+  }
 }
 
 // A Send and its Recv, which are in different plans, have the same number.
@@ -46,79 +60,126 @@ void Executable::number_transfers() {
 }
 
 std::unique_ptr<RunContext> Executable::make_context() {
+  const Engine& engine = devices_->engine();
   auto context = std::make_unique<RunContext>();
+  context->handles.reserve(plans_.size() + 1);
   if (!transfers_.empty()) {
-    context->rendezvous_handle = spawn_actor<LocalRendezvous, caf::lazy_init>(
-        engine_.system(), engine_.hand_off(), std::cref(transfers_));
+    context->handles.push_back(spawn_actor<LocalRendezvous, caf::lazy_init>(
+        engine.system(), engine.hand_off(), std::cref(transfers_),
+        &context->batches));
     context->rendezvous =
-        actor_pointer<LocalRendezvous>(context->rendezvous_handle);
-    engine_.supervise(context->rendezvous_handle);
+        actor_pointer<LocalRendezvous>(context->handles.back());
   }
   for (const auto& plan : plans_) {
     auto run = std::make_unique<PartitionRun>();
     run->plan = plan.get();
-    run->policy = engine_.hand_off();
-    run->workers = engine_.workers();
-    devices::Device& device = engine_.device(plan->device);
-    run->device = engine_.device_actor(plan->device);
+    run->policy = engine.hand_off();
+    run->workers = engine.workers();
+    devices::Device& device = devices_->device(plan->device);
+    run->device = devices_->actor(plan->device);
     run->allocator = &device.allocator();
     run->accelerated = device.accelerator() != nullptr;
-    run->max_call_depth = engine_.max_call_depth();
-    run->max_open_calls = engine_.max_open_calls();
+    run->max_call_depth = limits_.max_depth;
+    run->max_open_calls = limits_.max_open;
+    run->batches = &context->batches;
     run->rendezvous = context->rendezvous;
     context->handles.push_back(spawn_actor<PartitionActor, caf::lazy_init>(
-        engine_.system(), std::ref(*run)));
+        engine.system(), std::ref(*run)));
     context->partitions.push_back(
         actor_pointer<PartitionActor>(context->handles.back()));
-    engine_.supervise(context->handles.back());
     context->runs.push_back(std::move(run));
   }
+  for (const caf::actor& actor : context->handles) engine.supervise(actor);
   return context;
 }
 
 std::unique_ptr<RunContext> Executable::acquire() {
   {
     std::lock_guard lock(mutex_);
-    if (!idle_.empty()) {
-      auto context = std::move(idle_.back());
-      idle_.pop_back();
+    if (idle_ != nullptr) {
+      --num_idle_;
+      auto context = std::move(idle_);
+      idle_ = std::move(context->next);
       return context;
     }
   }
   return make_context();
 }
 
-void Executable::start(const std::shared_ptr<Step>& step,
-                       std::span<const Tensor> feeds, bool lend, bool count) {
-  std::unique_ptr<RunContext> context = acquire();
-  RunContext* raw = context.get();
-  step->info.parallel = engine_.parallel();
+int Executable::num_idle() const {
+  std::lock_guard lock(mutex_);
+  return num_idle_;
+}
+
+void Executable::release(std::unique_ptr<RunContext> context, bool reusable) {
+  if (reusable) {
+    std::lock_guard lock(mutex_);
+    if (num_idle_ < kMostIdle) {
+      ++num_idle_;
+      context->next = std::move(idle_);
+      idle_ = std::move(context);
+      return;
+    }
+  }
+  end_actors(std::move(context));
+}
+
+void Executable::end_actors(std::unique_ptr<RunContext> context) noexcept {
+  try {
+    std::vector<caf::actor> actors = context->handles;
+    devices_->engine().dismiss(std::move(actors));
+  } catch (...) {
+    std::lock_guard lock(mutex_);
+    context->next = std::move(unended_);
+    unended_ = std::move(context);
+  }
+}
+
+Status Executable::start(const std::shared_ptr<Step>& step,
+                         std::span<const Tensor> feeds, bool lend, bool count) {
+  const Engine& engine = devices_->engine();
+  std::unique_ptr<RunContext> context;
+  try {
+    context = acquire();
+    for (const auto& plan : plans_)
+      for (const ConstantFetch& constant : plan->constant_fetches)
+        step->fetches[constant.fetch] = {constant.value, FetchSlot::kLive};
+    if (step->trace != nullptr)
+      devices_->begin_trace(step->info.step_id, *step->trace);
+  } catch (...) {
+    if (context != nullptr) release(std::move(context), true);
+    return current_fault("session");
+  }
+  RunContext* const raw = context.get();
+  step->info.parallel = engine.parallel();
   step->info.resources = &raw->resources;
-  for (const auto& plan : plans_)
-    for (const ConstantFetch& constant : plan->constant_fetches)
-      step->fetches[constant.fetch] = {constant.value, FetchSlot::kLive};
-  if (step->trace != nullptr) engine_.begin_trace(*step->trace);
   raw->before = Counters();
   if (count)
     for (PartitionActor* partition : raw->partitions)
       partition->collect(raw->before);
   // The step owns the context until it is quiet.
-  step->on_quiet = [self = shared_from_this(), raw, count](Step& quiet) {
-    self->finish(quiet, std::unique_ptr<RunContext>(raw), count);
+  step->executable = shared_from_this();
+  step->counts = count;
+  step->on_quiet = [this, raw](Step& quiet) {
+    finish(quiet, std::unique_ptr<RunContext>(raw), quiet.counts);
   };
   context.release();
   step->keep_alive();
   step->add_activity();  // the start itself
-  Runner runner(nullptr, engine_.hand_off(), kLentQuantum, step->info.step_id);
-  for (size_t p = 0; p < raw->partitions.size(); ++p) {
-    // The partition gives it to its own pool.
-    auto* batch = new Batch;
-    batch->kind = BatchKind::kStart;
-    batch->step = step.get();
-    const std::vector<uint32_t>& taken = plans_[p]->feeds;
-    for (uint32_t i = 0; i < taken.size(); ++i)
-      batch->tokens.add(i).value = feeds[taken[i]];
-    runner.post(raw->partitions[p], batch);
+  Runner runner(nullptr, engine.hand_off(), kLentQuantum, step->info.step_id);
+  try {
+    for (size_t p = 0; p < raw->partitions.size(); ++p) {
+      // The partition gives it to its own pool.
+      Batch* const batch = raw->batches.make();
+      batch->kind = BatchKind::kStart;
+      batch->step = step.get();
+      const std::vector<uint32_t>& taken = plans_[p]->feeds;
+      for (uint32_t i = 0; i < taken.size(); ++i)
+        batch->tokens.add(i).value = feeds[taken[i]];
+      runner.post(raw->partitions[p], batch);
+    }
+  } catch (...) {
+    step->fault();
   }
   if (lend) {
     runner.drain();
@@ -126,6 +187,7 @@ void Executable::start(const std::shared_ptr<Step>& step,
     runner.flush();
   }
   step->drop_activity();
+  return {};
 }
 
 Step::Answer Executable::outcome(Step& step, const RunContext& context) {
@@ -153,8 +215,17 @@ Step::Answer Executable::outcome(Step& step, const RunContext& context) {
 
 void Executable::finish(Step& step, std::unique_ptr<RunContext> context,
                         bool count) {
-  if (step.trace != nullptr) engine_.end_trace(*step.trace);
-  Step::Answer answer = outcome(step, *context);
+  if (step.trace != nullptr)
+    devices_->end_trace(step.info.step_id, *step.trace);
+  // What is thrown in here is an error of the step, too.
+  const auto guarded_outcome = [&]() -> Step::Answer {
+    try {
+      return outcome(step, *context);
+    } catch (...) {
+      return current_fault("session");
+    }
+  };
+  Step::Answer answer = guarded_outcome();
   RunStats stats;
   if (count) {
     Counters after;
@@ -163,23 +234,26 @@ void Executable::finish(Step& step, std::unique_ptr<RunContext> context,
     after.subtract(context->before);
     after.add_to(stats);
   }
-  if (!answer.ok()) {
-    for (PartitionActor* partition : context->partitions) partition->reset();
+  // Where a handler threw, its actor may be in any state.
+  bool reusable = !step.faulted();
+  try {
+    if (!answer.ok() && reusable)
+      for (PartitionActor* partition : context->partitions) partition->reset();
+    // What nobody received must not be taken for the next step's.
+    if (context->rendezvous != nullptr) context->rendezvous->reset();
+    if (reusable)
+      for (PartitionActor* partition : context->partitions) partition->trim();
+  } catch (...) {
+    reusable = false;
   }
-  // What nobody received must not be taken for the next step's.
-  if (context->rendezvous != nullptr) context->rendezvous->reset();
   context->resources.end();
-  {
-    std::lock_guard lock(mutex_);
-    idle_.push_back(std::move(context));
-  }
+  release(std::move(context), reusable);
   if (step.on_answer && !Engine::is_worker()) {
-    engine_.run_on_worker([self = step.shared_from_this(),
-                           answer = std::move(answer),
-                           stats] { self->answer(answer, stats); });
-    return;
+    step.answer_on_worker(devices_->engine().scheduler(), std::move(answer),
+                          stats);
+  } else {
+    step.answer(std::move(answer), stats);
   }
-  step.answer(std::move(answer), stats);
 }
 
 }  // namespace tagflow::actors

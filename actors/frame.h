@@ -37,6 +37,14 @@ struct Counters {
   void add_to(RunStats& stats) const;
 };
 
+// What one run has waiting at its device: kernels, in their order. The device's
+// actor alone touches it.
+struct StepTurn {
+  Batch* first = nullptr;
+  Batch* last = nullptr;
+  StepTurn* next = nullptr;  // the run whose turn is after this one's
+};
+
 // One partition's share in a run, from step to step. Set before a step starts,
 // read by all its actors.
 struct PartitionRun {
@@ -49,6 +57,8 @@ struct PartitionRun {
   bool accelerated = false;  // the device is an accelerator
   int max_call_depth = 0;
   int max_open_calls = 0;
+  BatchStore* batches = nullptr;     // of all actors of the run
+  mutable StepTurn turn;             // at the device
   CallFrames* calls = nullptr;       // the partition's
   Rendezvous* rendezvous = nullptr;  // of all partitions
 };

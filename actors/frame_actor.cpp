@@ -10,7 +10,8 @@ namespace tagflow::actors {
 
 FrameActor::FrameActor(caf::actor_config& config, const PartitionRun& run,
                        const FramePlan& plan)
-    : EngineActor(config, run.policy), exit_live_(plan.exits.size()) {
+    : EngineActor(config, run.policy, run.batches),
+      exit_live_(plan.exits.size()) {
   instance_.run = &run;
   instance_.plan = &plan;
   instance_.actor = this;

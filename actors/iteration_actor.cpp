@@ -18,7 +18,7 @@
 namespace tagflow::actors {
 
 IterationActor::IterationActor(caf::actor_config& config, FrameInstance& frame)
-    : EngineActor(config, frame.run->policy),
+    : EngineActor(config, frame.run->policy, frame.run->batches),
       frame_(frame),
       plan_(*frame.plan),
       nodes_(plan_.nodes.data()),
@@ -33,9 +33,9 @@ IterationActor::IterationActor(caf::actor_config& config, FrameInstance& frame)
       child_live_(plan_.children.size()),
       child_received_(plan_.children.size()),
       child_expected_(plan_.children.size()),
-      outputs_(plan_.max_outputs) {}
-
-IterationActor::~IterationActor() { drop_batches(); }
+      outputs_(plan_.max_outputs) {
+  turn_.kind = BatchKind::kIdle;
+}
 
 // --- Handling a batch -------------------------------------------------------
 
@@ -82,6 +82,12 @@ void IterationActor::on_batch(Batch* batch, Runner& runner) {
         trace_turn(runner);
       take_received(batch);
       break;
+    case BatchKind::kIdle:
+      turn_is_posted_ = false;
+      if (!busy()) return;
+      if (watched_) [[unlikely]]
+        trace_turn(runner);
+      break;
     default:
       pool().give(batch);
       return;
@@ -93,6 +99,10 @@ void IterationActor::on_batch(Batch* batch, Runner& runner) {
 // that is answered now was not in time.
 void IterationActor::drop(Batch* batch) {
   if (batch->kind == BatchKind::kKernel) return;
+  if (batch->kind == BatchKind::kIdle) {
+    turn_is_posted_ = false;
+    return;
+  }
   if (batch->kind == BatchKind::kTokens && !busy() &&
       batch->generation == frame_.generation) {
     iteration_ = batch->iteration;
@@ -203,12 +213,25 @@ inline void IterationActor::work(Runner& runner) {
   if (first_request_ != nullptr) post_requests(runner);
   if (out_transfers_ != nullptr) post_transfers(runner);
   if (!out_enter_.empty()) post_enters(runner);
-  if (predecessor_done_ && outstanding_ == 0) {
+  if (state_.has_ready() || !heavy_.empty()) [[unlikely]] {
+    post_turn(runner);
+  } else if (predecessor_done_ && outstanding_ == 0) {
     retire(runner);
   } else {
     post_exits(runner);
     if (frame_.window > 1) post_next(runner, false);
   }
+}
+
+// The time slice is over, but not what is ready here: it goes on when the
+// actor's turn comes again.
+void IterationActor::post_turn(Runner& runner) {
+  post_exits(runner);
+  if (frame_.window > 1) post_next(runner, false);
+  if (std::exchange(turn_is_posted_, true)) return;
+  turn_.step = step_;
+  runner.post(this, &turn_);
+  runner.flush();
 }
 
 inline void IterationActor::retire(Runner& runner) {
@@ -373,11 +396,12 @@ void IterationActor::release_values() {
 }
 
 void IterationActor::drop_batches() {
-  delete std::exchange(out_next_, nullptr);
-  delete std::exchange(out_exit_, nullptr);
-  delete std::exchange(out_transfers_, nullptr);
-  for (Batch*& batch : out_enter_) delete std::exchange(batch, nullptr);
-  for (Batch* batch : parked_) delete batch;
+  BatchStore::free(std::exchange(out_next_, nullptr));
+  BatchStore::free(std::exchange(out_exit_, nullptr));
+  BatchStore::free(std::exchange(out_transfers_, nullptr));
+  for (Batch*& batch : out_enter_)
+    BatchStore::free(std::exchange(batch, nullptr));
+  for (Batch* batch : parked_) BatchStore::free(batch);
   parked_.clear();
 }
 
@@ -389,6 +413,7 @@ void IterationActor::reset() {
   for (Tensor& output : outputs_) output.reset();
   passing_.reset();
   heavy_.clear();
+  turn_is_posted_ = false;
   first_request_ = last_request_ = nullptr;
   free_requests_.clear();
   for (const auto& request : requests_) give_request(request.get());

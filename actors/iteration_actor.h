@@ -49,7 +49,6 @@ namespace tagflow::actors {
 class IterationActor : public EngineActor {
  public:
   IterationActor(caf::actor_config& config, FrameInstance& frame);
-  ~IterationActor() override;
 
   bool busy() const { return busy_.load(std::memory_order_acquire); }
 
@@ -100,13 +99,16 @@ class IterationActor : public EngineActor {
   void take_kernel(KernelRequest* request);
   void take_received(Batch* batch);
   void work(Runner& runner);
+  void post_turn(Runner& runner);
   void retire(Runner& runner);
   void unpark(Runner& runner);
 
   void run_ready(Runner& runner);
-  // Calls fire_one(node) until none is ready or the step is cancelled.
+  // Calls fire_one(node) until none is ready, the step is cancelled, or the
+  // thread is to be given to others.
   template <class F>
-  void fire_ready(const F& fire_one);
+  void fire_ready(Runner& runner, const F& fire_one);
+  bool goes_on(Runner& runner);
   void fire(uint32_t node);
   void run_ready_traced(Runner& runner);
   void run_ready_observed(Runner& runner);
@@ -211,6 +213,8 @@ class IterationActor : public EngineActor {
   std::vector<uint32_t> child_expected_;
   std::vector<Batch*> parked_;
   std::vector<uint32_t> heavy_;  // ready nodes worth a hop
+  Batch turn_;                   // to itself: Note [Turns] in scheduler.h
+  bool turn_is_posted_ = false;
   // To an accelerator, a list.
   KernelRequest* first_request_ = nullptr;
   KernelRequest* last_request_ = nullptr;

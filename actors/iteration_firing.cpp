@@ -3,6 +3,7 @@
 // what it leaves.
 #include "actors/observer.h"
 #include "actors/token_path.h"
+#include "devices/guard.h"
 
 namespace tagflow::actors {
 
@@ -244,7 +245,7 @@ void IterationActor::fire_kernel(const NodeItem& item) {
       item.node, {state_.slots() + item.first_slot, item.num_inputs},
       {outputs_.data(), item.num_outputs}, &step_->info, &tag_,
       frame_.run->allocator);
-  Status status = run_kernel(*item.kernel, context);
+  Status status = devices::run_kernel(*item.kernel, context);
   if (!status.ok()) [[unlikely]] {
     fail(std::move(status), *item.node);
     return;
@@ -272,11 +273,17 @@ void IterationActor::run_ready(Runner& runner) {
   if (watched_) [[unlikely]]
     return observer_ != nullptr ? run_ready_observed(runner)
                                 : run_ready_traced(runner);
-  for (;;) {
-    fire_ready([this](uint32_t node) { fire(node); });
-    if (heavy_.empty() || step_->cancelled()) return;
-    run_heavy(runner);
-  }
+  do {
+    fire_ready(runner, [this](uint32_t node) { fire(node); });
+  } while (goes_on(runner));
+}
+
+// After what was ready: a heavy kernel, and again, until nothing is left, or
+// others are to have the thread.
+bool IterationActor::goes_on(Runner& runner) {
+  if (step_->cancelled() || state_.has_ready() || heavy_.empty()) return false;
+  run_heavy(runner);
+  return !runner.must_yield();
 }
 
 void IterationActor::fail(Status status, const graph::Node& node) {

@@ -5,6 +5,7 @@
 #include "actors/rendezvous.h"
 #include "actors/token_path.h"
 #include "devices/device.h"
+#include "devices/guard.h"
 
 namespace tagflow::actors {
 namespace {
@@ -24,6 +25,7 @@ KernelRequest* IterationActor::take_request(uint32_t node) {
   free_requests_.pop_back();
   request->work = KernelRequest::Work::kCompute;
   request->after = nullptr;
+  request->turn = &frame_.run->turn;
   request->node = node;
   request->open = true;
   request->item = &nodes_[node];
@@ -78,23 +80,24 @@ bool IterationActor::defer_if_heavy(uint32_t node, const NodeItem& item) {
       item.node, {state_.slots() + item.first_slot, item.num_inputs},
       {outputs_.data(), item.num_outputs}, &step_->info, &tag_,
       frame_.run->allocator);
-  if (item.kernel->cost(context) < kHeavyNanoseconds) return false;
+  if (devices::cost_of(*item.kernel, context) < kHeavyNanoseconds) return false;
   heavy_.push_back(node);
   return true;
 }
 
 // Everything cheap is done. What other actors can do meanwhile goes to them
 // first; then all heavy kernels but one go to the lanes, and that one runs
-// here. A lent thread keeps none: its owner may have to leave in time.
+// here. None stays where others wait for the worker: at the device, runs take
+// turns. A lent thread keeps none: its owner may have to leave in time.
 void IterationActor::run_heavy(Runner& runner) {
   post_requests(runner);
   post_transfers(runner);
   post_enters(runner);
   post_exits(runner);
   if (frame_.window > 1) post_next(runner, false);
-  const size_t keep = runner.lent() ? 0 : 1;
-  const bool share = frame_.run->workers > 1 || runner.lent();
-  while (share && heavy_.size() > keep) {
+  const bool stay = runner.may_stay();
+  const bool share = frame_.run->workers > 1 || !stay;
+  while (share && heavy_.size() > (stay ? 1u : 0u)) {
     KernelRequest* request = take_kernel_request(heavy_.back());
     heavy_.pop_back();
     ++counters_.offloaded;
@@ -114,25 +117,30 @@ void IterationActor::run_heavy(Runner& runner) {
     trace_->add(TraceBuffer::kCompute, node);
   }
   fire_kernel(nodes_[node]);
+  runner.note_time();
   if (trace_ != nullptr) trace_->clock();
   if (observer_ != nullptr) observer_->on_computed(place(), *nodes_[node].node);
 }
 
+// The answer of an asynchronous kernel, from any thread.
+void KernelRequest::answer_async(Status&& answer) {
+  Step* const step = batch.step;
+  // The thread may be slow to leave: nothing that it needs goes before it.
+  const std::shared_ptr<Step> alive = step->weak_from_this().lock();
+  status = std::move(answer);
+  step->end_wait(wait);
+  owner->deliver(&batch);
+}
+
 void IterationActor::fire_async(uint32_t node, const NodeItem& item) {
-  KernelRequest* request = take_kernel_request(node);
-  step_->add_activity();
+  KernelRequest* const request = take_kernel_request(node);
   const auto* kernel = static_cast<const devices::AsyncKernel*>(item.kernel);
-  const auto answer = [request](Status status) {
-    request->status = std::move(status);
-    request->owner->deliver(&request->batch, nullptr);
-  };
-  try {
-    kernel->compute_async(*request->context, answer);
-  } catch (const std::exception& thrown) {
-    // It threw before it could promise to call `answer`.
-    answer(
-        status_of(thrown).with_prefix(fmt::format("[{}] ", item.node->op())));
-  }
+  request->wait.what = kernel->waits_for();
+  request->wait.node = item.node;
+  step_->begin_wait(request->wait);
+  devices::run_kernel_async(
+      *kernel, *request->context,
+      [request](Status status) { request->answer_async(std::move(status)); });
 }
 
 // --- Accelerators -----------------------------------------------------------

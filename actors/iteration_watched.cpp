@@ -29,20 +29,18 @@ void IterationActor::fire_observed(uint32_t node) {
 
 void IterationActor::run_ready_traced(Runner& runner) {
   bool clock_is_due = false;
-  for (;;) {
-    fire_ready([&](uint32_t node) {
+  do {
+    fire_ready(runner, [&](uint32_t node) {
       clock_is_due = trace_firing(node, clock_is_due);
       fire(node);
     });
     if (std::exchange(clock_is_due, false)) trace_->clock();
-    if (heavy_.empty() || step_->cancelled()) return;
-    run_heavy(runner);
-  }
+  } while (goes_on(runner));
 }
 
 // Looks at the abort flag after each firing: what is seen ends with an error.
 void IterationActor::run_ready_observed(Runner& runner) {
-  for (;;) {
+  do {
     observer_->on_settle(place(), IterationView(plan_, state_));
     bool clock_is_due = false;
     while (state_.has_ready() && !step_->cancelled()) {
@@ -50,12 +48,13 @@ void IterationActor::run_ready_observed(Runner& runner) {
       if (trace_ != nullptr) clock_is_due = trace_firing(node, clock_is_due);
       fire_observed(node);
       ++counters_.fired;
-      if (++fired_ % kFiringsPerCheck == 0) step_->check_deadline();
+      if (++fired_ % kFiringsPerCheck == 0) {
+        step_->check_deadline();
+        if (runner.must_yield()) break;
+      }
     }
     if (clock_is_due) trace_->clock();
-    if (heavy_.empty() || step_->cancelled()) break;
-    run_heavy(runner);
-  }
+  } while (goes_on(runner));
   observer_->on_pause(place());
 }
 

@@ -6,27 +6,33 @@
 #include <functional>
 #include <utility>
 
-#include "actors/annotated_actor.h"
+#include "actors/scheduler.h"
 
 namespace tagflow::actors {
 
-// For the scheduler's enqueue(); born with its reference.
+// Born with the reference that the scheduler lets go of.
 class Job : public caf::resumable, public caf::ref_counted {
  public:
-  explicit Job(std::function<void()> work) : work_(std::move(work)) {
-    tsan_release(this);
-  }
+  explicit Job(std::function<void()> work) : work_(std::move(work)) {}
   subtype_t subtype() const override { return function_object; }
   resume_result resume(caf::execution_unit*, size_t) override {
-    tsan_acquire(this);
     work_();
     return done;
   }
   void intrusive_ptr_add_ref_impl() override { ref(); }
   void intrusive_ptr_release_impl() override { deref(); }
 
+  Ready ready{this};
+
  private:
   const std::function<void()> work_;
 };
+
+// Calls `work` once, on a worker. It must not throw. The engine must outlive
+// that. Throws std::bad_alloc where there is no memory for the job.
+// Thread-safe.
+inline void run_on_worker(Scheduler& scheduler, std::function<void()> work) {
+  scheduler.enqueue((new Job(std::move(work)))->ready);
+}
 
 }  // namespace tagflow::actors

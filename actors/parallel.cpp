@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <caf/scheduler/abstract_coordinator.hpp>
+#include <exception>
 #include <memory>
+#include <new>
 #include <thread>
+#include <utility>
 
 #include "actors/job.h"
 
@@ -17,7 +19,8 @@ constexpr double kShardNanoseconds = 20e3;
 constexpr int64_t kShardsPerWorker = 4;
 
 // One call's work. Lives until the last helper has looked at it; `body` is
-// called only while the caller is in run().
+// called only while the caller is in run(). What it throws first is kept; the
+// shards that have not begun by then are skipped.
 class ShardedCall {
  public:
   ShardedCall(int64_t total, int64_t shards,
@@ -29,13 +32,24 @@ class ShardedCall {
     for (;;) {
       const int64_t shard = next_.fetch_add(1, std::memory_order_acq_rel);
       if (shard >= shards_) return;
-      body_(begin_of(shard), begin_of(shard + 1));
+      if (!has_thrown_.load(std::memory_order_relaxed)) compute(shard);
       done_.fetch_add(1, std::memory_order_acq_rel);
     }
   }
   bool done() const { return done_.load(std::memory_order_acquire) == shards_; }
+  // REQUIRES: done.
+  void rethrow() {
+    if (thrown_) std::rethrow_exception(std::exchange(thrown_, nullptr));
+  }
 
  private:
+  void compute(int64_t shard) {
+    try {
+      body_(begin_of(shard), begin_of(shard + 1));
+    } catch (...) {
+      if (!has_thrown_.exchange(true)) thrown_ = std::current_exception();
+    }
+  }
   int64_t begin_of(int64_t shard) const {
     return int64_t(__int128(total_) * shard / shards_);
   }
@@ -45,6 +59,8 @@ class ShardedCall {
   const std::function<void(int64_t, int64_t)>& body_;
   std::atomic<int64_t> next_{0};
   std::atomic<int64_t> done_{0};
+  std::atomic<bool> has_thrown_{false};
+  std::exception_ptr thrown_;  // written by who set has_thrown_
 };
 
 }  // namespace
@@ -58,12 +74,22 @@ void WorkerParallel::run(int64_t total, double unit_cost,
     body(0, total);
     return;
   }
-  auto call = std::make_shared<ShardedCall>(total, shards, body);
-  const int64_t helpers = std::min<int64_t>(workers_, shards) - 1;
-  for (int64_t i = 0; i < helpers; ++i)
-    system_.scheduler().enqueue(new Job([call] { call->work(); }));
+  std::shared_ptr<ShardedCall> call;
+  try {
+    call = std::make_shared<ShardedCall>(total, shards, body);
+    const int64_t helpers = std::min<int64_t>(workers_, shards) - 1;
+    for (int64_t i = 0; i < helpers; ++i)
+      run_on_worker(scheduler_, [call] { call->work(); });
+  } catch (const std::bad_alloc&) {
+    // Fewer helpers, or none: the caller works too.
+  }
+  if (call == nullptr) {
+    body(0, total);
+    return;
+  }
   call->work();
   while (!call->done()) std::this_thread::yield();
+  call->rethrow();
 }
 
 }  // namespace tagflow::actors

@@ -1,8 +1,7 @@
 // WorkerParallel: shards of one kernel over the workers of a scheduler.
 #pragma once
 
-#include <caf/actor_system.hpp>
-
+#include "actors/scheduler.h"
 #include "devices/kernel.h"
 
 namespace tagflow::actors {
@@ -12,14 +11,14 @@ namespace tagflow::actors {
 // for shards that another worker is in the middle of. Thread-safe.
 class WorkerParallel : public devices::Parallel {
  public:
-  WorkerParallel(caf::actor_system& system, int workers)
-      : system_(system), workers_(workers) {}
+  WorkerParallel(Scheduler& scheduler, int workers)
+      : scheduler_(scheduler), workers_(workers) {}
 
   void run(int64_t total, double unit_cost,
            const std::function<void(int64_t, int64_t)>& body) override;
 
  private:
-  caf::actor_system& system_;
+  Scheduler& scheduler_;
   int workers_;
 };
 

@@ -6,7 +6,7 @@
 namespace tagflow::actors {
 
 PartitionActor::PartitionActor(caf::actor_config& config, PartitionRun& run)
-    : EngineActor(config, run.policy), calls_(run) {
+    : EngineActor(config, run.policy, run.batches), calls_(run) {
   run.calls = &calls_;
   root_handle_ = spawn_actor<FrameActor, caf::lazy_init + caf::hidden>(
       home_system(), std::cref(run), std::cref(run.plan->frames[0]));
@@ -35,6 +35,8 @@ void PartitionActor::reset() {
   root_->reset();
   calls_.reset();
 }
+
+void PartitionActor::trim() { calls_.trim(); }
 
 void PartitionActor::on_stop() {
   caf::anon_send(root_handle_, Stop{});

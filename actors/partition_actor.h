@@ -22,6 +22,8 @@ class PartitionActor : public EngineActor {
   const FrameActor& root() const { return *root_; }
   void collect(Counters& counters) const;
   void reset();
+  // Ends frames of calls beyond what is kept for the next step.
+  void trim();
 
  protected:
   // kStart: the feeds. kExit: the root frame has ended.

@@ -7,8 +7,9 @@
 namespace tagflow::actors {
 
 LocalRendezvous::LocalRendezvous(caf::actor_config& config, HandOff policy,
-                                 const std::vector<std::string>& transfers)
-    : Rendezvous(config, policy), transfers_(transfers) {}
+                                 const std::vector<std::string>& transfers,
+                                 BatchStore* store)
+    : Rendezvous(config, policy, store), transfers_(transfers) {}
 
 size_t LocalRendezvous::KeyHash::operator()(const Key& key) const {
   // The frame's id is a hash already.

@@ -43,9 +43,11 @@ class Rendezvous : public EngineActor {
 // empty between steps; stopped with their executable.
 class LocalRendezvous : public Rendezvous {
  public:
-  // `transfers` by number; outlives the actor.
+  // `transfers` by number; outlives the actor. Its batches are those of
+  // `store`, or, without, its own.
   LocalRendezvous(caf::actor_config& config, HandOff policy,
-                  const std::vector<std::string>& transfers);
+                  const std::vector<std::string>& transfers,
+                  BatchStore* store = nullptr);
 
   void reset() override;
 

@@ -2,11 +2,12 @@
 //
 // Note [Hand-off]
 // What an actor sends while it handles a batch is *posted*: it waits in the
-// local queue of the Runner that drives this thread until the handler has
-// returned. Then the runner hands each batch to its receiver directly, in the
-// same time slice, if the receiver is idle; otherwise it goes to the
-// receiver's inbox and the scheduler. So a chain of actors costs no trip
-// through the scheduler, and an actor still runs on one thread at a time.
+// local queue of the Runner that drives this thread, linked through the batches
+// themselves, until the handler has returned. Then the runner hands each batch
+// to its receiver directly, in the same time slice, if the receiver is idle;
+// otherwise it goes to the receiver's inbox and the scheduler. So a chain of
+// actors costs no trip through the scheduler, and an actor still runs on one
+// thread at a time.
 //
 // The newest goes first: an inner loop ends before the outer one runs ahead,
 // while its tokens and its state are still in the cache, and tokens that are
@@ -14,18 +15,22 @@
 //
 // The queue is flushed to the scheduler, for other workers to take, when the
 // time slice (the quantum) is over, and before a kernel that is worth more
-// than a hop. With HandOff::kMailbox nothing is handed off at all: every batch
-// is a message in the receiver's CAF mailbox.
+// than a hop. What is for another step than that in hand is never handed off:
+// it goes to the scheduler at once, with a unit of its own, so that neither a
+// thread that is lent nor the turn of one step is spent on another. With
+// HandOff::kMailbox nothing is handed off at all: every batch is a message in
+// the receiver's CAF mailbox.
 //
 // Note [Activity]
 // A step is over when nothing of it is left to do. Each batch under way, and
 // each kernel that will answer by itself, holds one unit of its step's
-// activity. A handler consumes the unit of its batch; the first batch that it
-// posts takes the unit over, others add one; if it posts none, the unit is
-// given back once the actor is idle again. So a chain of hand-offs touches no
-// shared counter, and the count reaches zero exactly when no actor of the step
-// has anything to do: the run is complete, or it can make no progress. A
-// receive that waits holds no unit.
+// activity. A handler consumes the unit of its batch; the first batch of the
+// same step that it posts takes the unit over, others add one; if it posts
+// none, the unit is given back once the actor is idle again. So a chain of
+// hand-offs touches no shared counter, and the count reaches zero exactly when
+// no actor of the step has anything to do: the run is complete, it waits for
+// something outside (Note [Life of a step] in step.h), or it can make no
+// progress. A receive that waits holds no unit.
 //
 // Note [Holding]
 // To take hold of an actor and to let go of it cost an atomic exchange each,
@@ -51,20 +56,16 @@
 
 #include <array>
 #include <atomic>
-#include <boost/container/small_vector.hpp>
 #include <chrono>
 #include <cstdint>
 
 #include "actors/batch.h"
 #include "actors/session.h"
 
-namespace caf {
-class execution_unit;
-}
-
 namespace tagflow::actors {
 
 class TraceBuffer;  // actors/trace.h
+class Worker;       // actors/scheduler.h
 
 // Lives on the stack of a worker while it resumes an actor, or of a thread
 // that lends itself to a run. Not thread-safe.
@@ -72,13 +73,13 @@ class Runner {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // `unit` is the worker's, null on a lent thread. `quantum` bounds how long
-  // drain() keeps the thread. `recall`, where not null, says by a number above
-  // zero that the thread is wanted elsewhere: then it is kept for no longer
-  // than to wake another one would take.
-  Runner(caf::execution_unit* unit, HandOff policy,
-         std::chrono::nanoseconds quantum, uint64_t seed = 0,
-         const std::atomic<int>* recall = nullptr);
+  // `worker` is this thread's, null on a lent one. `quantum` bounds how long
+  // drain() keeps the thread; that of a worker began with its time slice.
+  // `recall`, where not null, says by a number above zero that the thread is
+  // wanted elsewhere: then it is kept for no longer than to wake another one
+  // would take.
+  Runner(Worker* worker, HandOff policy, std::chrono::nanoseconds quantum,
+         uint64_t seed = 0, const std::atomic<int>* recall = nullptr);
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
@@ -107,18 +108,22 @@ class Runner {
   void flush();
   // Hands batches on until none is left or the quantum is over.
   void drain();
+  // Whether the quantum is over and the thread is wanted: by others who wait
+  // for a worker, or by its owner, where it is lent. Looks at the clock.
+  bool must_yield();
+  // Whether a kernel that takes long may run on this thread: on a worker that
+  // nobody waits for.
+  bool may_stay() const;
+  // Something took long: the clock is looked at before the next hop.
+  void note_time() { hops_until_check_ = 1; }
 
   // The thread is not a worker's: it must be given back soon.
-  bool lent() const { return unit_ == nullptr; }
-  caf::execution_unit* unit() const { return unit_; }
+  bool lent() const { return worker_ == nullptr; }
+  // It is a caller's, who may be slow: not an accelerator's.
+  bool is_callers() const { return worker_ == nullptr && recall_ == nullptr; }
 
  private:
   friend class EngineActor;
-  struct Posted {
-    EngineActor* target = nullptr;
-    Batch* batch = nullptr;
-  };
-  void push_older(const Posted& posted);
   // Instead of letting go of `actor`. Lets go of who was held longest, if
   // that makes three. REQUIRES: the batch that took over the handler's unit is
   // still in the queue.
@@ -128,24 +133,27 @@ class Runner {
   void let_go_of_all();
   // Gives the batch its unit: that of the handler's, or a new one.
   void take_unit(Batch* batch);
-  // Sends it by message where the policy says so.
-  bool sent_by_policy(EngineActor* target, Batch* batch);
+  // Sends it by message where the policy says so, or to the scheduler where it
+  // is for another step.
+  bool sent_elsewhere(EngineActor* target, Batch* batch);
   bool over_quantum();
+  Clock::time_point started();
   void find_trace(Trace& trace);
   bool coin();
 
-  caf::execution_unit* unit_;
+  Worker* const worker_;
   HandOff policy_;
   std::chrono::nanoseconds quantum_;
   const std::atomic<int>* const recall_;
-  Clock::time_point started_;
+  Clock::time_point started_;  // of a lent thread, or where nobody else knows
   int hops_until_check_;
   uint64_t random_;
-  // The newest batch apart, since a chain of hand-offs has no other. While
-  // there is none, the queue is empty.
-  Posted newest_;
-  boost::container::small_vector<Posted, 8> queue_;
+  // What is posted, the newest first.
+  Batch* newest_ = nullptr;
+  Batch* oldest_ = nullptr;
   std::array<EngineActor*, 2> held_{};
+  // The step of the batch in hand; null before the first.
+  Step* step_ = nullptr;
   // The unit of the batch in hand, until something takes it over.
   Step* credit_ = nullptr;
   // Of the step in hand, until leave_trace().

@@ -1,7 +1,8 @@
 #include "actors/session.h"
 
 #include "actors/session_state.h"
-#include "devices/device_registry.h"
+#include "devices/cancellation.h"
+#include "graph/fault.h"
 
 namespace tagflow::actors {
 namespace {
@@ -20,32 +21,13 @@ struct SplitFeeds {
 
 }  // namespace
 
-CancelToken::CancelToken() : state_(std::make_shared<State>()) {}
-
-void CancelToken::cancel() {
-  std::vector<std::shared_ptr<Step>> steps;
-  {
-    std::lock_guard lock(state_->mutex);
-    state_->cancelled = true;
-    for (const auto& weak : state_->steps)
-      if (auto step = weak.lock()) steps.push_back(std::move(step));
-    state_->steps.clear();
-  }
-  for (const auto& step : steps) {
-    Status status = error(Code::kCancelled, "[session] the run was cancelled");
-    step->fail(status);
-    step->answer(std::move(status));
-  }
-}
-
-bool CancelToken::cancelled() const {
-  std::lock_guard lock(state_->mutex);
-  return state_->cancelled;
-}
+CancelToken::CancelToken() : hooks_(std::make_shared<devices::CancelList>()) {}
+void CancelToken::cancel() { hooks_->cancel(); }
+bool CancelToken::cancelled() const { return hooks_->cancelled(); }
 
 class Callable::Impl {
  public:
-  std::shared_ptr<SessionState> session;
+  std::shared_ptr<SessionHandle> session;
   std::shared_ptr<const Prepared> prepared;
 };
 
@@ -60,15 +42,25 @@ Result<std::vector<Tensor>> Callable::operator()(std::span<const Tensor> feeds,
                                                  RunStats* stats) const {
   if (!impl_)
     return error(Code::kFailedPrecondition, "[session] the callable is empty");
-  return impl_->session->run(*impl_->prepared, feeds, options, stats);
+  // Another thread may close the session meanwhile.
+  const std::shared_ptr<SessionState> state = impl_->session->state;
+  return state->run(impl_->prepared, feeds, options, stats);
 }
 
-Result<std::unique_ptr<Session>> Session::create(SessionOptions options) {
-  if (options.workers < 0 || options.workers > 1024)
-    return invalid_argument(
-        "[session] {} workers; from 0 (one per core) to "
-        "1024 are possible",
-        options.workers);
+void Callable::run_async(std::span<const Tensor> feeds,
+                         const RunOptions& options, Done done) const {
+  if (!impl_) {
+    done(error(Code::kFailedPrecondition, "[session] the callable is empty"),
+         {});
+    return;
+  }
+  const std::shared_ptr<SessionState> state = impl_->session->state;
+  state->run_async(impl_->prepared, feeds, options, std::move(done));
+}
+
+namespace {
+
+Status check(const SessionOptions& options) {
   if (options.window < 0)
     return invalid_argument("[session] a window of {} iterations",
                             options.window);
@@ -77,72 +69,150 @@ Result<std::unique_ptr<Session>> Session::create(SessionOptions options) {
                             options.max_call_depth);
   if (options.max_open_calls < 1)
     return invalid_argument("[session] {} open calls", options.max_open_calls);
+  if (options.max_active_runs < 1)
+    return invalid_argument("[session] at most {} active runs",
+                            options.max_active_runs);
+  if (options.max_queued_runs < 0)
+    return invalid_argument("[session] at most {} queued runs",
+                            options.max_queued_runs);
+  if (options.max_signatures < 1)
+    return invalid_argument("[session] at most {} signatures",
+                            options.max_signatures);
   if (options.timeout.count() < 0)
     return invalid_argument("[session] a negative time-out");
-  TAGFLOW_ASSIGN(auto devices, devices::make_devices(options.devices));
-  return std::unique_ptr<Session>(new Session(
-      std::make_shared<SessionState>(std::move(options), std::move(devices))));
+  return {};
 }
 
-Session::Session(std::shared_ptr<SessionState> state)
-    : state_(std::move(state)) {}
+// The engine that the options mean.
+Result<std::shared_ptr<Engine>> choose_engine(const SessionOptions& options) {
+  if (options.engine != nullptr) {
+    TAGFLOW_RETURN_IF_ERROR(options.engine->check_process());
+    if (options.workers != 0 && options.workers != options.engine->workers())
+      return invalid_argument(
+          "[session] {} workers asked for, but the given engine has {}",
+          options.workers, options.engine->workers());
+    return options.engine;
+  }
+  const bool is_plain =
+      !options.pin_workers && options.hand_off == HandOff::kDirect;
+  if (is_plain) {
+    TAGFLOW_ASSIGN(auto engine, Engine::process());
+    if (options.workers == 0 || options.workers == engine->workers())
+      return engine;
+  }
+  return Engine::create({.workers = options.workers,
+                         .pin_workers = options.pin_workers,
+                         .hand_off = options.hand_off,
+                         .on_warning = options.on_warning});
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Session>> Session::create(SessionOptions options) try {
+  TAGFLOW_RETURN_IF_ERROR(check(options));
+  TAGFLOW_ASSIGN(auto engine, choose_engine(options));
+  TAGFLOW_ASSIGN(auto devices, engine->devices(options.devices));
+  // The device set holds it.
+  options.engine = nullptr;
+  auto handle = std::make_shared<SessionHandle>(
+      std::make_shared<SessionState>(std::move(options), std::move(devices)));
+  return std::unique_ptr<Session>(new Session(std::move(handle)));
+} catch (...) {
+  return current_fault("session");
+}
+
+Session::Session(std::shared_ptr<SessionHandle> handle)
+    : handle_(std::move(handle)) {}
 Session::~Session() = default;
 
+Status Session::close(std::optional<std::chrono::nanoseconds> deadline) {
+  return state()->close(deadline);
+}
+
+// A reference of its own for each call: another thread may close the session
+// and let go of it meanwhile.
+std::shared_ptr<SessionState> Session::state() const { return handle_->state; }
+
 Status Session::extend(std::span<const graph::NodeDef> nodes) {
-  return state_->extend(nodes);
+  return guarded("session", [&] { return state()->extend(nodes); });
 }
 
 Status Session::extend(const graph::Graph& graph) {
-  return state_->extend(graph);
+  return guarded("session", [&] { return state()->extend(graph); });
 }
 
 Result<std::vector<Tensor>> Session::run(
     const std::vector<Feed>& feeds, const std::vector<std::string>& fetches,
     const std::vector<std::string>& targets, const RunOptions& options,
-    RunStats* stats) {
+    RunStats* stats) try {
+  const std::shared_ptr<SessionState> session = state();
   SplitFeeds split(feeds);
   TAGFLOW_ASSIGN(auto prepared,
-                 state_->prepare({std::move(split.names), fetches, targets}));
-  return state_->run(*prepared, split.values, options, stats);
+                 session->prepare({std::move(split.names), fetches, targets}));
+  return session->run(std::move(prepared), split.values, options, stats);
+} catch (...) {
+  return current_fault("session");
 }
 
 Result<Callable> Session::make_callable(
     const std::vector<std::string>& feeds,
     const std::vector<std::string>& fetches,
-    const std::vector<std::string>& targets) {
-  TAGFLOW_ASSIGN(auto prepared, state_->prepare({feeds, fetches, targets}));
+    const std::vector<std::string>& targets) try {
+  TAGFLOW_ASSIGN(auto prepared, state()->prepare({feeds, fetches, targets}));
   auto impl = std::make_unique<Callable::Impl>();
-  impl->session = state_;
+  impl->session = handle_;
   impl->prepared = std::move(prepared);
   return Callable(std::move(impl));
+} catch (...) {
+  return current_fault("session");
 }
 
 void Session::run_async(const std::vector<Feed>& feeds,
                         const std::vector<std::string>& fetches,
                         const std::vector<std::string>& targets,
                         const RunOptions& options, Done done) {
-  SplitFeeds split(feeds);
-  auto prepared = state_->prepare({std::move(split.names), fetches, targets});
-  if (!prepared.ok()) {
-    done(std::move(prepared).status(), {});
-    return;
+  const std::shared_ptr<SessionState> session = state();
+  std::shared_ptr<const Prepared> prepared;
+  std::vector<Tensor> values;
+  Status status = guarded("session", [&]() -> Status {
+    SplitFeeds split(feeds);
+    TAGFLOW_ASSIGN(
+        prepared, session->prepare({std::move(split.names), fetches, targets}));
+    values = std::move(split.values);
+    return {};
+  });
+  if (status.ok()) {
+    session->run_async(std::move(prepared), values, options, std::move(done));
+  } else {
+    session->call(done, std::move(status), {});
   }
-  state_->run_async(**prepared, split.values, options, std::move(done));
 }
 
-Result<Distribution> Session::explain(const std::vector<std::string>& feeds,
-                                      const std::vector<std::string>& fetches,
-                                      const std::vector<std::string>& targets) {
-  return state_->explain({feeds, fetches, targets});
+Result<Distribution> Session::explain(
+    const std::vector<std::string>& feeds,
+    const std::vector<std::string>& fetches,
+    const std::vector<std::string>& targets) try {
+  return state()->explain({feeds, fetches, targets});
+} catch (...) {
+  return current_fault("session");
 }
 
-void Session::learn(graph::CostModel costs) { state_->learn(std::move(costs)); }
+void Session::learn(graph::CostModel costs) {
+  state()->learn(std::move(costs));
+}
+
+std::optional<std::string> Session::stalled() const {
+  return state()->stalled();
+}
+SessionCounters Session::counters() const { return state()->counters(); }
 
 std::span<const std::unique_ptr<devices::Device>> Session::devices() const {
-  return state_->devices();
+  return handle_->state->device_set().devices();
 }
 
-const graph::Graph& Session::graph() const { return state_->graph(); }
-const SessionOptions& Session::options() const { return state_->options(); }
+const graph::Graph& Session::graph() const { return handle_->state->graph(); }
+const SessionOptions& Session::options() const {
+  return handle_->state->options();
+}
 
 }  // namespace tagflow::actors

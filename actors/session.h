@@ -14,14 +14,16 @@
 #include <utility>
 #include <vector>
 
+#include "actors/engine.h"
 #include "graph/graph.h"
 #include "graph/passes/pass_set.h"
 #include "graph/status.h"
 #include "graph/tensor.h"
 
 namespace tagflow::devices {
+class CancelList;
 class Device;
-}
+}  // namespace tagflow::devices
 
 namespace tagflow::graph {
 class CostModel;
@@ -34,18 +36,16 @@ class Observer;       // actors/observer.h
 class SessionState;   // internal
 class Trace;          // actors/trace.h
 
-// How batches of tokens travel between actors. The results are the same.
-enum class HandOff : uint8_t {
-  kDirect,   // run the receiver in the same time slice where it is idle
-  kMailbox,  // every batch through the CAF mailbox: the plain reference
-  kRandom,   // either, by a seeded coin: for stress tests
-};
+class SessionHandle;  // internal
 
 struct SessionOptions {
-  // Worker threads; 0: one per core that this process may use.
+  // What the session runs on; null: the engine of the process, or, where one of
+  // the next three asks for what that does not have, one of its own.
+  std::shared_ptr<Engine> engine;
+  // Worker threads; 0: those of the engine.
   int workers = 0;
-  // Bind each worker to a core, where there are enough.
-  bool pin_workers = true;
+  // See EngineOptions.
+  bool pin_workers = false;
   HandOff hand_off = HandOff::kDirect;
   // What is done to the part of a graph that a signature needs. None: every
   // node fires.
@@ -57,7 +57,8 @@ struct SessionOptions {
   int max_call_depth = 10000;
   int max_open_calls = 1 << 17;
   // What there is to run on: "cpu:2,stream:1:memory=64MiB"; see
-  // devices/device_registry.h. There always is a CPU.
+  // devices/device_registry.h. There always is a CPU. Sessions of one engine
+  // with the same text share the devices, and the limits of their memory.
   std::string devices;
   // A node that cannot run where it asks to, runs on a CPU, with a warning.
   bool soft_placement = false;
@@ -74,9 +75,18 @@ struct SessionOptions {
   uint64_t seed = 0;
   // Default time-out of a run; none where zero.
   std::chrono::nanoseconds timeout{0};
-  // Told what is odd, but no error: about a graph, each once, or the engine.
-  // Empty: it is printed to stderr. Must be thread-safe, and not call the
-  // session.
+  // How many runs are active at once. Further ones wait for their turn, in the
+  // order in which they came; those that wait for something outside of them do
+  // not count.
+  int max_active_runs = 256;
+  // How many runs of run_async() wait for their turn at most: one more is
+  // answered with ResourceExhausted. (run() keeps its caller waiting.)
+  int max_queued_runs = 1 << 16;
+  // Signatures that are kept compiled, those that were used last.
+  int max_signatures = 1024;
+  // Told what is odd, but no error: about a graph, each once, or a callback
+  // that threw. Empty: it is printed to stderr. Must be thread-safe, and not
+  // call the session.
   std::function<void(const std::string&)> on_warning;
 };
 
@@ -89,11 +99,15 @@ class CancelToken {
 
  private:
   friend class SessionState;
-  struct State;
-  std::shared_ptr<State> state_;
+  std::shared_ptr<devices::CancelList> hooks_;
 };
 
+// Which runs go first where workers are few. A run of low cost beside heavy
+// ones needs none to get its turn.
+enum class Priority : uint8_t { kNormal, kHigh };
+
 struct RunOptions {
+  Priority priority = Priority::kNormal;
   // Zero: the session's default.
   std::chrono::nanoseconds timeout{0};
   std::optional<CancelToken> cancel;
@@ -122,10 +136,24 @@ struct RunStats {
   double seconds = 0;
 };
 
+// What a session has in hand at the moment.
+struct SessionCounters {
+  int64_t active = 0;      // runs that compute
+  int64_t waiting = 0;     // runs that wait for something outside of them
+  int64_t queued = 0;      // runs that wait for their turn
+  int64_t signatures = 0;  // kept compiled
+  // What the devices, which other sessions may share, have given out. CPUs
+  // count where they have a limit.
+  int64_t device_bytes = 0;
+};
+
 using Feed = std::pair<std::string, Tensor>;  // "name:port" or "name", value
 
+// Called once with the answer of an asynchronous run: see Session::run_async.
+using Done = std::function<void(Result<std::vector<Tensor>>, RunStats)>;
+
 // A prepared signature: what to feed, fetch and run. Cheap to call, many
-// times and from many threads. Keeps the session's state, beyond the Session if
+// times and from many threads. Keeps the session open, beyond the Session if
 // need be.
 class Callable {
  public:
@@ -138,6 +166,9 @@ class Callable {
   Result<std::vector<Tensor>> operator()(std::span<const Tensor> feeds = {},
                                          const RunOptions& options = {},
                                          RunStats* stats = nullptr) const;
+  // As Session::run_async. Thread-safe.
+  void run_async(std::span<const Tensor> feeds, const RunOptions& options,
+                 Done done) const;
 
  private:
   friend class Session;
@@ -150,12 +181,20 @@ class Callable {
 class Session {
  public:
   // InvalidArgument unless workers are 0 to 1024, window and timeout not
-  // negative, and the devices are ones that there are.
+  // negative, the limits positive, and the devices ones that there are;
+  // ResourceExhausted where there are no threads or no memory.
   static Result<std::unique_ptr<Session>> create(SessionOptions options);
-  // With the last of its callables: cancels what still runs, and waits for
-  // kernels that cannot be interrupted. REQUIRES: not called from a worker (in
-  // `done`, an observer, a kernel): it would wait for itself.
+  // With the last of its callables: closes the session as close() does, without
+  // a deadline. Other threads may be inside of run(). On a thread of an engine
+  // (in `done`, an observer, a kernel) it waits for nothing.
   ~Session();
+
+  // Cancels what runs, refuses what comes (FailedPrecondition), and waits until
+  // nothing runs any more: for kernels that cannot be interrupted, too.
+  // DeadlineExceeded where that takes longer; the engine frees what is left
+  // when it ends. FailedPrecondition on a thread of an engine, which must not
+  // wait; what runs is cancelled nevertheless.
+  Status close(std::optional<std::chrono::nanoseconds> deadline = {});
 
   // Adds nodes; names must be new. On an error nothing was added.
   Status extend(std::span<const graph::NodeDef> nodes);
@@ -196,12 +235,20 @@ class Session {
   // Starts a run and returns at once. `done` is called once: on a thread of
   // the engine, never on a device's, on the one that cancels, or, where names
   // or feeds are wrong, on this one before run_async returns. It must not
-  // block. The time-out holds here too.
-  using Done = std::function<void(Result<std::vector<Tensor>>, RunStats)>;
+  // block; what it throws is a warning. It may let go of the session. The
+  // time-out holds here too.
+  using Done = actors::Done;
   void run_async(const std::vector<Feed>& feeds,
                  const std::vector<std::string>& fetches,
                  const std::vector<std::string>& targets,
                  const RunOptions& options, Done done);
+
+  // Why the runs of this session cannot go on unless another one is started:
+  // each waits for shared state, as of a queue, none is active, and none waits
+  // for a time, a thread or a peer. None where one can, or none is open. What
+  // it says holds until a run is started.
+  std::optional<std::string> stalled() const;
+  SessionCounters counters() const;
 
   // REQUIRES: no extend() meanwhile.
   const graph::Graph& graph() const;
@@ -209,8 +256,9 @@ class Session {
   const SessionOptions& options() const;
 
  private:
-  explicit Session(std::shared_ptr<SessionState> state);
-  std::shared_ptr<SessionState> state_;
+  explicit Session(std::shared_ptr<SessionHandle> handle);
+  std::shared_ptr<SessionState> state() const;
+  std::shared_ptr<SessionHandle> handle_;
 };
 
 }  // namespace tagflow::actors

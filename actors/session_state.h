@@ -1,9 +1,9 @@
-// SessionState: what a session is made of; shared by it and its callables.
+// SessionState: what a session is made of; shared by it, its callables and its
+// steps.
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
-#include <map>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -11,94 +11,122 @@
 #include <shared_mutex>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
+#include "actors/device_set.h"
 #include "actors/distribute.h"
-#include "actors/engine.h"
 #include "actors/executable.h"
 #include "actors/session.h"
-#include "devices/device.h"
+#include "actors/signature_cache.h"
+#include "actors/step.h"
 #include "graph/frames.h"
 #include "graph/graph.h"
 
 namespace tagflow::actors {
 
-struct CancelToken::State {
-  std::mutex mutex;
-  bool cancelled = false;
-  std::vector<std::weak_ptr<Step>> steps;
-};
+// Note [Closing a session]
+// Session and Callables are handles; the state also belongs to every step that
+// is open, so that it is freed after the last of them, wherever that ends, and
+// whoever is inside of run() at the moment. To close is something else: the
+// last handle, or close(), refuses new runs, cancels the open ones and waits
+// for their end - but not on a thread that they may need.
 
-// A signature, as it is looked up.
-struct Signature {
-  std::vector<std::string> feeds;
-  std::vector<std::string> fetches;
-  std::vector<std::string> targets;
-};
-
-// A compiled signature, with what its feeds must look like.
-struct Prepared {
-  std::vector<graph::Endpoint> feeds;
-  std::shared_ptr<Executable> executable;
-};
-
-// Thread-safe.
-class SessionState {
+// Thread-safe. Lock order: compile_mutex_, graph_mutex_; the others are leaves.
+class SessionState : public std::enable_shared_from_this<SessionState> {
  public:
-  using OwnedDevices = std::vector<std::unique_ptr<devices::Device>>;
-  SessionState(SessionOptions options, OwnedDevices devices);
-  ~SessionState();
+  SessionState(SessionOptions options, std::shared_ptr<DeviceSet> devices);
 
   Status extend(std::span<const graph::NodeDef> nodes);
   Status extend(const graph::Graph& graph);
   // From the cache, or compiled.
   Result<std::shared_ptr<const Prepared>> prepare(const Signature& signature);
 
-  Result<std::vector<Tensor>> run(const Prepared& prepared,
+  Result<std::vector<Tensor>> run(std::shared_ptr<const Prepared> prepared,
                                   std::span<const Tensor> feeds,
                                   const RunOptions& options, RunStats* stats);
-  void run_async(const Prepared& prepared, std::span<const Tensor> feeds,
-                 const RunOptions& options, Session::Done done);
+  void run_async(std::shared_ptr<const Prepared> prepared,
+                 std::span<const Tensor> feeds, const RunOptions& options,
+                 Done done);
+  Status close(std::optional<std::chrono::nanoseconds> deadline);
+  // Calls `done` and destroys it. What it throws is a warning.
+  void call(Done& done, Result<std::vector<Tensor>> answer,
+            const RunStats& stats) const;
 
   // What the signature is cut into, and why.
   Result<Distribution> explain(const Signature& signature);
   // What is prepared from now on is placed by these.
   void learn(graph::CostModel costs);
+  std::optional<std::string> stalled();
+  SessionCounters counters();
+  void warn(const std::string& text) const;
 
   const graph::Graph& graph() const { return graph_; }
-  std::span<const std::unique_ptr<devices::Device>> devices() const {
-    return devices_;
-  }
+  const DeviceSet& device_set() const { return *devices_; }
   const SessionOptions& options() const { return options_; }
 
  private:
-  // REQUIRES of these: graph_mutex_ is held.
+  // A run that waits for its turn.
+  struct Queued {
+    std::shared_ptr<Step> step;
+    std::shared_ptr<const Prepared> prepared;
+    std::vector<Tensor> feeds;
+    bool count = false;
+  };
+
+  // REQUIRES of these: compile_mutex_ and, at least shared, graph_mutex_ are
+  // held.
   Result<Request> find_request(const Signature& signature);
   Result<Distribution> distribute(const Request& request, bool explain);
   Result<std::shared_ptr<const Prepared>> compile(const Signature& signature);
   // Checks the whole graph, once after it was extended.
   Status check_graph();
-  void warn(const std::vector<std::string>& warnings);
+  void warn_once(const std::vector<std::string>& warnings);
+
   Status check_call(const Prepared& prepared, std::span<const Tensor> feeds,
-                    const RunOptions& options);
-  std::shared_ptr<Step> make_step(const Prepared& prepared,
-                                  const RunOptions& options);
+                    const RunOptions& options) const;
+  // Without `on_answer`, somebody waits.
+  std::shared_ptr<Step> make_step(
+      const Prepared& prepared, const RunOptions& options,
+      std::function<void(Step::Answer, const RunStats&)> on_answer);
+  // Starts the step, or has it wait for its turn. An error means that it is
+  // not open, and that no answer will come.
+  Status submit(const std::shared_ptr<Step>& step,
+                std::shared_ptr<const Prepared> prepared,
+                std::span<const Tensor> feeds, bool sync, bool count);
+  // The step does not count as active any more; the next one that waits for its
+  // turn starts.
+  void give_turn(Step& step);
+  void start_queued();
+  void end_step(Step& step);
 
   const SessionOptions options_;
-  const OwnedDevices devices_;
+  const std::shared_ptr<DeviceSet> devices_;
+  SignatureCache cache_;
+  std::mutex compile_mutex_;
   std::shared_mutex graph_mutex_;
   graph::Graph graph_;
-  std::map<std::string, std::shared_ptr<const Prepared>, std::less<>> cache_;
   std::optional<graph::FrameMap> frames_;  // of graph_, where it was checked
   std::set<std::string> warned_;
   graph::CostModel costs_;
-  std::atomic<uint64_t> next_step_{1};
-  // Steps that are not over yet; the destructor waits for them.
-  std::mutex steps_mutex_;
+  std::mutex steps_mutex_;  // guards the below
   std::condition_variable steps_changed_;
-  std::unordered_map<uint64_t, std::weak_ptr<Step>> steps_;  // by id
-  std::unique_ptr<Engine> engine_;  // last: stops before the rest goes
+  bool closed_ = false;
+  StepList open_;  // started and not over, or queued
+  int64_t num_active_ = 0;
+  std::deque<Queued> queued_;
+};
+
+// What a Session and its Callables hold: closes the state with the last of
+// them.
+class SessionHandle {
+ public:
+  explicit SessionHandle(std::shared_ptr<SessionState> session)
+      : state(std::move(session)) {}
+  ~SessionHandle();
+  SessionHandle(const SessionHandle&) = delete;
+  SessionHandle& operator=(const SessionHandle&) = delete;
+
+  std::shared_ptr<SessionState> state;
 };
 
 }  // namespace tagflow::actors

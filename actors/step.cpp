@@ -1,38 +1,114 @@
 #include "actors/step.h"
 
-#include <new>
 #include <utility>
 
+#include "graph/fault.h"
+
 namespace tagflow::actors {
-
-Status status_of(const std::exception& thrown) {
-  if (dynamic_cast<const std::bad_alloc*>(&thrown) != nullptr)
-    return tagflow::error(Code::kResourceExhausted, "out of memory");
-  return tagflow::error(Code::kInternal, "unexpected exception: {}",
-                        thrown.what());
-}
-
-Status run_kernel(const devices::Kernel& kernel,
-                  devices::KernelContext& context) {
-  try {
-    return kernel.compute(context);
-  } catch (const std::exception& thrown) {
-    return status_of(thrown).with_prefix(
-        fmt::format("[{}] ", context.node().op()));
-  }
-}
 
 Step::Step(uint64_t id, size_t fetch_count) : fetches(fetch_count) {
   info.step_id = id;
   info.cancelled = &cancelled_;
+  info.cancels = &cancels_;
+  info.commits = &gate_;
 }
+
+Step::~Step() { Timer::forget(deadline_entry); }
+
+// --- Units and waits --------------------------------------------------------
+
+void Step::drop_activity() {
+  uint64_t word = word_.load(std::memory_order_relaxed);
+  for (;;) {
+    const bool last = (word & kUnits) == kUnit;
+    if (!last || (word & ~kClosed) == kUnit) {
+      const uint64_t wanted = last ? kClosed : word - kUnit;
+      if (!word_.compare_exchange_weak(word, wanted, std::memory_order_acq_rel,
+                                       std::memory_order_relaxed))
+        continue;
+      if (last) quiet();
+      return;
+    }
+    // From here on it may go on, and end, without us.
+    const std::shared_ptr<Step> alive = self_;
+    if (!word_.compare_exchange_weak(word, word - kUnit,
+                                     std::memory_order_acq_rel,
+                                     std::memory_order_relaxed))
+      continue;
+    if (on_waiting) on_waiting(*this);
+    return;
+  }
+}
+
+bool Step::try_enter() {
+  uint64_t word = word_.load(std::memory_order_relaxed);
+  do {
+    if (word & kClosed) return false;
+  } while (!word_.compare_exchange_weak(word, word + kUnit,
+                                        std::memory_order_acq_rel,
+                                        std::memory_order_relaxed));
+  return true;
+}
+
+void Step::begin_wait(StepWait& wait) {
+  std::lock_guard lock(mutex_);
+  waits_.push_back(wait);
+  if (wait.what == devices::WaitsFor::kSharedState) ++state_waits_;
+  word_.fetch_add(kWait);
+}
+
+void Step::end_wait(StepWait& wait) {
+  std::lock_guard lock(mutex_);
+  waits_.erase(boost::intrusive::list<StepWait>::s_iterator_to(wait));
+  if (wait.what == devices::WaitsFor::kSharedState) --state_waits_;
+  waits_ended_.fetch_add(1);
+  word_.fetch_add(kUnit - kWait);
+}
+
+bool Step::waits_for_state() const {
+  std::lock_guard lock(mutex_);
+  const bool is_active = (word_.load() & kUnits) != 0;
+  return !is_active && state_waits_ > 0 && state_waits_ == waits_.size();
+}
+
+std::string Step::describe_waits() const {
+  constexpr size_t kMostNamed = 5;
+  std::lock_guard lock(mutex_);
+  std::string text;
+  size_t named = 0;
+  for (const StepWait& wait : waits_) {
+    if (++named > kMostNamed) break;
+    text += fmt::format("{}{} \"{}\"", named == 1 ? "" : ", ", wait.node->op(),
+                        wait.node->name());
+  }
+  if (waits_.size() > kMostNamed)
+    text += fmt::format(" and {} more", waits_.size() - kMostNamed);
+  return text;
+}
+
+void Step::quiet() {
+  const std::shared_ptr<Step> self = std::move(self_);
+  on_quiet(*this);
+  if (on_over) on_over(*this);
+}
+
+// --- Errors -----------------------------------------------------------------
 
 void Step::fail(Status status) {
-  std::lock_guard lock(mutex_);
-  fail_locked(std::move(status));
+  bool first;
+  {
+    std::lock_guard lock(mutex_);
+    first = fail_locked(std::move(status));
+  }
+  if (first) cancels_.cancel();
 }
 
-bool Step::fail_locked(Status status) {
+void Step::fault() noexcept {
+  faulted_.store(true, std::memory_order_relaxed);
+  fail(current_fault("engine"));
+}
+
+bool Step::fail_locked(Status&& status) {
   const bool first = error_.ok();
   if (first) error_ = std::move(status);
   cancelled_.store(true, std::memory_order_release);
@@ -44,6 +120,8 @@ Status Step::error() const {
   return error_;
 }
 
+// --- The answer -------------------------------------------------------------
+
 bool Step::answered() const {
   std::lock_guard lock(mutex_);
   return answered_;
@@ -53,34 +131,67 @@ void Step::answer(Answer answer, const RunStats& stats) {
   {
     std::lock_guard lock(mutex_);
     if (std::exchange(answered_, true)) return;
-    if (!on_answer) {
-      answer_.emplace(std::move(answer));
-      stats_ = stats;
-      changed_.notify_all();
-      return;
-    }
+    answer_.emplace(std::move(answer));
+    stats_ = stats;
   }
-  on_answer(std::move(answer), stats);
+  gate_.close();
+}
+
+void Step::deliver_answer() {
+  if (on_answer) {
+    try {
+      on_answer(std::move(*answer_), stats_);
+    } catch (...) {
+      // The session's callback reports what the user's throws.
+    }
+    return;
+  }
+  std::lock_guard lock(mutex_);
+  delivered_ = true;
+  changed_.notify_all();
+}
+
+void Step::answer_on_worker(Scheduler& scheduler, Answer answer,
+                            const RunStats& stats) {
+  {
+    std::lock_guard lock(mutex_);
+    if (std::exchange(answered_, true)) return;
+    answer_.emplace(std::move(answer));
+    stats_ = stats;
+  }
+  later_self_ = shared_from_this();
+  later_ready_.urgent = urgent;
+  scheduler.enqueue(later_ready_);
+}
+
+caf::resumable::resume_result Step::Later::resume(caf::execution_unit*,
+                                                  size_t) {
+  const std::shared_ptr<Step> self = std::move(step_.later_self_);
+  self->gate_.close();
+  return done;
 }
 
 Step::Answer Step::wait(RunStats* stats) {
   std::unique_lock lock(mutex_);
-  const auto is_answered = [this] { return answer_.has_value(); };
+  const auto is_delivered = [this] { return delivered_; };
   if (timeout.count() == 0) {
-    changed_.wait(lock, is_answered);
-  } else if (!changed_.wait_until(lock, deadline, is_answered)) {
+    changed_.wait(lock, is_delivered);
+  } else if (!changed_.wait_until(lock, deadline, is_delivered)) {
     lock.unlock();
     expire();
     lock.lock();
-    if (!changed_.wait_for(lock, kGrace, is_answered)) {
+    if (!changed_.wait_for(lock, kGrace, is_delivered)) {
       lock.unlock();
       give_up();
       lock.lock();
+      changed_.wait(lock, is_delivered);
     }
   }
   if (stats != nullptr) *stats = stats_;
   return std::move(*answer_);
 }
+
+// --- The deadline -----------------------------------------------------------
 
 void Step::check_deadline() {
   if (timeout.count() > 0 && std::chrono::steady_clock::now() > deadline)
@@ -88,8 +199,14 @@ void Step::check_deadline() {
 }
 
 void Step::expire() {
-  std::lock_guard lock(mutex_);
-  if (fail_locked(late())) expired_ = true;
+  Status too_late = late();
+  bool first;
+  {
+    std::lock_guard lock(mutex_);
+    first = fail_locked(std::move(too_late));
+    if (first) expired_ = true;
+  }
+  if (first) cancels_.cancel();
 }
 
 bool Step::expired() const {
@@ -111,11 +228,6 @@ Status Step::late() const {
   return tagflow::error(
       Code::kDeadlineExceeded,
       "[session] the run took longer than its time-out of {} s", seconds);
-}
-
-void Step::quiet() {
-  const std::shared_ptr<Step> self = std::move(self_);
-  on_quiet(*this);
 }
 
 }  // namespace tagflow::actors

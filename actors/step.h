@@ -2,28 +2,65 @@
 #pragma once
 
 #include <atomic>
+#include <boost/intrusive/list.hpp>
+#include <caf/resumable.hpp>
 #include <chrono>
 #include <condition_variable>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "actors/scheduler.h"
 #include "actors/session.h"
+#include "actors/timer.h"
 #include "devices/kernel.h"
 #include "graph/tensor.h"
 
 namespace tagflow::actors {
 
-// What a kernel, or the engine, threw: ResourceExhausted where memory ran out,
-// else Internal.
-Status status_of(const std::exception& thrown);
-
-// kernel.compute(context), with what it throws as its status.
-Status run_kernel(const devices::Kernel& kernel,
-                  devices::KernelContext& context);
+// Note [Life of a step]
+// A step is *active* while some actor, kernel or device of the engine has work
+// of it in hand: while it has units of activity (Note [Activity] in runner.h).
+// It *waits* while it has none, but something outside of it was asked and has
+// not answered: an asynchronous kernel that waits for a queue, a peer, a timer,
+// a thread. Waits are counted beside the units, in the same word, and named by
+// the nodes whose kernels have not answered. It is *over* when it has neither.
+// Then the word is closed, and nobody can get a unit of it any more.
+//
+//              begin_wait, last unit dropped
+//            +-------------------------------> waiting
+//   active --+                                    |
+//      ^     +--> over: no unit, no wait          | end_wait: a wait becomes a
+//      |                                          v unit, in one step
+//      +------------------------------------------+
+//
+// A step that is over without its result made no progress: a deadlock, told at
+// once. One that waits is left alone until the wait, the time, or a
+// cancellation ends; which steps are stalled, because they wait for one another
+// and nobody else is left, only who submits runs can say: Session::stalled().
+//
+// Cancelling - by an error, a time-out, the caller, the end of the session -
+// sets the flag that every handler looks at, and calls the hooks of all waits
+// (devices/cancellation.h), outside of the step's lock, on the thread that
+// cancels. Each answers its wait, and so the step comes to be over.
+//
+// What changes state beyond the step passes its gate (devices/commit_gate.h),
+// which the answer closes.
+//
+// Invariants:
+//   1. The first error wins; it sets cancelled(), after which no batch of the
+//      step has any effect.
+//   2. The answer is given exactly once, after the last commit.
+//   3. on_quiet is called exactly once, when nothing of the step runs or waits.
+//      Why: the word changes by atomic operations only; it is closed by the
+//      compare-exchange that takes the last unit where there is no wait. A unit
+//      is added by who has one, by try_enter(), which fails once it is closed,
+//      or in exchange for a wait. So nobody can add one afterwards.
+//   4. Who has a unit or a wait may use the step; who gives the last one back
+//      does not touch it afterwards.
 
 // What arrived for one fetch. Written once, by the iteration of the root frame
 // that produces it.
@@ -33,18 +70,21 @@ struct FetchSlot {
   State state = kMissing;
 };
 
-// Life cycle: created by the session; running, while activity is above zero
-// (Note [Activity] in runner.h); over, when the activity has reached zero and
-// its actors were taken back; answered then, with the result or the first
-// error. A cancellation answers at once, a time-out after kGrace at the latest:
-// a kernel that cannot be interrupted outlives the answer without harm.
-//
-// Invariants:
-//   1. The first error wins; it sets cancelled(), after which no batch of the
-//      step has any effect.
-//   2. The answer is given exactly once.
-//   3. on_quiet is called exactly once, when nothing of the step runs.
-class Step : public std::enable_shared_from_this<Step> {
+// A wait of a step, while it lasts: in the request of an asynchronous kernel.
+struct StepWait
+    : boost::intrusive::list_base_hook<
+          boost::intrusive::link_mode<boost::intrusive::safe_link>> {
+  devices::WaitsFor what = devices::WaitsFor::kOutside;
+  const graph::Node* node = nullptr;
+};
+
+// Life cycle: created by the session; active or waiting; over; its actors are
+// taken back; answered, with the result or the first error. A cancellation
+// answers at once, a time-out after kGrace at the latest: a kernel that cannot
+// be interrupted outlives the answer without harm.
+class Step : public std::enable_shared_from_this<Step>,
+             public boost::intrusive::list_base_hook<
+                 boost::intrusive::link_mode<boost::intrusive::safe_link>> {
  public:
   using Answer = Result<std::vector<Tensor>>;
   // How long after its deadline a step may come to rest, so that its answer
@@ -52,8 +92,15 @@ class Step : public std::enable_shared_from_this<Step> {
   static constexpr std::chrono::milliseconds kGrace{20};
 
   Step(uint64_t id, size_t fetches);
+  ~Step();
 
+  // What the step needs until its end, as its session. First: goes last.
+  std::shared_ptr<void> owner;
+  // What runs it, from its start on.
+  std::shared_ptr<void> executable;
+  bool counts = false;  // the answer comes with stats
   devices::StepInfo info;
+  bool urgent = false;  // goes before others where workers are few
   Observer* observer = nullptr;
   Trace* trace = nullptr;
   std::vector<FetchSlot> fetches;
@@ -61,18 +108,38 @@ class Step : public std::enable_shared_from_this<Step> {
   std::chrono::steady_clock::time_point deadline;
   std::chrono::nanoseconds timeout{0};
 
-  // Poisons the step; later errors are dropped. Thread-safe.
+  // Poisons the step, and has all waits cancelled; later errors are dropped.
+  // Thread-safe.
   void fail(Status status);
+  // The same for what is being thrown. REQUIRES: called in a catch block.
+  // Thread-safe.
+  void fault() noexcept;
+  // Whether something was thrown: the step's actors may be in any state.
+  bool faulted() const { return faulted_.load(std::memory_order_relaxed); }
   // Reads the flag that fail() sets. Thread-safe.
   bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
   // The first error, or OK. Thread-safe.
   Status error() const;
 
-  // Units of activity; see the Note. Thread-safe.
-  void add_activity() { activity_.fetch_add(1, std::memory_order_relaxed); }
-  void drop_activity() {
-    if (activity_.fetch_sub(1, std::memory_order_acq_rel) == 1) quiet();
-  }
+  // Units of activity. REQUIRES of add: the caller has one, or is the first.
+  // Thread-safe.
+  void add_activity() { word_.fetch_add(kUnit, std::memory_order_relaxed); }
+  void drop_activity();
+  // A unit for somebody outside, who has none. False where the step is over.
+  // Thread-safe.
+  bool try_enter();
+  // Something outside is asked. Keeps `wait` until it ends. REQUIRES: the
+  // caller has a unit, which is not the wait's. Thread-safe.
+  void begin_wait(StepWait& wait);
+  // It has answered: what was a wait is a unit of the caller's now.
+  // Thread-safe.
+  void end_wait(StepWait& wait);
+  // The step waits, and for other runs on the same state only. Thread-safe.
+  bool waits_for_state() const;
+  // The nodes that it waits for, a few of them. Thread-safe.
+  std::string describe_waits() const;
+  // Grows with each wait that ends. Thread-safe.
+  uint64_t waits_ended() const { return waits_ended_.load(); }
 
   // The step keeps itself alive until it is quiet, whoever else lets go of it.
   // REQUIRES: called once, before the first unit of activity.
@@ -80,13 +147,21 @@ class Step : public std::enable_shared_from_this<Step> {
 
   // Called by the last unit's holder. Set before the step starts.
   std::function<void(Step&)> on_quiet;
+  // Called when the step begins to wait, possibly when it has gone on since.
+  // Set before the step starts.
+  std::function<void(Step&)> on_waiting;
+  // Called after on_quiet, at the very end. Set before the step starts.
+  std::function<void(Step&)> on_over;
   // Called with the answer, instead of waking a waiter; on no thread that is
-  // only lent. Set before the start.
+  // only lent. What it throws is dropped. Set before the start.
   std::function<void(Answer, const RunStats&)> on_answer;
 
   // Gives the answer, with what the run did as far as it is known, unless it
-  // was given. Thread-safe.
+  // was given; in the middle of a commit, when that is done. Thread-safe.
   void answer(Answer answer, const RunStats& stats = {});
+  // The same on a worker of `scheduler`. REQUIRES: called once.
+  void answer_on_worker(Scheduler& scheduler, Answer answer,
+                        const RunStats& stats);
   // Whether it was, so that nobody asks for reasons any more.
   bool answered() const;
   // Waits for the answer, and for the stats where not null; after the deadline
@@ -102,22 +177,62 @@ class Step : public std::enable_shared_from_this<Step> {
   // REQUIRES: there is one. Thread-safe.
   void give_up();
 
+  // Of asynchronous runs.
+  Timer::Entry deadline_entry;
+  // The session's, guarded by its mutex.
+  bool has_turn = false;        // counts as active
+  bool is_told_to_end = false;  // of the session's end
+  // Of a cancel token: claimed when the step is over.
+  std::shared_ptr<devices::CancelHook> token_hook;
+
  private:
+  // The answer, as a job: in the step, so that it needs no memory.
+  class Later : public caf::resumable {
+   public:
+    explicit Later(Step& step) : step_(step) {}
+    resume_result resume(caf::execution_unit*, size_t) override;
+    void intrusive_ptr_add_ref_impl() override {}
+    void intrusive_ptr_release_impl() override {}
+
+   private:
+    Step& step_;
+  };
+
+  static constexpr uint64_t kUnit = 1;
+  static constexpr uint64_t kWait = uint64_t(1) << 32;
+  static constexpr uint64_t kClosed = uint64_t(1) << 63;
+  static constexpr uint64_t kUnits = kWait - 1;
+
   // Returns whether the error is the first. REQUIRES: mutex_ is held.
-  bool fail_locked(Status status);
+  bool fail_locked(Status&& status);
   Status late() const;
   void quiet();
+  // The gate is closed and nobody is inside.
+  void deliver_answer();
 
   std::shared_ptr<Step> self_;  // from keep_alive() to quiet()
   std::atomic<bool> cancelled_{false};
-  std::atomic<int64_t> activity_{0};
+  std::atomic<bool> faulted_{false};
+  std::atomic<uint64_t> word_{0};  // units, waits, the mark
+  std::atomic<uint64_t> waits_ended_{0};
+  devices::CancelList cancels_;
+  devices::CommitGate gate_{[this] { deliver_answer(); }};
   mutable std::mutex mutex_;  // guards the below; held briefly
   std::condition_variable changed_;
+  boost::intrusive::list<StepWait> waits_;
+  size_t state_waits_ = 0;  // of them, for shared state
   Status error_;
   bool expired_ = false;
   bool answered_ = false;
+  bool delivered_ = false;
   std::optional<Answer> answer_;
   RunStats stats_;
+  std::shared_ptr<Step> later_self_;  // until the job has run
+  Later later_{*this};
+  Ready later_ready_{&later_};
 };
+
+// The open steps of a session.
+using StepList = boost::intrusive::list<Step>;
 
 }  // namespace tagflow::actors

@@ -9,7 +9,7 @@
 
 namespace tagflow::actors {
 
-// How many nodes fire between two looks at the abort flag.
+// How many nodes fire between two looks at the abort flag and the clock.
 inline constexpr uint32_t kFiringsPerCheck = 256;
 
 // --- Edges ------------------------------------------------------------------
@@ -179,13 +179,13 @@ inline Tensor IterationActor::take_input(const NodeItem& item, uint32_t i) {
 
 template <class F>
 [[gnu::always_inline]] inline void IterationActor::fire_ready(
-    const F& fire_one) {
+    Runner& runner, const F& fire_one) {
   uint32_t fired = 0;
   while (state_.has_ready()) {
     fire_one(state_.pop_ready());
     if (++fired % kFiringsPerCheck == 0) {
       step_->check_deadline();
-      if (step_->cancelled()) break;
+      if (step_->cancelled() || runner.must_yield()) break;
     }
   }
   fired_ += fired;

@@ -160,14 +160,18 @@ bool TraceBuffer::grow() {
   }
   if (!blocks_.empty())
     blocks_.back().used = size_t(at_ - blocks_.back().words);
-  uint32_t* const words = trace_.take_block();
+  uint32_t* words = trace_.take_block();
+  try {
+    if (words != nullptr) blocks_.push_back({words, 0});
+  } catch (...) {
+    words = nullptr;  // a trace is less than the run
+  }
   if (words == nullptr) {
     is_full_ = true;
     at_ = end_;
     ++dropped_;
     return false;
   }
-  blocks_.push_back({words, 0});
   at_ = words;
   end_ = at_ + kBlock;
   next_look_ = at_;

@@ -141,10 +141,12 @@ function(tagflow_tests name)
   find_package(rapidcheck REQUIRED)
 
   if(NOT TARGET tagflow_test_main)
-    # main(), and one precompiled header that all test binaries share: they
-    # have to agree on flags, so these are set here.
+    # main(), an operator new that can fail, and one precompiled header that
+    # all test binaries share: they have to agree on flags, so these are set
+    # here.
     add_library(tagflow_test_main OBJECT
-      "${PROJECT_SOURCE_DIR}/tests/main.cpp")
+      "${PROJECT_SOURCE_DIR}/tests/main.cpp"
+      "${PROJECT_SOURCE_DIR}/tests/failing_new.cpp")
     target_compile_features(tagflow_test_main PUBLIC cxx_std_20)
     target_include_directories(tagflow_test_main
       PUBLIC "${PROJECT_SOURCE_DIR}")

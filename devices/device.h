@@ -35,12 +35,15 @@ struct AcceleratorActivity {
   std::string_view what;  // the node's name; empty for a copy. Of the call only
   int64_t bytes = 0;      // of a copy
   std::chrono::steady_clock::time_point start, end;
+  uint64_t step = 0;  // on whose account: StepInfo::step_id; 0: unknown
 };
 
 // The part of a device that runs kernels by itself, in the order of their
 // launches, and moves tensors between its memory and the host's. Callbacks are
 // called exactly once, from any thread, possibly before the call returns; they
-// must return soon, must not throw, and may call any method here.
+// must return soon, must not throw, and may call any method here. Whatever else
+// is thrown, by a kernel, for want of memory, or by the observer, is the error
+// that a callback is given: launch() and the copies throw nothing.
 // Thread-safe.
 class Accelerator {
  public:

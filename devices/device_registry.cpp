@@ -10,6 +10,7 @@
 #include "devices/cpu/cpu_device.h"
 #include "devices/cuda_type.h"
 #include "devices/stream/stream_device.h"
+#include "graph/fault.h"
 #include "graph/op_registry.h"
 
 namespace tagflow::devices {
@@ -115,19 +116,28 @@ Result<std::vector<std::unique_ptr<Device>>> make_devices(
   std::map<std::string, int> made;  // by type
   for (const DeviceSpec& spec : ordered) {
     Result<DeviceType> type = registry.find(spec.keyword);
-    Status checked = type.ok() ? type->check(spec) : type.status();
+    const auto named = [&spec](Status status) {
+      return std::move(status).with_prefix(
+          fmt::format("[devices] \"{}\": ", spec.keyword));
+    };
+    Status checked =
+        type.ok() ? guarded([&] { return type->check(spec); }) : type.status();
     if (checked.ok() && made[type->type] + spec.count > kMaxDevicesOfType)
       checked = invalid_argument("there would be more than {} devices of it",
                                  kMaxDevicesOfType);
-    if (!checked.ok())
-      return std::move(checked).with_prefix(
-          fmt::format("[devices] \"{}\": ", spec.keyword));
+    if (!checked.ok()) return named(std::move(checked));
     for (int i = 0; i < spec.count; ++i) {
       graph::DeviceInfo info;
       info.name = {"localhost", 0, 0, type->type, made[type->type]++};
       info.incarnation = random_incarnation();
-      TAGFLOW_ASSIGN(auto device, type->make(spec, std::move(info)));
-      devices.push_back(std::move(device));
+      try {
+        TAGFLOW_ASSIGN(auto device, type->make(spec, std::move(info)));
+        if (device == nullptr)
+          return named(error(Code::kInternal, "there is no device"));
+        devices.push_back(std::move(device));
+      } catch (...) {
+        return named(current_fault());
+      }
     }
   }
   return devices;

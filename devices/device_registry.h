@@ -73,7 +73,7 @@ class DeviceRegistry {
 // is always a CPU, and CPUs come first; otherwise devices are in the order of
 // the specs. Devices of a type are numbered from 0. Each incarnation is a
 // random number that is positive as int64_t. InvalidArgument for specs that no
-// text could give, and what a type's make() returns.
+// text could give, and what a type's make() returns or throws.
 Result<std::vector<std::unique_ptr<Device>>> make_devices(
     const std::vector<DeviceSpec>& specs,
     const DeviceRegistry& registry = DeviceRegistry::global());

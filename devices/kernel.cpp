@@ -2,7 +2,11 @@
 
 namespace tagflow::devices {
 
-double Kernel::cost(const KernelContext&) const { return 0; }
+double Kernel::cost(const KernelContext&) const { return kUnknownCost; }
+
+double CheapKernel::cost(const KernelContext&) const { return 0; }
+
+double AsyncKernel::cost(const KernelContext&) const { return 0; }
 
 Status AsyncKernel::compute(KernelContext& context) const {
   return error(Code::kInternal, "[{}] is asynchronous", context.node().op());

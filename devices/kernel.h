@@ -4,11 +4,14 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "devices/cancellation.h"
+#include "devices/commit_gate.h"
 #include "graph/attr.h"
 #include "graph/graph.h"
 #include "graph/status.h"
@@ -53,14 +56,20 @@ class Kernel {
  public:
   virtual ~Kernel() = default;
   // Computes every output from the inputs. An error poisons the step; the
-  // engine adds the node, its device and its tag to the message.
+  // engine adds the node, its device and its tag to the message. Whatever is
+  // thrown is such an error too: kernels are called by devices/guard.h.
   // Thread-safe.
   virtual Status compute(KernelContext& context) const = 0;
   // Estimated nanoseconds of compute() with these inputs, from their sizes.
-  // What costs more than a hop may run as a request to the device's lanes.
-  // Asked only where may_be_expensive() says yes: override both.
+  // What costs more than a hop may run as a request to the device's lanes, and
+  // never runs on a thread that is only lent to the engine, nor when a graph
+  // is compiled. So does what does not say: override this, or derive from
+  // CheapKernel.
   virtual double cost(const KernelContext& context) const;
-  virtual bool may_be_expensive() const { return false; }
+  static constexpr double kUnknownCost =
+      std::numeric_limits<double>::infinity();
+  // Asked once: where it is not so, cost() is not asked.
+  virtual bool may_be_expensive() const { return true; }
   // Whether that can be so where every input is small (held inline in its
   // token), as for Fill; element-wise kernels say no, to save the question.
   virtual bool may_be_expensive_on_small_inputs() const { return true; }
@@ -69,19 +78,45 @@ class Kernel {
   virtual ScalarFunction scalar_function() const { return nullptr; }
 };
 
+// A kernel that takes less than a hop, a microsecond or two, whatever its
+// inputs are, and never blocks.
+class CheapKernel : public Kernel {
+ public:
+  double cost(const KernelContext& context) const final;
+  bool may_be_expensive() const final { return false; }
+};
+
 // Called once when an asynchronous kernel is done, from any thread. The
 // outputs are those set in the context by then.
 using Completion = std::function<void(Status)>;
 
+// Who can end the wait of an asynchronous kernel.
+enum class WaitsFor : uint8_t {
+  kOutside,      // something else than a step: a thread, a peer, a timer
+  kSharedState,  // only another run on the same state, as of a queue
+};
+
 // A kernel that waits for something (a receive, a queue, a stream) without
-// holding a thread.
+// holding a thread. Until it is done its step *waits*: it is neither over nor
+// at a deadlock, and the wait is named when the time is up.
 class AsyncKernel : public Kernel {
  public:
   // Returns soon; `done` is called exactly once, now or later, also where the
-  // step is cancelled. `context` stays valid until then. Thread-safe.
+  // step is cancelled. `context` stays valid until then. Where this throws,
+  // that is the error, unless `done` was called; later calls have no effect.
+  // Thread-safe.
+  //
+  // A kernel that may wait for long adds a CancelHook by
+  // KernelContext::on_cancel(), so that a time-out, a cancellation, an error
+  // elsewhere and the end of the session end the wait at once.
   virtual void compute_async(KernelContext& context, Completion done) const = 0;
+  // By which the engine tells a step that may go on from one that is stalled.
+  virtual WaitsFor waits_for() const { return WaitsFor::kOutside; }
   // Not used.
   Status compute(KernelContext& context) const final;
+  // Of compute_async(), which returns soon.
+  double cost(const KernelContext& context) const override;
+  bool may_be_expensive() const override { return false; }
 };
 
 // Runs shards of one kernel on several workers.
@@ -91,7 +126,9 @@ class Parallel {
   // Calls body(begin, end) on disjoint parts that cover [0, total), some on
   // other workers; returns when all are done. The caller works too.
   // `unit_cost` is the estimated nanoseconds of one unit; small totals run
-  // inline. `body` must not throw and must be safe to run concurrently.
+  // inline. `body` must be safe to run concurrently. It may throw: parts that
+  // have not begun are left out then, those that have begun come to their end,
+  // and the first thing thrown is thrown here.
   virtual void run(int64_t total, double unit_cost,
                    const std::function<void(int64_t, int64_t)>& body) = 0;
 };
@@ -113,6 +150,9 @@ struct StepInfo {
   // needs.
   bool forward_buffers = true;
   class StepResources* resources = nullptr;  // null: outside of a step
+  // Null outside of a step.
+  CancelList* cancels = nullptr;
+  CommitGate* commits = nullptr;
 };
 
 // Everything one execution of a kernel sees and produces. Small, made for each
@@ -161,6 +201,15 @@ class KernelContext {
     return step_->cancelled != nullptr &&
            step_->cancelled->load(std::memory_order_relaxed);
   }
+  // Has `hook` hear of a cancellation of the step: see devices/cancellation.h.
+  // False where the step is cancelled already; then nothing was added, and the
+  // kernel answers Cancelled. Thread-safe.
+  bool on_cancel(std::shared_ptr<CancelHook> hook) const {
+    return step_->cancels == nullptr || step_->cancels->add(std::move(hook));
+  }
+  // What changes state that outlives the step does so while it holds one that
+  // is true: see devices/commit_gate.h. Thread-safe.
+  Commit commit() const { return Commit(step_->commits); }
   // See Parallel::run; inline where the step has none.
   void parallel_for(int64_t total, double unit_cost,
                     const std::function<void(int64_t, int64_t)>& body) const;

@@ -9,6 +9,7 @@
 #include "devices/cpu/kernels.h"
 #include "devices/cuda_type.h"
 #include "devices/stream/stream_device.h"
+#include "graph/fault.h"
 
 namespace tagflow::devices {
 namespace {
@@ -146,7 +147,18 @@ Result<std::unique_ptr<Kernel>> KernelRegistry::make(
   const KernelDef* def = find(node, device_type);
   if (def == nullptr) return missing(node, device_type);
   lock.unlock();  // it stays where it is
-  return def->factory(KernelInfo(node));
+  const auto refused = [&](const Status& why) {
+    return error(why.code(), "[{}] node \"{}\": {}", node.op(), node.name(),
+                 why.message());
+  };
+  try {
+    auto kernel = def->factory(KernelInfo(node));
+    if (kernel.ok() && *kernel == nullptr)
+      return refused(error(Code::kInternal, "the factory made no kernel"));
+    return kernel;
+  } catch (...) {
+    return refused(current_fault());
+  }
 }
 
 Status KernelRegistry::missing(const graph::Node& node,

@@ -59,6 +59,7 @@ class KernelRegistry {
 
   // Makes the kernel of a node. Unimplemented where the op has none on this
   // device type, or none for these types; the message lists what there is.
+  // What the factory throws is an error, too; none are null.
   Result<std::unique_ptr<Kernel>> make(const graph::Node& node,
                                        std::string_view device_type) const;
   // Whether make() would find a kernel.

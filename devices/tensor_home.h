@@ -1,10 +1,7 @@
 // TensorHome: an accelerator's memory, and what is said of what is not in it.
 #pragma once
 
-#include <exception>
-#include <new>
 #include <string>
-#include <string_view>
 
 #include "graph/status.h"
 #include "graph/tensor.h"
@@ -36,20 +33,5 @@ class TensorHome {
   const std::string device_;
   const Allocator& memory_;
 };
-
-// f(), a kernel of that op; what it throws as its error.
-template <class F>
-Status without_exceptions(const std::string& op, F&& f) {
-  try {
-    return f();
-  } catch (const std::bad_alloc&) {
-    return error(Code::kResourceExhausted, "[{}] out of memory", op);
-  } catch (const std::exception& thrown) {
-    return error(Code::kInternal, "[{}] unexpected exception: {}", op,
-                 thrown.what());
-  } catch (...) {
-    return error(Code::kInternal, "[{}] unexpected exception", op);
-  }
-}
 
 }  // namespace tagflow::devices

@@ -6,7 +6,7 @@
 #include <memory>
 #include <new>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "graph/handle.h"
 
@@ -35,10 +35,34 @@ int class_log(size_t bytes) {
   return std::max(kSmallestLog, int(std::bit_width(bytes - 1)));
 }
 
+// A stack of free blocks, each of which holds the link to the next: to free
+// one, as destructors do, must not need memory.
+class FreeBlocks {
+ public:
+  size_t size() const { return size_; }
+  void push(void* block) {
+    top_ = new (block) Link{top_};
+    ++size_;
+  }
+  // Null where there is none.
+  void* pop() {
+    if (top_ == nullptr) return nullptr;
+    --size_;
+    return std::exchange(top_, top_->next);
+  }
+
+ private:
+  struct Link {
+    Link* next;
+  };
+  Link* top_ = nullptr;
+  size_t size_ = 0;
+};
+
 // Free blocks of one thread. After the thread's end (thread_local objects may
 // still release tensors then), blocks go straight back to the system.
 struct BlockCache {
-  std::array<std::vector<void*>, kLargestLog - kSmallestLog + 1> free;
+  std::array<FreeBlocks, kLargestLog - kSmallestLog + 1> free;
   ~BlockCache();
 };
 thread_local bool cache_gone = false;
@@ -46,8 +70,8 @@ thread_local BlockCache cache;
 
 BlockCache::~BlockCache() {
   cache_gone = true;
-  for (auto& blocks : free)
-    for (void* block : blocks) std::free(block);
+  for (FreeBlocks& blocks : free)
+    while (void* block = blocks.pop()) std::free(block);
 }
 
 class HostAllocator : public Allocator {
@@ -75,11 +99,11 @@ class HostAllocator : public Allocator {
     const uint8_t size_class = buffer->size_class;
     buffer->~Buffer();
     if (size_class != kUncached && !cache_gone) {
-      auto& blocks = cache.free[size_class];
+      FreeBlocks& blocks = cache.free[size_class];
       const size_t block_bytes = size_t(1) << (size_class + kSmallestLog);
       if (blocks.size() < kMaxCachedBlocks &&
           (blocks.size() + 1) * block_bytes <= kCachedBytes) {
-        blocks.push_back(buffer);
+        blocks.push(buffer);
         return;
       }
     }
@@ -96,12 +120,7 @@ class HostAllocator : public Allocator {
     const int log = class_log(total);
     size_class = uint8_t(log - kSmallestLog);
     if (!cache_gone) {
-      auto& blocks = cache.free[size_class];
-      if (!blocks.empty()) {
-        void* block = blocks.back();
-        blocks.pop_back();
-        return block;
-      }
+      if (void* block = cache.free[size_class].pop()) return block;
     }
     return std::aligned_alloc(64, size_t(1) << log);
   }

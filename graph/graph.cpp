@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "graph/fault.h"
 #include "graph/function.h"
 #include "graph/node_name.h"
 #include "graph/node_types.h"
@@ -21,6 +22,13 @@ std::string prefix_of(std::string_view op, std::string_view name) {
 Status about(std::string_view prefix, Status status) {
   if (status.message().starts_with(prefix)) return status;
   return std::move(status).with_prefix(prefix);
+}
+
+// Lets one more in without an allocation.
+template <class T>
+void make_room(std::vector<T>& values) {
+  if (values.size() == values.capacity())
+    values.reserve(std::max<size_t>(16, 2 * values.size()));
 }
 
 }  // namespace
@@ -96,11 +104,14 @@ Result<Node*> Graph::add(std::string name, std::string_view op,
   if (!status.ok()) return about(prefix_of(op, node->name_), std::move(status));
   set_control_inputs(node.get(), control_inputs);
   node->id_ = NodeId(by_id_.size());
-  num_outputs_ += node->num_outputs();
   Node* added = node.get();
-  by_id_.push_back(std::move(node));
+  // All memory first: without it, the graph is as it was.
+  make_room(by_id_);
+  make_room(order_);
   by_name_.insert(added->name_, added->id_);
+  by_id_.push_back(std::move(node));
   order_.push_back(added);
+  num_outputs_ += added->num_outputs();
   return added;
 }
 
@@ -142,7 +153,7 @@ Status Graph::infer_shapes(Node& node) {
   const ShapeFn& shape_fn = node.op_def_->shape_fn;
   if (!shape_fn) return {};
   ShapeContext context(node);
-  TAGFLOW_RETURN_IF_ERROR(shape_fn(context));
+  TAGFLOW_RETURN_IF_ERROR(guarded([&] { return shape_fn(context); }));
   node.output_shapes_ = std::move(context).outputs();
   return {};
 }

@@ -1,5 +1,9 @@
 #include "graph/status.h"
 
+#include <new>
+
+#include "graph/fault.h"
+
 namespace tagflow {
 
 std::string_view code_name(Code code) {
@@ -44,18 +48,35 @@ std::string_view code_name(Code code) {
   return "Unknown";
 }
 
-Status::Status(Code code, std::string message)
-    : rep_(std::make_unique<Rep>(Rep{code, std::move(message)})) {
-  assert(code != Code::kOk);
+// Shared for ever: made without memory, since its text is short, and never
+// destroyed, as errors may outlive the objects of static storage.
+struct Status::Immortal {
+  union {
+    Rep rep;
+  };
+  Immortal() noexcept : rep{Code::kResourceExhausted, "out of memory"} {}
+  ~Immortal() {}
+};
+
+Status Status::out_of_memory() noexcept {
+  static Immortal immortal;
+  const Status status(&immortal.rep);
+  status.share();  // one owner more than there are
+  return status;
 }
 
-Status::Status(const Status& other)
-    : rep_(other.rep_ ? std::make_unique<Rep>(*other.rep_) : nullptr) {}
+Status::Status(Code code, std::string message) noexcept
+    : rep_(new (std::nothrow) Rep{code, std::move(message)}) {
+  assert(code != Code::kOk);
+  if (rep_ == nullptr) *this = out_of_memory();
+}
 
-Status& Status::operator=(const Status& other) {
-  if (this != &other)
-    rep_ = other.rep_ ? std::make_unique<Rep>(*other.rep_) : nullptr;
-  return *this;
+void Status::share() const noexcept {
+  rep_->owners.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Status::release() noexcept {
+  if (rep_->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) delete rep_;
 }
 
 std::string_view Status::message() const {
@@ -70,9 +91,31 @@ std::string Status::to_string() const {
 BadResultAccess::BadResultAccess(const Status& status)
     : std::logic_error("no value: " + status.to_string()) {}
 
-Status Status::with_prefix(std::string_view prefix) && {
-  if (rep_) rep_->message.insert(0, prefix);
+Status Status::with_prefix(std::string_view prefix) && noexcept {
+  if (rep_ == nullptr) return {};
+  try {
+    // Alone with it, its owner may change it.
+    if (rep_->owners.load(std::memory_order_acquire) == 1) {
+      rep_->message.insert(0, prefix);
+      return std::move(*this);
+    }
+    std::string longer;
+    longer.reserve(prefix.size() + rep_->message.size());
+    longer.append(prefix).append(rep_->message);
+    if (Rep* rep = new (std::nothrow) Rep{code(), std::move(longer)})
+      return Status(rep);
+  } catch (const std::exception&) {  // no memory: then without the prefix
+  }
   return std::move(*this);
+}
+
+Status vformat_error(Code code, fmt::string_view format,
+                     fmt::format_args args) noexcept {
+  try {
+    return Status(code, fmt::vformat(format, args));
+  } catch (...) {
+    return current_fault();
+  }
 }
 
 }  // namespace tagflow

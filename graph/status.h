@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <cassert>
 #include <cstdint>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -45,44 +45,67 @@ enum class Code : uint8_t {
 std::string_view code_name(Code code);
 
 // Success, or a code with a message. One pointer wide: success costs a null
-// check. Moves are free; a copy of an error allocates. Thread-compatible.
+// check. Copies share the message. Nothing here throws: where there is no
+// memory for a message, the error is out_of_memory() instead. Different objects
+// may be used by different threads, copies of each other too.
 class [[nodiscard]] Status {
  public:
   Status() = default;
   // REQUIRES: code != Code::kOk
-  Status(Code code, std::string message);
-  Status(const Status& other);
-  Status& operator=(const Status& other);
-  Status(Status&&) noexcept = default;
-  Status& operator=(Status&&) noexcept = default;
+  Status(Code code, std::string message) noexcept;
+  // ResourceExhausted "out of memory", which needs none.
+  static Status out_of_memory() noexcept;
+
+  Status(const Status& other) noexcept : rep_(other.rep_) {
+    if (rep_ != nullptr) share();
+  }
+  Status(Status&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
+  Status& operator=(Status other) noexcept {
+    std::swap(rep_, other.rep_);
+    return *this;
+  }
+  ~Status() {
+    if (rep_ != nullptr) release();
+  }
 
   bool ok() const { return rep_ == nullptr; }
   Code code() const { return rep_ ? rep_->code : Code::kOk; }
   // Empty on success.
   std::string_view message() const;
-  // "InvalidArgument: [MatMul] ..." or "OK".
+  // "InvalidArgument: [MatMul] ..." or "OK". May throw std::bad_alloc.
   std::string to_string() const;
-  // The same code, with `prefix` put before the message. No effect on success.
-  Status with_prefix(std::string_view prefix) &&;
+  // The same code, with `prefix` put before the message, or without it where
+  // there is no memory for it. No effect on success.
+  Status with_prefix(std::string_view prefix) && noexcept;
 
  private:
   struct Rep {
     Code code;
-    std::string message;
+    std::string message;  // never changed once it is shared
+    std::atomic<uint32_t> owners{1};
   };
-  std::unique_ptr<Rep> rep_;
+  struct Immortal;
+  explicit Status(Rep* rep) noexcept : rep_(rep) {}
+  void share() const noexcept;
+  void release() noexcept;
+
+  Rep* rep_ = nullptr;
 };
 
-// Status of the code with a fmt-formatted message.
+// Status of the code with a fmt-formatted message; out_of_memory() where there
+// is none for it.
+Status vformat_error(Code code, fmt::string_view format,
+                     fmt::format_args args) noexcept;
+
 template <class... Args>
 Status error(Code code, fmt::format_string<Args...> format, Args&&... args) {
-  return Status(code, fmt::format(format, std::forward<Args>(args)...));
+  return vformat_error(code, format, fmt::make_format_args(args...));
 }
 
 template <class... Args>
 Status invalid_argument(fmt::format_string<Args...> format, Args&&... args) {
-  return Status(Code::kInvalidArgument,
-                fmt::format(format, std::forward<Args>(args)...));
+  return vformat_error(Code::kInvalidArgument, format,
+                       fmt::make_format_args(args...));
 }
 
 // Thrown by value() of a Result that is an error, whose text it carries: the

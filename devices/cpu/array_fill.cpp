@@ -161,9 +161,10 @@ class RangeKernel : public BytesKernel {
   }
 };
 
-class LinSpaceKernel : public Kernel {
+class LinSpaceKernel : public BytesKernel {
  public:
-  explicit LinSpaceKernel(const KernelInfo&) {}
+  explicit LinSpaceKernel(const KernelInfo& info)
+      : BytesKernel(info, Work::kOutputs) {}
   Status compute(KernelContext& context) const override {
     for (int i = 0; i < 3; ++i)
       if (!context.input(i).is_scalar())
@@ -184,6 +185,12 @@ class LinSpaceKernel : public Kernel {
       values[num - 1] = stop;
     });
     return {};
+  }
+
+ private:
+  double work_bytes(const KernelContext& context) const override {
+    const Tensor& num = context.input(2);
+    return num.is_scalar() ? 8 * double(index_at(num, 0)) : 0;
   }
 };
 

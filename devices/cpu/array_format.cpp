@@ -38,13 +38,13 @@ Status with_index_type(const KernelContext& context, F&& f) {
 
 // Numbers of dimensions of the source format become those of the same
 // dimensions in the destination.
-class DimMapKernel : public Kernel {
+class DimMapKernel : public BytesKernel {
  public:
   static Result<std::unique_ptr<Kernel>> make(const KernelInfo& info) {
     TAGFLOW_ASSIGN(auto map, letter_positions(
                                  info, attr_of<std::string>(info, "dst_format"),
                                  attr_of<std::string>(info, "src_format")));
-    return std::unique_ptr<Kernel>(new DimMapKernel(std::move(map)));
+    return std::unique_ptr<Kernel>(new DimMapKernel(info, std::move(map)));
   }
 
   Status compute(KernelContext& context) const override {
@@ -53,7 +53,8 @@ class DimMapKernel : public Kernel {
   }
 
  private:
-  explicit DimMapKernel(std::vector<int> map) : map_(std::move(map)) {}
+  DimMapKernel(const KernelInfo& info, std::vector<int> map)
+      : BytesKernel(info, Work::kInputs, 0.5), map_(std::move(map)) {}
 
   template <class T>
   Status run(KernelContext& context) const {
@@ -77,7 +78,7 @@ class DimMapKernel : public Kernel {
 };
 
 // A vector of a number per dimension, or a matrix of two, in another order.
-class VecPermuteKernel : public Kernel {
+class VecPermuteKernel : public CheapKernel {
  public:
   static Result<std::unique_ptr<Kernel>> make(const KernelInfo& info) {
     const auto source = attr_of<std::string>(info, "src_format");

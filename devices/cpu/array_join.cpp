@@ -77,7 +77,7 @@ class ConcatKernel : public BytesKernel {
   bool axis_first_;
 };
 
-class ConcatOffsetKernel : public Kernel {
+class ConcatOffsetKernel : public CheapKernel {
  public:
   explicit ConcatOffsetKernel(const KernelInfo&) {}
   Status compute(KernelContext& context) const override {

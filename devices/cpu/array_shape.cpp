@@ -23,7 +23,7 @@ Status store_index(const KernelContext& context, Tensor& tensor, int64_t i,
 }
 
 // Also ShapeN.
-class ShapeKernel : public Kernel {
+class ShapeKernel : public CheapKernel {
  public:
   explicit ShapeKernel(const KernelInfo&) {}
   Status compute(KernelContext& context) const override {
@@ -38,7 +38,7 @@ class ShapeKernel : public Kernel {
   }
 };
 
-class SizeKernel : public Kernel {
+class SizeKernel : public CheapKernel {
  public:
   explicit SizeKernel(const KernelInfo&) {}
   Status compute(KernelContext& context) const override {
@@ -47,7 +47,7 @@ class SizeKernel : public Kernel {
   }
 };
 
-class RankKernel : public Kernel {
+class RankKernel : public CheapKernel {
  public:
   explicit RankKernel(const KernelInfo&) {}
   Status compute(KernelContext& context) const override {
@@ -97,7 +97,7 @@ Status infer_open_dim(const KernelContext& context, const Tensor& input,
   return {};
 }
 
-class ReshapeKernel : public Kernel {
+class ReshapeKernel : public CheapKernel {
  public:
   explicit ReshapeKernel(const KernelInfo&) {}
   Status compute(KernelContext& context) const override {
@@ -115,7 +115,7 @@ class ReshapeKernel : public Kernel {
   }
 };
 
-class ExpandDimsKernel : public Kernel {
+class ExpandDimsKernel : public CheapKernel {
  public:
   explicit ExpandDimsKernel(const KernelInfo&) {}
   Status compute(KernelContext& context) const override {
@@ -132,7 +132,7 @@ class ExpandDimsKernel : public Kernel {
   }
 };
 
-class SqueezeKernel : public Kernel {
+class SqueezeKernel : public CheapKernel {
  public:
   explicit SqueezeKernel(const KernelInfo& info)
       : axes_(attr_of<std::vector<int64_t>>(info, "squeeze_dims")) {}
@@ -163,7 +163,7 @@ class SqueezeKernel : public Kernel {
   std::vector<int64_t> axes_;
 };
 
-class BroadcastArgsKernel : public Kernel {
+class BroadcastArgsKernel : public CheapKernel {
  public:
   explicit BroadcastArgsKernel(const KernelInfo&) {}
   Status compute(KernelContext& context) const override {

@@ -18,12 +18,14 @@ bool larger(const T& a, const T& b) {
   return b != b && a == a;
 }
 
-// The k largest of each row, largest first, equal ones in their order; also
-// where the attribute "sorted" is false.
+// The k largest of each row, largest first, equal ones in their order. Where
+// the attribute "sorted" is false, in the order that TensorFlow's heap leaves.
 class TopKKernel : public BytesKernel {
  public:
   explicit TopKKernel(const KernelInfo& info)
-      : BytesKernel(info, Work::kInputs, 2), k_(attr_of<int64_t>(info, "k")) {}
+      : BytesKernel(info, Work::kInputs, 2),
+        k_(attr_of<int64_t>(info, "k")),
+        sorted_(attr_of<bool>(info, "sorted")) {}
 
   Status compute(KernelContext& context) const override {
     const Tensor& input = context.input(0);
@@ -55,7 +57,8 @@ class TopKKernel : public BytesKernel {
     visit_real(input.dtype(), [&]<class T>(TypeTag<T>) {
       detail::visit_among<int16_t, int32_t, int64_t>(
           index_type, [&]<class Index>(TypeTag<Index>) {
-            select_rows<T, Index>(context, columns, k, *values, *indices);
+            select_rows<T, Index>(context, columns, k, sorted_, *values,
+                                  *indices);
           });
     });
     return {};
@@ -64,7 +67,8 @@ class TopKKernel : public BytesKernel {
  private:
   template <class T, class Index>
   static void select_rows(const KernelContext& context, int64_t columns,
-                          int64_t k, Tensor& values, Tensor& indices) {
+                          int64_t k, bool sorted, Tensor& values,
+                          Tensor& indices) {
     const T* from = context.input(0).data<T>();
     T* top = values.mutable_data<T>();
     Index* places = indices.mutable_data<Index>();
@@ -82,10 +86,14 @@ class TopKKernel : public BytesKernel {
             if (larger(x[b], x[a])) return false;
             return a < b;
           };
-          if (k < columns)
-            std::nth_element(order.begin(), order.begin() + k, order.end(),
-                             before);
-          std::sort(order.begin(), order.begin() + k, before);
+          if (k < columns && !sorted) {
+            select_by_heap(order, size_t(k), before);
+          } else {
+            if (k < columns)
+              std::nth_element(order.begin(), order.begin() + k, order.end(),
+                               before);
+            std::sort(order.begin(), order.begin() + k, before);
+          }
           std::copy_n(order.begin(), k, place);
         }
         for (int64_t i = 0; i < k; ++i) top[row * k + i] = x[place[i]];
@@ -93,6 +101,23 @@ class TopKKernel : public BytesKernel {
     };
     context.parallel_for(values.num_elements() / k, 20 + 3 * double(columns),
                          body);
+  }
+
+  // Leaves the first k of `order` by `before` at its begin: a heap of them, the
+  // last on top, then one place for who comes next.
+  template <class Index, class Before>
+  static void select_by_heap(std::vector<Index>& order, size_t k,
+                             Before before) {
+    const auto begin = order.begin();
+    const auto end = begin + std::ptrdiff_t(k) + 1;
+    std::make_heap(begin, end, before);
+    std::pop_heap(begin, end, before);
+    for (size_t next = k + 1; next < order.size(); ++next) {
+      if (!before(order[next], order[0])) continue;
+      order[k] = order[next];
+      std::push_heap(begin, end, before);
+      std::pop_heap(begin, end, before);
+    }
   }
 
   template <class T>
@@ -104,6 +129,7 @@ class TopKKernel : public BytesKernel {
   }
 
   int64_t k_;
+  bool sorted_;
 };
 
 // Where each value of a row belongs in the sorted row of the same number.

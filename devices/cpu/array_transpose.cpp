@@ -79,9 +79,10 @@ class TransposeKernel : public BytesKernel {
   bool conjugates_;
 };
 
-class InvertPermutationKernel : public Kernel {
+class InvertPermutationKernel : public BytesKernel {
  public:
-  explicit InvertPermutationKernel(const KernelInfo&) {}
+  explicit InvertPermutationKernel(const KernelInfo& info)
+      : BytesKernel(info, Work::kInputs, 0.5) {}
   Status compute(KernelContext& context) const override {
     if (context.input(0).dtype() == DataType::kInt32)
       return invert<int32_t>(context);

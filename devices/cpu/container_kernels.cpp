@@ -1,6 +1,9 @@
 // What the kernels of containers share, and the registration of all.
 #include "devices/cpu/container_kernels.h"
 
+#include <algorithm>
+#include <new>
+
 #include "devices/cpu/kernels.h"
 
 namespace tagflow::devices {
@@ -12,15 +15,26 @@ thread_local std::vector<std::vector<Tensor>>* pending_release = nullptr;
 
 }  // namespace
 
+double cost_of_elements(const KernelContext& context, int input) {
+  const Tensor& count = context.input(input);
+  if (!count.is_inline_scalar(DataType::kInt32)) return 0;
+  return 10.0 * std::max(0, *count.inline_data<int32_t>());
+}
+
 void release_nested(std::vector<Tensor>&& tensors) {
   if (tensors.empty()) return;
-  if (pending_release != nullptr) {
-    pending_release->push_back(std::move(tensors));
-    return;
-  }
+  // Where memory is out, they are let go of here after all.
+  const auto put_off = [&tensors](std::vector<std::vector<Tensor>>& pending) {
+    try {
+      pending.push_back(std::move(tensors));
+    } catch (const std::bad_alloc&) {
+      tensors.clear();
+    }
+  };
+  if (pending_release != nullptr) return put_off(*pending_release);
   std::vector<std::vector<Tensor>> pending;
   pending_release = &pending;
-  pending.push_back(std::move(tensors));
+  put_off(pending);
   while (!pending.empty()) {
     // Out of the list first: letting go adds to it.
     const std::vector<Tensor> next = std::move(pending.back());
@@ -33,9 +47,13 @@ void release_nested(Tensor&& tensor) {
   if (tensor.dtype() != DataType::kVariant &&
       tensor.dtype() != DataType::kResource)
     return;
-  std::vector<Tensor> one;
-  one.push_back(std::move(tensor));
-  release_nested(std::move(one));
+  try {
+    std::vector<Tensor> one(1);
+    one[0] = std::move(tensor);
+    release_nested(std::move(one));
+  } catch (const std::bad_alloc&) {
+    tensor.reset();
+  }
 }
 
 Result<StepResources*> step_resources(const KernelContext& context) {

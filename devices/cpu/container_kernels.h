@@ -28,6 +28,9 @@ void register_variant_arithmetic_kernels(KernelRegistry& registry);
 // with ResourceExhausted.
 inline constexpr int64_t kMaxContainerElements = int64_t(1) << 27;
 
+// Nanoseconds that it takes to make as many elements as an int32 input says.
+double cost_of_elements(const KernelContext& context, int input);
+
 // The T that a resource input means. InvalidArgument where it is something
 // else; `what` is T's name.
 template <class T>

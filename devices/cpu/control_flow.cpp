@@ -18,7 +18,7 @@ namespace tagflow::devices {
 
 namespace {
 
-class ConstKernel : public Kernel {
+class ConstKernel : public CheapKernel {
  public:
   explicit ConstKernel(Tensor value) : value_(std::move(value)) {}
 
@@ -41,7 +41,7 @@ class ConstKernel : public Kernel {
   Tensor value_;
 };
 
-class IdentityKernel : public Kernel {
+class IdentityKernel : public CheapKernel {
  public:
   explicit IdentityKernel(const KernelInfo&) {}
 
@@ -51,7 +51,7 @@ class IdentityKernel : public Kernel {
   }
 };
 
-class IdentityNKernel : public Kernel {
+class IdentityNKernel : public CheapKernel {
  public:
   explicit IdentityNKernel(const KernelInfo&) {}
 
@@ -62,7 +62,7 @@ class IdentityNKernel : public Kernel {
   }
 };
 
-class NoOpKernel : public Kernel {
+class NoOpKernel : public CheapKernel {
  public:
   explicit NoOpKernel(const KernelInfo&) {}
 
@@ -70,7 +70,7 @@ class NoOpKernel : public Kernel {
 };
 
 // Runs only where the step did not feed it.
-class PlaceholderKernel : public Kernel {
+class PlaceholderKernel : public CheapKernel {
  public:
   explicit PlaceholderKernel(PartialShape shape) : shape_(std::move(shape)) {}
 
@@ -92,7 +92,7 @@ class PlaceholderKernel : public Kernel {
   PartialShape shape_;
 };
 
-class EnsureShapeKernel : public Kernel {
+class EnsureShapeKernel : public CheapKernel {
  public:
   explicit EnsureShapeKernel(PartialShape shape) : shape_(std::move(shape)) {}
 
@@ -115,7 +115,7 @@ class EnsureShapeKernel : public Kernel {
   PartialShape shape_;
 };
 
-class AssertKernel : public Kernel {
+class AssertKernel : public CheapKernel {
  public:
   explicit AssertKernel(int64_t limit) : limit_(limit) {}
 
@@ -139,6 +139,9 @@ class AssertKernel : public Kernel {
  private:
   int64_t limit_;
 };
+
+// Who reads what is printed may take their time.
+constexpr double kPrintCost = 100e3;
 
 class PrintKernel : public Kernel {
  public:
@@ -164,6 +167,7 @@ class PrintKernel : public Kernel {
     context.set_output(0, context.input(0));
     return {};
   }
+  double cost(const KernelContext&) const override { return kPrintCost; }
 
  private:
   std::string message_;
@@ -205,6 +209,7 @@ class PrintV2Kernel : public Kernel {
     std::fflush(file);
     return {};
   }
+  double cost(const KernelContext&) const override { return kPrintCost; }
 
  private:
   static constexpr std::string_view kFile = "file://";
@@ -224,7 +229,7 @@ class PrintV2Kernel : public Kernel {
 };
 
 // Stops the step, not the process: a graph must not be able to end us.
-class AbortKernel : public Kernel {
+class AbortKernel : public CheapKernel {
  public:
   explicit AbortKernel(std::string message) : message_(std::move(message)) {}
 
@@ -263,7 +268,6 @@ class CheckNumericsKernel : public Kernel {
   double cost(const KernelContext& context) const override {
     return 0.5 * double(context.input(0).num_elements());
   }
-  bool may_be_expensive() const override { return true; }
 
  private:
   static bool is_finite(const T& value) {
@@ -290,7 +294,7 @@ class CheckNumericsKernel : public Kernel {
 };
 
 // How often a For from start to limit by delta runs its body.
-class ForTripCountKernel final : public Kernel {
+class ForTripCountKernel final : public CheapKernel {
  public:
   explicit ForTripCountKernel(const KernelInfo&) {}
 

@@ -69,7 +69,6 @@ class MatMulKernel : public Kernel {
     return multiply(context, batch, context.input(0), context.input(1), *out);
   }
 
-  bool may_be_expensive() const override { return true; }
   double cost(const KernelContext& context) const override {
     return products_cost(context, context.input(0).dtype(), a_form_, b_form_);
   }
@@ -103,7 +102,6 @@ class BatchMatMulKernel : public Kernel {
     return multiply(context, batch, context.input(0), context.input(1), *out);
   }
 
-  bool may_be_expensive() const override { return true; }
   double cost(const KernelContext& context) const override {
     return products_cost(context, context.node().output_dtypes()[0], a_form_,
                          b_form_);

@@ -170,7 +170,6 @@ class EinsumKernel : public Kernel {
     return write(context, *equation, distinct, result, sizes);
   }
 
-  bool may_be_expensive() const override { return true; }
   double cost(const KernelContext& context) const override {
     double elements = 1;
     for (const Tensor& input : context.inputs())

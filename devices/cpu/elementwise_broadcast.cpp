@@ -49,7 +49,6 @@ class BroadcastToKernel final : public Kernel {
     for (const int64_t dim : dims) elements *= std::max(double(dim), 0.0);
     return 0.3 * elements;
   }
-  bool may_be_expensive() const override { return true; }
 
  private:
   static void copy(const KernelContext& context, const Tensor& from,
@@ -71,7 +70,7 @@ class BroadcastToKernel final : public Kernel {
 // Of two shapes broadcast together: the axes of the result along which each
 // was repeated, so that its gradient is summed over them. Axes where both are
 // 1 belong to both lists, unless the shapes are equal and nothing is summed.
-class BroadcastGradientArgsKernel final : public Kernel {
+class BroadcastGradientArgsKernel final : public CheapKernel {
  public:
   explicit BroadcastGradientArgsKernel(const KernelInfo&) {}
 

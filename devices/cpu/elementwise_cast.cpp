@@ -181,13 +181,12 @@ class CastKernel final : public Kernel {
   double cost(const KernelContext& context) const override {
     return element_cost() * double(context.input(0).num_elements());
   }
-  bool may_be_expensive() const override { return true; }
   bool may_be_expensive_on_small_inputs() const override { return false; }
   ScalarFunction scalar_function() const override { return shortcut_; }
 
  private:
   // A cast to the same type.
-  class SameTypeKernel final : public Kernel {
+  class SameTypeKernel final : public CheapKernel {
    public:
     explicit SameTypeKernel(const KernelInfo&) {}
     Status compute(KernelContext& context) const override {
@@ -262,7 +261,7 @@ class BitcastKernel final : public Kernel {
 // Whether a scalar is not zero (or not the empty string), or whether another
 // tensor has elements.
 template <class T>
-class ToBoolKernel final : public Kernel {
+class ToBoolKernel final : public CheapKernel {
  public:
   explicit ToBoolKernel(const KernelInfo&) {}
 

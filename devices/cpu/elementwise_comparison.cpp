@@ -110,7 +110,6 @@ class ApproximateEqualKernel final : public Kernel {
   double cost(const KernelContext& context) const override {
     return double(context.input(0).num_elements());
   }
-  bool may_be_expensive() const override { return true; }
 
  private:
   static auto distance(T a, T b) {

@@ -7,7 +7,7 @@
 // the kernels one by one, as it would unfused.
 #include <algorithm>
 #include <array>
-#include <boost/container/small_vector.hpp>
+#include <boost/container/static_vector.hpp>
 
 #include "devices/cpu/elementwise_register.h"
 #include "devices/cpu/fused_program.h"
@@ -160,8 +160,10 @@ class FusedKernel final : public Kernel {
   bool compute_scalars(KernelContext& context) const {
     for (const Tensor& input : context.inputs())
       if (!input.is_inline_scalar()) return false;
-    boost::container::small_vector<Tensor, 16> values(context.inputs().begin(),
-                                                      context.inputs().end());
+    // In the frame as a whole: what Boost's small_vector takes from the heap is
+    // not aligned as a Tensor must be.
+    boost::container::static_vector<Tensor, 2 * kMaxFused> values(
+        context.inputs().begin(), context.inputs().end());
     for (const FusedOp& op : ops_) {
       const Tensor operands[2] = {values[op.operands[0]],
                                   values[op.operands[1]]};

@@ -89,7 +89,6 @@ class SelectBase : public Kernel {
     return 0.5 * double(std::max(context.input(1).num_elements(),
                                  context.input(2).num_elements()));
   }
-  bool may_be_expensive() const final { return true; }
 
  protected:
   // A scalar condition and values of one shape: nothing is copied.
@@ -212,7 +211,6 @@ class ClipKernel final : public Kernel {
   double cost(const KernelContext& context) const override {
     return 0.5 * double(context.input(0).num_elements());
   }
-  bool may_be_expensive() const override { return true; }
 
  private:
   static void clip_range(const T* x, const Tensor& low, const Tensor& high,

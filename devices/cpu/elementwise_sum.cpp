@@ -42,7 +42,6 @@ class AddNKernel final : public Kernel {
     return 0.3 * double(context.num_inputs()) *
            double(context.input(0).num_elements());
   }
-  bool may_be_expensive() const override { return true; }
 
  private:
   // 16-bit floats are added up in float and rounded once.

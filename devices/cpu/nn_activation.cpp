@@ -94,7 +94,6 @@ class LeakyReluKernel : public Kernel {
     return Status();
   }
 
-  bool may_be_expensive() const override { return true; }
   double cost(const KernelContext& context) const override {
     return 50 + double(context.input(0).num_elements()) * 0.3;
   }

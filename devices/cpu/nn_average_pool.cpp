@@ -9,7 +9,6 @@ namespace {
 
 class AveragePoolBase : public Kernel {
  public:
-  bool may_be_expensive() const override { return true; }
   double cost(const KernelContext& context) const override {
     return pool_cost(context.input(context.num_inputs() - 1), window_);
   }

@@ -127,7 +127,6 @@ class BatchNormKernel : public Kernel {
     return set_output_from(context, attrs_.layout, x.shape(), out);
   }
 
-  bool may_be_expensive() const override { return true; }
   double cost(const KernelContext& context) const override {
     return 500 + double(context.input(0).num_elements()) * 3;
   }
@@ -235,7 +234,6 @@ class BatchNormGradKernel : public Kernel {
     return set_output_from(context, attrs_.layout, x.shape(), out);
   }
 
-  bool may_be_expensive() const override { return true; }
   double cost(const KernelContext& context) const override {
     return 500 + double(context.input(1).num_elements()) * 3;
   }

@@ -74,7 +74,6 @@ class BiasAddKernel : public Kernel {
     return Status();
   }
 
-  bool may_be_expensive() const override { return true; }
   double cost(const KernelContext& context) const override {
     return 50 + double(context.input(0).num_elements()) * 0.3;
   }
@@ -121,7 +120,6 @@ class BiasAddGradKernel : public Kernel {
     return Status();
   }
 
-  bool may_be_expensive() const override { return true; }
   double cost(const KernelContext& context) const override {
     return 100 + double(context.input(0).num_elements()) * 0.2;
   }

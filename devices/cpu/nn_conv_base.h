@@ -11,7 +11,6 @@ enum class ConvRole { kForward, kToInput, kToFilter };
 
 class ConvKernelBase : public Kernel {
  public:
-  bool may_be_expensive() const override { return true; }
   double cost(const KernelContext& context) const override;
 
  protected:

@@ -44,7 +44,6 @@ class InTopKKernel : public Kernel {
     return Status();
   }
 
-  bool may_be_expensive() const override { return true; }
   double cost(const KernelContext& context) const override {
     return 100 + double(context.input(0).num_elements());
   }

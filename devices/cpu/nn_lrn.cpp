@@ -64,7 +64,6 @@ class LrnKernel : public Kernel {
     return Status();
   }
 
-  bool may_be_expensive() const override { return true; }
   double cost(const KernelContext& context) const override {
     return 200 + double(context.input(0).num_elements()) * 20;
   }

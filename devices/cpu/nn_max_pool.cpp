@@ -43,7 +43,6 @@ class MaxPoolKernel : public Kernel {
     return set_output_from(context, window, shape, last);
   }
 
-  bool may_be_expensive() const override { return true; }
   double cost(const KernelContext& context) const override {
     return pool_cost(context.input(0), window_);
   }
@@ -143,7 +142,6 @@ class ArgmaxPoolKernel : public Kernel {
     return Status();
   }
 
-  bool may_be_expensive() const override { return true; }
   double cost(const KernelContext& context) const override {
     return pool_cost(context.input(0), window_);
   }

@@ -51,7 +51,6 @@ class MaxPoolGradKernel : public Kernel {
     return set_output_from(context, window, shape, last);
   }
 
-  bool may_be_expensive() const override { return true; }
   double cost(const KernelContext& context) const override {
     return 3 * pool_cost(context.input(0), window_);
   }
@@ -131,6 +130,10 @@ class ArgmaxGradKernel : public Kernel {
                           like.shape().to_string());
     return argmax.dtype() == DataType::kInt32 ? move<int32_t>(context)
                                               : move<int64_t>(context);
+  }
+  double cost(const KernelContext& context) const override {
+    return double(context.input(0).num_elements()) +
+           2 * double(context.input(2).num_elements());
   }
 
  private:

@@ -81,7 +81,6 @@ Result<Table<int64_t>> nearest(const KernelContext& context, const Scale& scale,
 
 class ResizeBase : public Kernel {
  public:
-  bool may_be_expensive() const override { return true; }
   double cost(const KernelContext& context) const override {
     return 500 + double(context.input(0).num_elements()) * 10;
   }

@@ -38,7 +38,6 @@ class SoftmaxKernel : public Kernel {
     return Status();
   }
 
-  bool may_be_expensive() const override { return true; }
   double cost(const KernelContext& context) const override {
     return 100 + double(context.input(0).num_elements()) * 2;
   }

@@ -54,7 +54,7 @@ class Optional final : public ArithmeticValue {
   std::vector<Tensor> values_;
 };
 
-class OptionalFromValueKernel final : public Kernel {
+class OptionalFromValueKernel final : public CheapKernel {
  public:
   explicit OptionalFromValueKernel(const KernelInfo&) {}
 
@@ -66,7 +66,7 @@ class OptionalFromValueKernel final : public Kernel {
   }
 };
 
-class OptionalNoneKernel final : public Kernel {
+class OptionalNoneKernel final : public CheapKernel {
  public:
   explicit OptionalNoneKernel(const KernelInfo&) {}
 
@@ -75,7 +75,7 @@ class OptionalNoneKernel final : public Kernel {
   }
 };
 
-class OptionalHasValueKernel final : public Kernel {
+class OptionalHasValueKernel final : public CheapKernel {
  public:
   explicit OptionalHasValueKernel(const KernelInfo&) {}
 
@@ -87,7 +87,7 @@ class OptionalHasValueKernel final : public Kernel {
   }
 };
 
-class OptionalGetValueKernel final : public Kernel {
+class OptionalGetValueKernel final : public CheapKernel {
  public:
   explicit OptionalGetValueKernel(const KernelInfo& info)
       : shapes_(attr_of<std::vector<PartialShape>>(info, "output_shapes")) {}
@@ -119,10 +119,10 @@ class OptionalGetValueKernel final : public Kernel {
 
 // What stands for the output of a branch that the other branch does not make:
 // never looked at, so its dimensions may as well be 0 where they are unknown.
-class FakeParamKernel final : public Kernel {
+class FakeParamKernel final : public BytesKernel {
  public:
   explicit FakeParamKernel(const KernelInfo& info)
-      : dtype_(info.output_dtype(0)) {
+      : BytesKernel(info, Work::kOutputs), dtype_(info.output_dtype(0)) {
     const auto shape = attr_of<PartialShape>(info, "shape");
     if (!shape.has_rank()) return;
     for (const int64_t dim : shape.dims())
@@ -135,13 +135,17 @@ class FakeParamKernel final : public Kernel {
   }
 
  private:
+  double work_bytes(const KernelContext&) const override {
+    return double(shape_.num_elements()) * double(dtype_size(dtype_));
+  }
+
   DataType dtype_;
   Shape shape_;
 };
 
 // Where in the list the type of this device is; the list's length where it is
 // not.
-class DeviceIndexKernel final : public Kernel {
+class DeviceIndexKernel final : public CheapKernel {
  public:
   explicit DeviceIndexKernel(const KernelInfo& info) {
     const auto names = attr_of<std::vector<std::string>>(info, "device_names");

@@ -63,7 +63,7 @@ namespace {
 
 constexpr const char* kStackName = "persistent stack";
 
-class PersistentStackKernel final : public Kernel {
+class PersistentStackKernel final : public CheapKernel {
  public:
   explicit PersistentStackKernel(const KernelInfo& info)
       : dtype_(attr_of<DataType>(info, "elem_type")) {}
@@ -76,7 +76,7 @@ class PersistentStackKernel final : public Kernel {
   DataType dtype_;
 };
 
-class PersistentPushKernel final : public Kernel {
+class PersistentPushKernel final : public CheapKernel {
  public:
   explicit PersistentPushKernel(const KernelInfo&) {}
 
@@ -93,7 +93,7 @@ class PersistentPushKernel final : public Kernel {
   }
 };
 
-class PersistentPopKernel final : public Kernel {
+class PersistentPopKernel final : public CheapKernel {
  public:
   explicit PersistentPopKernel(const KernelInfo& info)
       : dtype_(info.output_dtype(1)) {}
@@ -116,7 +116,7 @@ class PersistentPopKernel final : public Kernel {
   DataType dtype_;
 };
 
-class PersistentSizeKernel final : public Kernel {
+class PersistentSizeKernel final : public CheapKernel {
  public:
   explicit PersistentSizeKernel(const KernelInfo&) {}
 

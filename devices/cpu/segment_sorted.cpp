@@ -34,7 +34,6 @@ class SegmentKernel : public Kernel {
     return Status();
   }
 
-  bool may_be_expensive() const override { return true; }
   double cost(const KernelContext& context) const override {
     return 100 + double(context.input(0).num_elements()) * 0.5;
   }

@@ -67,7 +67,6 @@ class SparseSegmentKernel : public Kernel {
     return Status();
   }
 
-  bool may_be_expensive() const override { return true; }
   double cost(const KernelContext& context) const override {
     const Tensor& data = context.input(0);
     if (data.rank() == 0) return 0;
@@ -133,7 +132,6 @@ class SparseSegmentGradKernel : public Kernel {
     return Status();
   }
 
-  bool may_be_expensive() const override { return true; }
   double cost(const KernelContext& context) const override {
     return 100 + double(context.input(0).num_elements()) * 2;
   }

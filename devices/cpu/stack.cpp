@@ -80,7 +80,7 @@ struct StackAttrs {
   std::string name;
 };
 
-class StackV2Kernel final : public Kernel {
+class StackV2Kernel final : public CheapKernel {
  public:
   explicit StackV2Kernel(const KernelInfo& info) : attrs_(info) {}
 
@@ -99,7 +99,7 @@ class StackV2Kernel final : public Kernel {
 
 // The handle is a vector of two strings, the kind of object and its name. The
 // name is that of one execution of the node, whenever it comes.
-class LegacyStackKernel final : public Kernel {
+class LegacyStackKernel final : public CheapKernel {
  public:
   explicit LegacyStackKernel(const KernelInfo& info) : attrs_(info) {}
 
@@ -152,7 +152,7 @@ struct ByName {
 };
 
 template <class By>
-class StackPushKernel final : public Kernel {
+class StackPushKernel final : public CheapKernel {
  public:
   explicit StackPushKernel(const KernelInfo&) {}
 
@@ -166,7 +166,7 @@ class StackPushKernel final : public Kernel {
 };
 
 template <class By>
-class StackPopKernel final : public Kernel {
+class StackPopKernel final : public CheapKernel {
  public:
   explicit StackPopKernel(const KernelInfo& info)
       : dtype_(info.output_dtype(0)) {}
@@ -186,7 +186,7 @@ class StackPopKernel final : public Kernel {
 };
 
 template <class By>
-class StackCloseKernel final : public Kernel {
+class StackCloseKernel final : public CheapKernel {
  public:
   explicit StackCloseKernel(const KernelInfo&) {}
 

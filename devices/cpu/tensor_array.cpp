@@ -19,10 +19,7 @@ TensorArray::~TensorArray() {
 }
 
 void TensorArray::release(std::vector<Tensor>&& values, Gradients&& gradients) {
-  std::vector<Tensor> handles;
-  handles.reserve(gradients.size());
-  for (auto& [source, handle] : gradients) handles.push_back(std::move(handle));
-  release_nested(std::move(handles));
+  for (auto& [source, handle] : gradients) release_nested(std::move(handle));
   release_nested(std::move(values));
 }
 

@@ -38,6 +38,7 @@ class TensorArray final : public StepObject {
   ~TensorArray() override;
 
   DataType dtype() const { return options_.dtype; }
+  bool is_gradient() const { return options_.is_gradient; }
   std::string describe() const override;
   void end() override;
 

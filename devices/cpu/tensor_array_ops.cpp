@@ -40,13 +40,16 @@ class TensorArrayKernel final : public Kernel {
     context.set_output(1, Tensor::scalar(0.0f));
     return {};
   }
+  double cost(const KernelContext& context) const override {
+    return cost_of_elements(context, 0);
+  }
 
  private:
   TensorArray::Options options_;
 };
 
 // The flow input says what happened before; it is passed on.
-class TensorArrayGradKernel final : public Kernel {
+class TensorArrayGradKernel final : public CheapKernel {
  public:
   explicit TensorArrayGradKernel(const KernelInfo& info)
       : source_(attr_of<std::string>(info, "source")) {}
@@ -73,9 +76,11 @@ class TensorArrayGradKernel final : public Kernel {
   std::string source_;
 };
 
-class TensorArrayWriteKernel final : public Kernel {
+// A gradient array adds; others keep a reference.
+class TensorArrayWriteKernel final : public BytesKernel {
  public:
-  explicit TensorArrayWriteKernel(const KernelInfo&) {}
+  explicit TensorArrayWriteKernel(const KernelInfo& info)
+      : BytesKernel(info, Work::kInputs, 0.2) {}
 
   Status compute(KernelContext& context) const override {
     TAGFLOW_ASSIGN(TensorArray * array, array_input(context));
@@ -84,9 +89,18 @@ class TensorArrayWriteKernel final : public Kernel {
     context.set_output(0, context.input(3));
     return {};
   }
+
+ private:
+  double work_bytes(const KernelContext& context) const override {
+    constexpr size_t kSmall = size_t(1) << 16;
+    const size_t bytes = context.input(2).bytes();
+    if (bytes < kSmall) return 0;
+    const auto array = array_input(context);
+    return array.ok() && (*array)->is_gradient() ? double(bytes) : 0;
+  }
 };
 
-class TensorArrayReadKernel final : public Kernel {
+class TensorArrayReadKernel final : public CheapKernel {
  public:
   explicit TensorArrayReadKernel(const KernelInfo& info)
       : dtype_(info.output_dtype(0)) {}
@@ -105,7 +119,7 @@ class TensorArrayReadKernel final : public Kernel {
   DataType dtype_;
 };
 
-class TensorArraySizeKernel final : public Kernel {
+class TensorArraySizeKernel final : public CheapKernel {
  public:
   explicit TensorArraySizeKernel(const KernelInfo&) {}
 
@@ -117,7 +131,7 @@ class TensorArraySizeKernel final : public Kernel {
   }
 };
 
-class TensorArrayCloseKernel final : public Kernel {
+class TensorArrayCloseKernel final : public CheapKernel {
  public:
   explicit TensorArrayCloseKernel(const KernelInfo&) {}
 

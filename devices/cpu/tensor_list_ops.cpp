@@ -34,6 +34,9 @@ class NewListKernel final : public Kernel {
     }
     return {};
   }
+  double cost(const KernelContext& context) const override {
+    return reserve_ ? cost_of_elements(context, 1) : 0;
+  }
 
  private:
   DataType dtype_;
@@ -54,7 +57,7 @@ Status check_room(const KernelContext& context, const TensorList& list) {
   return check_list_size(context, list.size() + 1);
 }
 
-class PushBackKernel final : public Kernel {
+class PushBackKernel final : public CheapKernel {
  public:
   explicit PushBackKernel(const KernelInfo& info)
       : dtype_(attr_of<DataType>(info, "element_dtype")) {}
@@ -75,10 +78,11 @@ class PushBackKernel final : public Kernel {
 };
 
 // A vector of lists, to each of which a row of the tensor is appended.
-class PushBackBatchKernel final : public Kernel {
+class PushBackBatchKernel final : public BytesKernel {
  public:
   explicit PushBackBatchKernel(const KernelInfo& info)
-      : dtype_(attr_of<DataType>(info, "element_dtype")) {}
+      : BytesKernel(info, Work::kInputs),
+        dtype_(attr_of<DataType>(info, "element_dtype")) {}
 
   Status compute(KernelContext& context) const override {
     const Tensor& lists = context.input(0);
@@ -127,7 +131,7 @@ Result<Tensor> zeros_of_list(const KernelContext& context,
   return make_zeros(context, list.dtype, *known);
 }
 
-class PopBackKernel final : public Kernel {
+class PopBackKernel final : public CheapKernel {
  public:
   explicit PopBackKernel(const KernelInfo& info)
       : dtype_(info.output_dtype(1)) {}
@@ -152,7 +156,7 @@ class PopBackKernel final : public Kernel {
   DataType dtype_;
 };
 
-class SetItemKernel final : public Kernel {
+class SetItemKernel final : public CheapKernel {
  public:
   explicit SetItemKernel(const KernelInfo& info)
       : dtype_(attr_of<DataType>(info, "element_dtype")),
@@ -179,7 +183,7 @@ class SetItemKernel final : public Kernel {
   bool resize_;
 };
 
-class GetItemKernel final : public Kernel {
+class GetItemKernel final : public CheapKernel {
  public:
   explicit GetItemKernel(const KernelInfo& info)
       : dtype_(info.output_dtype(0)) {}
@@ -203,7 +207,7 @@ class GetItemKernel final : public Kernel {
   DataType dtype_;
 };
 
-class ListLengthKernel final : public Kernel {
+class ListLengthKernel final : public CheapKernel {
  public:
   explicit ListLengthKernel(const KernelInfo&) {}
 
@@ -221,7 +225,7 @@ void write_dims(const PartialShape& shape, Tensor& output) {
 }
 
 // The dimensions, or the scalar -1 for any rank.
-class ListElementShapeKernel final : public Kernel {
+class ListElementShapeKernel final : public CheapKernel {
  public:
   explicit ListElementShapeKernel(const KernelInfo&) {}
 
@@ -261,10 +265,13 @@ class ListResizeKernel final : public Kernel {
     output->elements.resize(size_t(size));
     return {};
   }
+  double cost(const KernelContext& context) const override {
+    return cost_of_elements(context, 1);
+  }
 };
 
 // Element by element of two tensors of lists: one list after the other.
-class ConcatListsKernel final : public Kernel {
+class ConcatListsKernel final : public CheapKernel {
  public:
   explicit ConcatListsKernel(const KernelInfo& info)
       : dtype_(attr_of<DataType>(info, "element_dtype")) {}

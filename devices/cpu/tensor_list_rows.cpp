@@ -168,10 +168,11 @@ class ListScatterKernel final : public BytesKernel {
   }
 };
 
-class ScatterIntoListKernel final : public Kernel {
+class ScatterIntoListKernel final : public BytesKernel {
  public:
   explicit ScatterIntoListKernel(const KernelInfo& info)
-      : dtype_(attr_of<DataType>(info, "element_dtype")) {}
+      : BytesKernel(info, Work::kInputs),
+        dtype_(attr_of<DataType>(info, "element_dtype")) {}
 
   Status compute(KernelContext& context) const override {
     const Tensor& tensor = context.input(1);

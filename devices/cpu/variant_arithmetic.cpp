@@ -4,6 +4,7 @@
 #include "devices/cpu/array_copy.h"
 #include "devices/cpu/container_kernels.h"
 #include "devices/cpu/elementwise.h"
+#include "devices/cpu/tensor_list.h"
 
 namespace tagflow::devices {
 
@@ -51,6 +52,9 @@ class AddVariantsKernel final : public Kernel {
     }
     context.set_output(0, std::move(sum));
     return {};
+  }
+  double cost(const KernelContext& context) const override {
+    return 0.2 * list_bytes(context) * context.num_inputs();
   }
 };
 

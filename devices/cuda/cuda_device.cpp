@@ -4,9 +4,11 @@
 #include <cstring>
 #include <future>
 #include <optional>
+#include <utility>
 
 #include "devices/cuda/operands.h"
 #include "devices/cuda/status.h"
+#include "devices/guard.h"
 #include "devices/tracking_allocator.h"
 
 namespace tagflow::devices {
@@ -26,7 +28,7 @@ Status with_memory(KernelContext& context, Allocator& allocator, F&& f,
   KernelContext here(&context.node(), context.mutable_inputs(),
                      context.mutable_outputs(), &step, &context.tag(),
                      &allocator);
-  return without_exceptions(context.node().op(), [&] { return f(here); });
+  return guarded(context.node().op(), [&] { return f(here); });
 }
 
 }  // namespace
@@ -74,75 +76,94 @@ Status CudaDevice::open() {
 
 // --- Launches ---------------------------------------------------------------
 
-void CudaDevice::launch(const Kernel& kernel, KernelContext& context,
-                        Completion done) {
-  if (Status status = usable(); !status.ok()) return done(std::move(status));
-  const auto& cuda = static_cast<const CudaKernel&>(kernel);
-  for (int i = 0; i < context.num_inputs(); ++i)
-    if (cuda.steers(i) && !host_readable(context.input(i)))
-      return fetch_steering(cuda, context, std::move(done));
-  begin(cuda, context, std::move(done));
+// Calls go_on(), which hands `done` on and returns ok, or leaves it: then it is
+// answered here, also with what is thrown.
+template <class F>
+void CudaDevice::step(const KernelContext& context, Completion& done,
+                      F&& go_on) {
+  Status status = guarded(context.node().op(), std::forward<F>(go_on));
+  if (!status.ok()) std::exchange(done, nullptr)(std::move(status));
 }
 
-void CudaDevice::fetch_steering(const CudaKernel& kernel,
-                                KernelContext& context, Completion done) {
-  to_host_.enqueue(
-      [this, &kernel, &context, done = std::move(done)](Stream::Turn turn) {
-        if (turn == Stream::Turn::kAbandon) return done(home_.destroyed());
-        if (context.cancelled()) return done(home_.step_cancelled());
-        for (int i = 0; i < context.num_inputs(); ++i) {
-          Tensor& input = context.mutable_inputs()[size_t(i)];
-          if (!kernel.steers(i) || host_readable(input)) continue;
-          const Result<bool> elsewhere = home_.is_elsewhere(input);
-          if (!elsewhere.ok()) return done(elsewhere.status());
-          Result<Tensor> fetched = fetch(input);
-          if (!fetched.ok()) return done(std::move(fetched).status());
-          input = std::move(*fetched);
-        }
-        begin(kernel, context, done);
+void CudaDevice::launch(const Kernel& kernel, KernelContext& context,
+                        Completion done) {
+  const auto& cuda = static_cast<const CudaKernel&>(kernel);
+  step(context, done, [&]() -> Status {
+    TAGFLOW_RETURN_IF_ERROR(usable());
+    for (int i = 0; i < context.num_inputs(); ++i)
+      if (cuda.steers(i) && !host_readable(context.input(i)))
+        return fetch_steering(cuda, context, done);
+    return begin(cuda, context, done);
+  });
+}
+
+Status CudaDevice::fetch_steering(const CudaKernel& kernel,
+                                  KernelContext& context, Completion& done) {
+  auto task = answer_task<Completion>(
+      [this, &kernel, &context](Stream::Turn turn, Completion& tell) {
+        step(context, tell, [&]() -> Status {
+          if (turn == Stream::Turn::kAbandon) return home_.destroyed();
+          if (context.cancelled()) return home_.step_cancelled();
+          for (int i = 0; i < context.num_inputs(); ++i) {
+            Tensor& input = context.mutable_inputs()[size_t(i)];
+            if (!kernel.steers(i) || host_readable(input)) continue;
+            TAGFLOW_RETURN_IF_ERROR(home_.is_elsewhere(input).status());
+            TAGFLOW_ASSIGN(input, fetch(input));
+          }
+          return begin(kernel, context, tell);
+        });
       });
+  task->done = std::move(done);
+  to_host_.enqueue(std::move(task));
+  return {};
 }
 
 // What the host has too much of for the launch to take along comes by the
 // other stream, while launches before it go on.
-void CudaDevice::begin(const CudaKernel& kernel, KernelContext& context,
-                       Completion done) {
+Status CudaDevice::begin(const CudaKernel& kernel, KernelContext& context,
+                         Completion& done) {
   const bool on_host = kernel.runs() == CudaKernel::Runs::kOnHost;
   if (on_host || std::ranges::all_of(context.inputs(), is_small_value)) {
     Status status = compute_on_host(kernel, context);
-    if (on_host || status.code() != Code::kResourceExhausted)
-      return finish_on_host(context, std::move(status), std::move(done));
+    if (on_host || status.code() != Code::kResourceExhausted) {
+      TAGFLOW_RETURN_IF_ERROR(std::move(status));
+      return finish_on_host(context, done);
+    }
   }
-  if (Status status = without_exceptions(context.node().op(),
-                                         [&] { return kernel.check(context); });
-      !status.ok())
-    return done(std::move(status));
-  StreamEvent inputs_here;
+  TAGFLOW_RETURN_IF_ERROR(kernel.check(context));
+  const auto is_large = [this, &kernel, &context](int i) {
+    return !kernel.steers(i) && host_readable(context.input(i)) &&
+           context.input(i).bytes() > small_inputs_->largest();
+  };
   bool any_large = false;
   for (int i = 0; i < context.num_inputs(); ++i)
-    any_large =
-        any_large || (!kernel.steers(i) && host_readable(context.input(i)) &&
-                      context.input(i).bytes() > small_inputs_->largest());
-  if (any_large)
-    inputs_here =
-        to_device_.enqueue([this, &kernel, &context](Stream::Turn turn) {
-          if (turn == Stream::Turn::kAbandon || context.cancelled()) return;
-          // What cannot come now, for want of memory, comes with the launch.
-          for (int i = 0; i < context.num_inputs(); ++i) {
-            Tensor& input = context.mutable_inputs()[size_t(i)];
-            if (kernel.steers(i) || !host_readable(input) ||
-                input.bytes() <= small_inputs_->largest())
-              continue;
-            Result<Tensor> sent = send(input);
-            if (sent.ok()) input = std::move(*sent);
-          }
+    any_large = any_large || is_large(i);
+  // All that it needs is there before anything is enqueued.
+  auto launch = answer_task<Completion>(
+      [this, &kernel, &context](Stream::Turn turn, Completion& tell) {
+        Status status = guarded(context.node().op(), [&]() -> Status {
+          if (turn == Stream::Turn::kAbandon) return home_.destroyed();
+          return checked(run(kernel, context));
         });
-  launching_.enqueue([this, &kernel, &context, inputs_here,
-                      done = std::move(done)](Stream::Turn turn) {
-    inputs_here.wait();  // in any case: a copy may be using the context
-    done(turn == Stream::Turn::kRun ? checked(run(kernel, context))
-                                    : home_.destroyed());
-  });
+        tell(std::move(status));
+      });
+  std::unique_ptr<Stream::Task> bring;
+  if (any_large)
+    bring = Stream::task([this, is_large, &context](Stream::Turn turn) {
+      if (turn == Stream::Turn::kAbandon || context.cancelled()) return;
+      // What cannot come now, for want of memory, comes with the launch.
+      for (int i = 0; i < context.num_inputs(); ++i) {
+        if (!is_large(i)) continue;
+        Tensor& input = context.mutable_inputs()[size_t(i)];
+        Result<Tensor> sent = send(input);
+        if (sent.ok()) input = std::move(*sent);
+      }
+    });
+  launch->done = std::move(done);
+  // In any case before the kernel's end: a copy may be using the context.
+  if (bring != nullptr) launch->after = to_device_.enqueue(std::move(bring));
+  launching_.enqueue(std::move(launch));
+  return {};
 }
 
 // ResourceExhausted where it is for the GPU after all, since results are not
@@ -152,7 +173,7 @@ Status CudaDevice::compute_on_host(const CudaKernel& kernel,
   constexpr int64_t kMostBytes = 1024;
   if (context.cancelled()) return home_.step_cancelled();
   const auto compute = [&](KernelContext& here) {
-    return kernel.cpu().compute(here);
+    return run_kernel(kernel.cpu(), here);
   };
   if (kernel.runs() == CudaKernel::Runs::kOnHost)
     return with_memory(context, host_allocator(), compute);
@@ -161,25 +182,30 @@ Status CudaDevice::compute_on_host(const CudaKernel& kernel,
 }
 
 // Results that are no small values belong into the GPU's memory.
-void CudaDevice::finish_on_host(KernelContext& context, Status status,
-                                Completion done) {
+Status CudaDevice::finish_on_host(KernelContext& context, Completion& done) {
   const auto is_large = [this](const Tensor& output) {
     const Result<bool> comes = has_to_come(output);
     return comes.ok() && *comes;
   };
-  if (!status.ok() || std::ranges::none_of(context.mutable_outputs(), is_large))
-    return done(std::move(status));
-  to_device_.enqueue(
-      [this, &context, is_large, done = std::move(done)](Stream::Turn turn) {
-        if (turn == Stream::Turn::kAbandon) return done(home_.destroyed());
-        for (Tensor& output : context.mutable_outputs()) {
-          if (!is_large(output)) continue;
-          Result<Tensor> sent = send(output);
-          if (!sent.ok()) return done(std::move(sent).status());
-          output = std::move(*sent);
-        }
-        done(Status());
+  if (std::ranges::none_of(context.mutable_outputs(), is_large)) {
+    std::exchange(done, nullptr)(Status());
+    return {};
+  }
+  auto task = answer_task<Completion>(
+      [this, &context, is_large](Stream::Turn turn, Completion& tell) {
+        Status status = guarded(context.node().op(), [&]() -> Status {
+          if (turn == Stream::Turn::kAbandon) return home_.destroyed();
+          for (Tensor& output : context.mutable_outputs())
+            if (is_large(output)) {
+              TAGFLOW_ASSIGN(output, send(output));
+            }
+          return {};
+        });
+        tell(std::move(status));
       });
+  task->done = std::move(done);
+  to_device_.enqueue(std::move(task));
+  return {};
 }
 
 Status CudaDevice::run(const CudaKernel& kernel, KernelContext& context) {
@@ -195,7 +221,8 @@ Status CudaDevice::run(const CudaKernel& kernel, KernelContext& context) {
     TAGFLOW_RETURN_IF_ERROR(
         memory_->hold_for(input, memory_->compute().stream()));
   }
-  Status status = enqueue(kernel, context);
+  Status status =
+      guarded(context.node().op(), [&] { return enqueue(kernel, context); });
   // Also after an error, which may have come when some was enqueued.
   TAGFLOW_ASSIGN(const uint64_t ticket, memory_->compute().record());
   small_inputs_->close(ticket);
@@ -258,32 +285,49 @@ Result<bool> CudaDevice::has_to_come(const Tensor& tensor) const {
   return home_.has_to_come(tensor);
 }
 
+// One of the copies below: by copied(), on the stream's thread.
+template <class F>
+void CudaDevice::enqueue_copy(Stream& stream, Copied done, F copied) {
+  auto take_turn = [this, copied = std::move(copied)](
+                       Stream::Turn turn, const Copied& tell) mutable {
+    if (turn == Stream::Turn::kAbandon) return tell(home_.destroyed());
+    tell(guarded("cuda", std::move(copied)));
+  };
+  decltype(answer_task<Copied>(std::move(take_turn))) task;
+  Status begun = guarded(
+      "cuda", [&] { task = answer_task<Copied>(std::move(take_turn)); });
+  if (!begun.ok()) return done(std::move(begun));
+  task->done = std::move(done);
+  stream.enqueue(std::move(task));
+}
+
 void CudaDevice::copy_to_host(Tensor tensor, Copied done) {
   if (host_readable(tensor)) return done(std::move(tensor));
-  if (Status status = usable(); !status.ok()) return done(std::move(status));
-  const Result<bool> elsewhere = home_.is_elsewhere(tensor);
-  if (!elsewhere.ok()) return done(elsewhere.status());
-  to_host_.enqueue([this, tensor = std::move(tensor),
-                    done = std::move(done)](Stream::Turn turn) mutable {
-    if (turn == Stream::Turn::kAbandon) return done(home_.destroyed());
-    Result<Tensor> fetched = fetch(tensor);
-    tensor.reset();  // who is told may count on the memory
-    done(std::move(fetched));
+  Status begun = guarded("cuda", [&]() -> Status {
+    TAGFLOW_RETURN_IF_ERROR(usable());
+    return home_.is_elsewhere(tensor).status();
   });
+  if (!begun.ok()) return done(std::move(begun));
+  enqueue_copy(to_host_, std::move(done),
+               [this, tensor = std::move(tensor)]() mutable {
+                 // Who is told may count on the memory.
+                 const Tensor gone = std::move(tensor);
+                 return fetch(gone);
+               });
 }
 
 void CudaDevice::copy_from_host(Tensor tensor, Copied done) {
-  if (Status status = usable(); !status.ok()) return done(std::move(status));
-  const Result<bool> comes = has_to_come(tensor);
+  const Result<bool> comes = guarded("cuda", [&]() -> Result<bool> {
+    TAGFLOW_RETURN_IF_ERROR(usable());
+    return has_to_come(tensor);
+  });
   if (!comes.ok()) return done(comes.status());
   if (!*comes) return done(std::move(tensor));
-  to_device_.enqueue([this, tensor = std::move(tensor),
-                      done = std::move(done)](Stream::Turn turn) mutable {
-    if (turn == Stream::Turn::kAbandon) return done(home_.destroyed());
-    Result<Tensor> sent = send(tensor);
-    tensor.reset();
-    done(std::move(sent));
-  });
+  enqueue_copy(to_device_, std::move(done),
+               [this, tensor = std::move(tensor)]() mutable {
+                 const Tensor gone = std::move(tensor);
+                 return send(gone);
+               });
 }
 
 Result<Tensor> CudaDevice::upload(const Tensor& tensor) {

@@ -64,12 +64,18 @@ class CudaDevice final : public Device, public Accelerator {
   CudaDevice(graph::DeviceInfo info, CudaMemory::Owner memory);
   Status open();
 
-  // Launching, step by step; each may go on on another thread.
-  void fetch_steering(const CudaKernel& kernel, KernelContext& context,
-                      Completion done);
-  void begin(const CudaKernel& kernel, KernelContext& context, Completion done);
+  // Launching, step by step; each may go on on another thread, and takes
+  // `done` along. With an error, or where something is thrown, it has not.
+  template <class F>
+  void step(const KernelContext& context, Completion& done, F&& go_on);
+  Status fetch_steering(const CudaKernel& kernel, KernelContext& context,
+                        Completion& done);
+  Status begin(const CudaKernel& kernel, KernelContext& context,
+               Completion& done);
   Status compute_on_host(const CudaKernel& kernel, KernelContext& context);
-  void finish_on_host(KernelContext& context, Status status, Completion done);
+  Status finish_on_host(KernelContext& context, Completion& done);
+  template <class F>
+  void enqueue_copy(Stream& stream, Copied done, F copied);
 
   // On the thread that launches.
   Status run(const CudaKernel& kernel, KernelContext& context);

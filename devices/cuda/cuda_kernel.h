@@ -48,6 +48,8 @@ class CudaKernel : public Kernel {
 
   // Not used.
   Status compute(KernelContext& context) const final;
+  // Launched, not computed, it takes no worker's time.
+  bool may_be_expensive() const final { return false; }
   ScalarFunction scalar_function() const final {
     return cpu_->scalar_function();
   }

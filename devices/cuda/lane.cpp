@@ -12,6 +12,7 @@ Result<std::unique_ptr<CudaLane>> CudaLane::make(int depth) {
   TAGFLOW_RETURN_IF_ERROR(cuda_status(
       cudaStreamCreateWithFlags(&lane->stream_, cudaStreamNonBlocking),
       "making a stream"));
+  lane->events_.reserve(size_t(depth));
   for (int i = 0; i < depth; ++i) {
     cudaEvent_t event = nullptr;
     TAGFLOW_RETURN_IF_ERROR(

@@ -1,6 +1,7 @@
 #include "devices/cuda/memory.h"
 
 #include <limits>
+#include <utility>
 
 #include "devices/cuda/status.h"
 
@@ -9,6 +10,7 @@ namespace tagflow::devices {
 struct CudaMemory::CudaBuffer : Buffer {
   // Of the ticket and, in the last bit, whether it is one of `arrivals`.
   std::atomic<uint64_t> ready{0};
+  CudaBuffer* next = nullptr;  // of those that wait to be freed
 };
 
 Result<CudaMemory::Owner> CudaMemory::make(Options options) {
@@ -74,11 +76,11 @@ Buffer* CudaMemory::allocate(DataType dtype, int64_t count) {
 Buffer* CudaMemory::allocate_on(const CudaLane& lane, DataType dtype,
                                 int64_t count) {
   const size_t bytes = size_t(count) * dtype_size(dtype);
+  auto buffer = std::make_unique<CudaBuffer>();
   const int64_t in_use = ledger_.reserve(bytes);
   if (in_use < 0) return nullptr;
   const OnDevice on(options_.device);
   free_pending();
-  auto buffer = std::make_unique<CudaBuffer>();
   if (bytes > 0 && cudaMallocFromPoolAsync(&buffer->data, bytes, pool_,
                                            lane.stream()) != cudaSuccess) {
     cudaGetLastError();  // it is told by what we return
@@ -98,21 +100,24 @@ void CudaMemory::deallocate(Buffer* buffer) {
   ledger_.give_back(buffer->bytes);
   {
     std::lock_guard lock(mutex_);
-    pending_.push_back(static_cast<CudaBuffer*>(buffer));
+    auto* freed = static_cast<CudaBuffer*>(buffer);
+    freed->next = std::exchange(pending_, freed);
   }
   if (closed_.load(std::memory_order_acquire)) free_pending();
   release();
 }
 
 void CudaMemory::free_pending() {
-  std::vector<CudaBuffer*> freed;
+  CudaBuffer* freed = nullptr;
   {
     std::lock_guard lock(mutex_);
-    freed.swap(pending_);
+    freed = std::exchange(pending_, nullptr);
   }
-  if (freed.empty()) return;
+  if (freed == nullptr) return;
+  // The order does not matter: they go in that of the compute stream.
   const OnDevice on(options_.device);
-  for (CudaBuffer* buffer : freed) {
+  while (freed != nullptr) {
+    CudaBuffer* const buffer = std::exchange(freed, freed->next);
     // Of a GPU that has failed nothing more is wanted.
     (void)hold_for(*buffer, compute_->stream()).ok();
     if (buffer->data != nullptr)

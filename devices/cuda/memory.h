@@ -7,7 +7,6 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <vector>
 
 #include "devices/cuda/lane.h"
 #include "devices/memory_ledger.h"
@@ -114,7 +113,7 @@ class CudaMemory final : public Allocator {
   std::unique_ptr<CudaLane> compute_, arrivals_;
   ForArrivals for_arrivals_{*this};
   std::mutex mutex_;
-  std::vector<CudaBuffer*> pending_;  // to be freed; by the mutex
+  CudaBuffer* pending_ = nullptr;  // to be freed; by the mutex
   std::atomic<bool> closed_{false};
   std::atomic<int64_t> refs_{1};  // buffers, and the owner
 };

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "devices/cuda/status.h"
+#include "graph/fault.h"
 
 namespace tagflow::devices {
 
@@ -53,6 +54,10 @@ cudaEvent_t CudaStopwatch::take_event() {
   return event;
 }
 
+void CudaStopwatch::give_event(cudaEvent_t event) {
+  if (!guarded([&] { free_.push_back(event); }).ok()) cudaEventDestroy(event);
+}
+
 CudaStopwatch::Lap::Lap(CudaStopwatch& watch, AcceleratorActivity::Stream kind,
                         cudaStream_t stream, std::string_view what,
                         int64_t bytes)
@@ -61,7 +66,7 @@ CudaStopwatch::Lap::Lap(CudaStopwatch& watch, AcceleratorActivity::Stream kind,
   const std::lock_guard lock(watch.mutex_);
   start_ = watch.take_event();
   if (start_ != nullptr && cudaEventRecord(start_, stream) != cudaSuccess)
-    watch.free_.push_back(std::exchange(start_, nullptr));
+    watch.give_event(std::exchange(start_, nullptr));
 }
 
 CudaStopwatch::Lap::~Lap() {
@@ -69,12 +74,14 @@ CudaStopwatch::Lap::~Lap() {
   const std::lock_guard lock(watch_.mutex_);
   const cudaEvent_t end = watch_.take_event();
   if (end != nullptr && cudaEventRecord(end, stream_) == cudaSuccess) {
-    watch_.timed_[size_t(kind_)].push_back(
-        {start_, end, std::string(what_), bytes_});
-    return;
+    const Status noted = guarded([&] {
+      watch_.timed_[size_t(kind_)].push_back(
+          {start_, end, std::string(what_), bytes_});
+    });
+    if (noted.ok()) return;
   }
-  watch_.free_.push_back(start_);
-  if (end != nullptr) watch_.free_.push_back(end);
+  watch_.give_event(start_);
+  if (end != nullptr) watch_.give_event(end);
 }
 
 std::chrono::steady_clock::time_point CudaStopwatch::time_of(

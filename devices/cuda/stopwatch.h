@@ -18,7 +18,8 @@
 namespace tagflow::devices {
 
 // Takes times by pairs of events on the GPU's streams, and only where somebody
-// observes. Where CUDA fails, a time is not told, and nothing else happens.
+// observes. Where CUDA fails, or memory is out, a time is not told, and nothing
+// else happens.
 // Thread-safe.
 class CudaStopwatch {
  public:
@@ -65,6 +66,7 @@ class CudaStopwatch {
   Status set_zero();
   // Null where CUDA fails. REQUIRES of these: mutex_ is held.
   cudaEvent_t take_event();
+  void give_event(cudaEvent_t event);
   std::chrono::steady_clock::time_point time_of(cudaEvent_t event) const;
 
   const int device_;

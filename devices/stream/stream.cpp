@@ -3,6 +3,8 @@
 #include <chrono>
 #include <utility>
 
+#include "graph/fault.h"
+
 namespace tagflow::devices {
 namespace {
 
@@ -34,20 +36,27 @@ Stream::~Stream() {
   join();
 }
 
-StreamEvent Stream::enqueue(Task task) {
+StreamEvent Stream::enqueue(std::unique_ptr<Task> task) noexcept {
   std::unique_lock lock(mutex_);
   if (gone_) {
     lock.unlock();
-    task(Turn::kAbandon);
+    run_task(std::move(task), Turn::kAbandon);
     return {};
   }
-  tasks_.push_back(std::move(task));
+  Task* const added = task.get();
+  (last_ == nullptr ? first_ : last_->next_) = std::move(task);
+  last_ = added;
   const uint64_t ticket = enqueued_.load(std::memory_order_relaxed) + 1;
   enqueued_.store(ticket, std::memory_order_release);
   const bool wake = asleep_;
   lock.unlock();
   if (wake) wakes_.notify_one();
   return {this, ticket};
+}
+
+void Stream::run_task(std::unique_ptr<Task> task, Turn turn) {
+  // Whose answer it was is not known here: the others are to have theirs.
+  (void)guarded([&] { task->run(turn); }).ok();
 }
 
 void Stream::stop() {
@@ -65,14 +74,14 @@ void Stream::join() {
 void Stream::work() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    if (tasks_.empty() && !stopping_) rest(lock);
-    if (tasks_.empty()) break;
-    Task task = std::move(tasks_.front());
-    tasks_.pop_front();
+    if (first_ == nullptr && !stopping_) rest(lock);
+    if (first_ == nullptr) break;
+    std::unique_ptr<Task> task = std::move(first_);
+    first_ = std::move(task->next_);
+    if (first_ == nullptr) last_ = nullptr;
     const Turn turn = stopping_ ? Turn::kAbandon : Turn::kRun;
     lock.unlock();
-    task(turn);
-    task = nullptr;
+    run_task(std::move(task), turn);
     lock.lock();
     ended_.fetch_add(1, std::memory_order_release);
     if (waiters_ > 0) passes_.notify_all();
@@ -86,7 +95,7 @@ void Stream::rest(std::unique_lock<std::mutex>& lock) {
   spin_until([&] { return enqueued_.load(std::memory_order_acquire) > ended; });
   lock.lock();
   asleep_ = true;
-  wakes_.wait(lock, [&] { return !tasks_.empty() || stopping_; });
+  wakes_.wait(lock, [&] { return first_ != nullptr || stopping_; });
   asleep_ = false;
 }
 

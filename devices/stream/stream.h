@@ -2,12 +2,13 @@
 #pragma once
 
 #include <atomic>
+#include <concepts>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
-#include <functional>
+#include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 namespace tagflow::devices {
 
@@ -39,8 +40,17 @@ class Stream {
     kRun,
     kAbandon,  // the stream is stopping: answer only
   };
-  // Called once, with what is to be done. Must not throw.
-  using Task = std::function<void(Turn)>;
+  class Task {
+   public:
+    virtual ~Task() = default;
+    // Called once, with what is to be done. Must not throw; the stream goes on
+    // where it does.
+    virtual void run(Turn turn) = 0;
+
+   private:
+    friend class Stream;
+    std::unique_ptr<Task> next_;
+  };
 
   Stream();
   // Stops and joins. REQUIRES: not called on the stream's own thread.
@@ -49,8 +59,18 @@ class Stream {
   Stream& operator=(const Stream&) = delete;
 
   // After all that was enqueued before. The event passes when the task has
-  // ended and what it held is let go of. Never blocks. Thread-safe.
-  StreamEvent enqueue(Task task);
+  // ended and was destroyed. Never blocks, and needs no memory. Thread-safe.
+  StreamEvent enqueue(std::unique_ptr<Task> task) noexcept;
+  // The task that calls body(turn). Where there is no memory for it, nothing is
+  // enqueued, and std::bad_alloc is thrown. Thread-safe.
+  template <std::invocable<Turn> Body>
+  StreamEvent enqueue(Body body) {
+    return enqueue(task(std::move(body)));
+  }
+  template <class Body>
+  static std::unique_ptr<Task> task(Body body) {
+    return std::make_unique<TaskOf<Body>>(std::move(body));
+  }
 
   // Begins to abandon tasks; the one that runs is not disturbed. Thread-safe.
   void stop();
@@ -59,7 +79,14 @@ class Stream {
 
  private:
   friend class StreamEvent;
+  template <class Body>
+  struct TaskOf final : Task {
+    explicit TaskOf(Body b) : body(std::move(b)) {}
+    void run(Turn turn) override { body(turn); }
+    Body body;
+  };
 
+  static void run_task(std::unique_ptr<Task> task, Turn turn);
   void work();
   // Until there is something to do: spins a while, since a sleeping thread
   // takes long to wake, then sleeps.
@@ -72,7 +99,8 @@ class Stream {
   std::mutex mutex_;
   std::condition_variable wakes_;   // the thread
   std::condition_variable passes_;  // who waits for an event
-  std::deque<Task> tasks_;
+  std::unique_ptr<Task> first_;     // of those that are queued
+  Task* last_ = nullptr;
   bool asleep_ = false;
   bool stopping_ = false;
   bool gone_ = false;  // the thread takes no task any more
@@ -82,5 +110,29 @@ class Stream {
   std::atomic<uint64_t> ended_{0};
   std::thread thread_;  // last: it uses all of the above
 };
+
+// A task that calls body(turn, done), in which `done` is called. It is made
+// before who asks lets go of `done`: that there is no memory for it is then an
+// answer, too.
+template <class Done, std::invocable<Stream::Turn, Done&> Body>
+class AnswerTask final : public Stream::Task {
+ public:
+  explicit AnswerTask(Body body) : body_(std::move(body)) {}
+  void run(Stream::Turn turn) override {
+    after.wait();
+    body_(turn, done);
+  }
+
+  StreamEvent after;  // waited for first, whatever the turn is
+  Done done;
+
+ private:
+  Body body_;
+};
+
+template <class Done, class Body>
+std::unique_ptr<AnswerTask<Done, Body>> answer_task(Body body) {
+  return std::make_unique<AnswerTask<Done, Body>>(std::move(body));
+}
 
 }  // namespace tagflow::devices

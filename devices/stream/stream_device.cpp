@@ -4,6 +4,8 @@
 #include <cstring>
 #include <thread>
 
+#include "devices/guard.h"
+
 namespace tagflow::devices {
 namespace {
 
@@ -46,23 +48,30 @@ graph::DeviceInfo with_costs(graph::DeviceInfo info,
 class StreamDevice::Activity {
  public:
   Activity(StreamDevice& device, AcceleratorActivity::Stream stream,
-           std::string_view what, int64_t bytes)
-      : device_(device), record_{stream, what, bytes, Clock::now(), {}} {}
+           std::string_view what, int64_t bytes, uint64_t step = 0)
+      : device_(device), record_{stream, what, bytes, Clock::now(), {}, step} {}
+  // What is thrown besides has its error already.
   ~Activity() {
-    record_.end = Clock::now();
-    device_.busy_ns_[size_t(record_.stream)].fetch_add(
-        nanoseconds(record_.end - record_.start).count(),
-        std::memory_order_relaxed);
-    device_.observer_.tell(record_);
+    if (!ended_) (void)end().ok();
   }
   Activity(const Activity&) = delete;
   Activity& operator=(const Activity&) = delete;
 
   Clock::time_point start() const { return record_.start; }
+  // Ok, or what the observer has thrown.
+  Status end() {
+    ended_ = true;
+    record_.end = Clock::now();
+    device_.busy_ns_[size_t(record_.stream)].fetch_add(
+        nanoseconds(record_.end - record_.start).count(),
+        std::memory_order_relaxed);
+    return guarded("observer", [this] { device_.observer_.tell(record_); });
+  }
 
  private:
   StreamDevice& device_;
   AcceleratorActivity record_;
+  bool ended_ = false;
 };
 
 StreamDevice::StreamDevice(graph::DeviceInfo info, StreamOptions options)
@@ -81,39 +90,51 @@ StreamDevice::~StreamDevice() {
 
 void StreamDevice::launch(const Kernel& kernel, KernelContext& context,
                           Completion done) {
-  StreamEvent inputs_here;
-  if (std::ranges::any_of(context.inputs(), [this](const Tensor& input) {
-        const Result<bool> elsewhere = is_elsewhere(input);
-        return elsewhere.ok() && *elsewhere;
-      }))
-    inputs_here = to_device_.enqueue([this, &context](Stream::Turn turn) {
-      // An error has its cause then too when the kernel's turn comes.
-      if (turn == Stream::Turn::kRun && !context.cancelled())
+  const auto take_turn = [this, &kernel, &context](Stream::Turn turn,
+                                                   const Completion& tell) {
+    tell(
+        turn == Stream::Turn::kRun
+            ? guarded(context.node().op(), [&] { return run(kernel, context); })
+            : home_.destroyed());
+  };
+  // All that it needs is there before anything is enqueued.
+  decltype(answer_task<Completion>(take_turn)) launch;
+  std::unique_ptr<Stream::Task> bring;
+  Status begun = guarded(context.node().op(), [&] {
+    launch = answer_task<Completion>(take_turn);
+    if (std::ranges::any_of(context.inputs(), [this](const Tensor& input) {
+          const Result<bool> elsewhere = is_elsewhere(input);
+          return elsewhere.ok() && *elsewhere;
+        }))
+      bring = Stream::task([this, &context](Stream::Turn turn) {
+        if (turn == Stream::Turn::kAbandon || context.cancelled()) return;
+        // An error has its cause then too when the kernel's turn comes.
         (void)bring_inputs(context, AcceleratorActivity::Stream::kToDevice)
             .ok();
-    });
-  execution_.enqueue([this, &kernel, &context, inputs_here,
-                      done = std::move(done)](Stream::Turn turn) {
-    inputs_here.wait();  // in any case: a copy may be using the context
-    done(turn == Stream::Turn::kRun ? run(kernel, context) : home_.destroyed());
+      });
   });
+  if (!begun.ok()) return done(std::move(begun));
+  launch->done = std::move(done);
+  // In any case before the kernel's end: a copy may be using the context.
+  if (bring != nullptr) launch->after = to_device_.enqueue(std::move(bring));
+  execution_.enqueue(std::move(launch));
 }
 
 Status StreamDevice::run(const Kernel& kernel, KernelContext& context) {
   constexpr auto kStream = AcceleratorActivity::Stream::kExecution;
   if (context.cancelled()) return home_.step_cancelled();
   TAGFLOW_RETURN_IF_ERROR(bring_inputs(context, kStream));
-  const Activity activity(*this, kStream, context.node().name(), 0);
+  Activity activity(*this, kStream, context.node().name(), 0,
+                    context.step().step_id);
   hold_until(activity.start() + options_.launch_latency);
   StepInfo step = context.step();
   step.parallel = nullptr;  // this thread is the device
   KernelContext here(&context.node(), context.mutable_inputs(),
                      context.mutable_outputs(), &step, &context.tag(),
                      allocator_.get());
-  // The stream goes on, whatever the kernel throws.
-  TAGFLOW_RETURN_IF_ERROR(without_exceptions(
-      context.node().op(), [&] { return kernel.compute(here); }));
-  return keep_outputs(context);
+  TAGFLOW_RETURN_IF_ERROR(run_kernel(kernel, here));
+  TAGFLOW_RETURN_IF_ERROR(keep_outputs(context));
+  return activity.end();
 }
 
 Result<bool> StreamDevice::is_elsewhere(const Tensor& tensor) const {
@@ -131,13 +152,14 @@ Result<Tensor> StreamDevice::copy(const Tensor& tensor, Allocator& to,
   TAGFLOW_ASSIGN(Tensor copied,
                  Tensor::allocate(tensor.dtype(), tensor.shape(), to));
   const size_t bytes = tensor.bytes();
-  const Activity activity(*this, stream, {}, int64_t(bytes));
+  Activity activity(*this, stream, {}, int64_t(bytes));
   if (bytes > 0) std::memcpy(copied.mutable_raw(), tensor.raw(), bytes);
   nanoseconds least = options_.copy_latency;
   if (options_.bandwidth > 0)
     least +=
         nanoseconds(int64_t(double(bytes) * 1e9 / double(options_.bandwidth)));
   hold_until(activity.start() + least);
+  TAGFLOW_RETURN_IF_ERROR(activity.end());
   return copied;
 }
 
@@ -166,40 +188,52 @@ Status StreamDevice::keep_outputs(KernelContext& context) {
 
 void StreamDevice::copy_to_host(Tensor tensor, Copied done) {
   if (host_readable(tensor)) return done(std::move(tensor));
-  const Result<bool> elsewhere = is_elsewhere(tensor);
+  const Result<bool> elsewhere =
+      guarded("stream", [&] { return is_elsewhere(tensor); });
   if (!elsewhere.ok()) return done(elsewhere.status());
-  to_host_.enqueue([this, tensor = std::move(tensor),
-                    done = std::move(done)](Stream::Turn turn) mutable {
-    if (turn == Stream::Turn::kAbandon) return done(home_.destroyed());
-    Result<Tensor> copied =
-        copy(tensor, host_allocator(), AcceleratorActivity::Stream::kToHost);
-    tensor.reset();  // who is told may count on the memory
-    done(std::move(copied));
-  });
+  enqueue_copy(to_host_, AcceleratorActivity::Stream::kToHost,
+               std::move(tensor), host_allocator(), std::move(done));
 }
 
 void StreamDevice::copy_from_host(Tensor tensor, Copied done) {
-  const Result<bool> to_copy = has_to_come(tensor);
+  const Result<bool> to_copy =
+      guarded("stream", [&] { return has_to_come(tensor); });
   if (!to_copy.ok()) return done(to_copy.status());
   if (!*to_copy) return done(std::move(tensor));
-  to_device_.enqueue([this, tensor = std::move(tensor),
-                      done = std::move(done)](Stream::Turn turn) mutable {
-    if (turn == Stream::Turn::kAbandon) return done(home_.destroyed());
+  enqueue_copy(to_device_, AcceleratorActivity::Stream::kToDevice,
+               std::move(tensor), *allocator_, std::move(done));
+}
+
+void StreamDevice::enqueue_copy(Stream& stream,
+                                AcceleratorActivity::Stream kind, Tensor tensor,
+                                Allocator& to, Copied done) {
+  auto take_turn = [this, kind, &to, tensor = std::move(tensor)](
+                       Stream::Turn turn, const Copied& tell) mutable {
+    if (turn == Stream::Turn::kAbandon) return tell(home_.destroyed());
     Result<Tensor> copied =
-        copy(tensor, *allocator_, AcceleratorActivity::Stream::kToDevice);
-    tensor.reset();
-    done(std::move(copied));
-  });
+        guarded("stream", [&] { return copy(tensor, to, kind); });
+    tensor.reset();  // who is told may count on the memory
+    tell(std::move(copied));
+  };
+  decltype(answer_task<Copied>(std::move(take_turn))) task;
+  Status begun = guarded(
+      "stream", [&] { task = answer_task<Copied>(std::move(take_turn)); });
+  if (!begun.ok()) return done(std::move(begun));
+  task->done = std::move(done);
+  stream.enqueue(std::move(task));
 }
 
 Result<Tensor> StreamDevice::upload(const Tensor& tensor) {
-  TAGFLOW_ASSIGN(const bool to_copy, has_to_come(tensor));
-  if (!to_copy) return tensor;
-  TAGFLOW_ASSIGN(Tensor copied,
-                 Tensor::allocate(tensor.dtype(), tensor.shape(), *allocator_));
-  if (tensor.bytes() > 0)
-    std::memcpy(copied.mutable_raw(), tensor.raw(), tensor.bytes());
-  return copied;
+  return guarded("stream", [&]() -> Result<Tensor> {
+    TAGFLOW_ASSIGN(const bool to_copy, has_to_come(tensor));
+    if (!to_copy) return tensor;
+    TAGFLOW_ASSIGN(
+        Tensor copied,
+        Tensor::allocate(tensor.dtype(), tensor.shape(), *allocator_));
+    if (tensor.bytes() > 0)
+      std::memcpy(copied.mutable_raw(), tensor.raw(), tensor.bytes());
+    return copied;
+  });
 }
 
 nanoseconds StreamDevice::busy(AcceleratorActivity::Stream stream) const {

@@ -82,6 +82,8 @@ class StreamDevice final : public Device, public Accelerator {
   // The tensor in the memory of `to`, in the time that a copy takes.
   Result<Tensor> copy(const Tensor& tensor, Allocator& to,
                       AcceleratorActivity::Stream stream);
+  void enqueue_copy(Stream& stream, AcceleratorActivity::Stream kind,
+                    Tensor tensor, Allocator& to, Copied done);
 
   const StreamOptions options_;
   const TrackingAllocator::Owner allocator_;

@@ -104,8 +104,8 @@ void register_arithmetic(OpRegistry& registry) {
   registry.add(binary("Mod", kModulo));
   registry.add(binary("TruncateMod", kModulo));
   registry.add(binary("Pow", kSigned));
-  registry.add(binary("Maximum", kReal));
-  registry.add(binary("Minimum", kReal));
+  registry.add(binary("Maximum", kReal).commutative());
+  registry.add(binary("Minimum", kReal).commutative());
   registry.add(binary("SquaredDifference",
                       "bfloat16, half, float, double, int32, int64, complex64, "
                       "complex128")

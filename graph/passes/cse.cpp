@@ -88,11 +88,17 @@ class Sharing {
   }
 
  private:
-  // With the inputs of a commutative op in a fixed order. But which of +0 and
-  // -0, or of two NaNs, is the larger one depends on it.
+  // Whether a commutative op gives the same, to the bit, for its inputs in any
+  // order; NaNs count as one. A sum of more than two is rounded otherwise, and
+  // which of +0 and -0 is taken for the larger one goes by their order.
   static bool ignores_order(const Node& node) {
-    return node.op_def().is_commutative && node.num_inputs() == 2 &&
-           node.op() != "Maximum" && node.op() != "Minimum";
+    if (node.num_inputs() != 2) return false;
+    const DataType type = node.input_dtypes()[0];
+    // It joins strings: so its definition cannot say that it is commutative.
+    if (node.op() == "Add") return type != DataType::kString;
+    if (node.op() == "Maximum" || node.op() == "Minimum")
+      return !is_floating(type);
+    return node.op_def().is_commutative;
   }
 
   // The node that was known to compute it; null where it is new.
@@ -114,6 +120,7 @@ class Sharing {
     made.node = of;
     for (const Endpoint& input : node.inputs())
       made.inputs.push_back(detour_.end(input));
+    // In a fixed order.
     if (ignores_order(node))
       std::ranges::sort(made.inputs, {}, [](const Endpoint& input) {
         return std::pair(input.node->id(), input.port);

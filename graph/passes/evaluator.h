@@ -16,7 +16,7 @@ class Evaluator {
   // inputs. An error where that fails, where nothing here can execute the
   // node, or where it takes long, or more than `max_bytes` of memory for
   // elements. What strings hold beside is not counted: the caller sees to it.
-  // REQUIRES: the op is not stateful.
+  // What it throws is such an error. REQUIRES: the op is not stateful.
   virtual Result<std::vector<Tensor>> evaluate(const Node& node,
                                                std::span<const Tensor> inputs,
                                                size_t max_bytes) const = 0;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "graph/fault.h"
 #include "graph/known_value.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/rewriting.h"
@@ -150,8 +151,8 @@ class Folding {
     }
     const Bounds bounds = bounds_of(node, inputs);
     if (bounds.elements == 0 || !fits(node, bounds.elements)) return {};
-    Result<Values> outputs =
-        evaluator_->evaluate(node, inputs, bounds.elements);
+    Result<Values> outputs = guarded(
+        [&] { return evaluator_->evaluate(node, inputs, bounds.elements); });
     if (!outputs.ok()) return {};
     size_t bytes = 0;
     size_t text = 0;

@@ -46,7 +46,7 @@ class CountingKernel : public ExpensiveKernel {
   }
 };
 
-class FailingKernel : public devices::Kernel {
+class FailingKernel : public devices::CheapKernel {
  public:
   explicit FailingKernel(const devices::KernelInfo&) {}
   Status compute(devices::KernelContext&) const override {

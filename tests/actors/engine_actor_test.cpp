@@ -120,7 +120,7 @@ TEST_CASE("smoke: an actor that was held is let go of at the end") {
   rally.play(rally.serve(4));
   // Whoever delivers now finds it idle, and wakes it.
   rally.step->add_activity();
-  rally.b->deliver(rally.serve(1), nullptr);
+  rally.b->deliver(rally.serve(1));
   CHECK(rally.scheduler.has_job());
   rally.scheduler.run();
   CHECK(rally.log == "ababb");
@@ -137,7 +137,7 @@ TEST_CASE("smoke: what comes to a held actor from elsewhere is not lost") {
     rally.during = [&](int64_t now, Runner&) {
       if (now != hit || std::exchange(delivered, true)) return;
       rally.step->add_activity();
-      rally.a->deliver(rally.serve(1), nullptr);
+      rally.a->deliver(rally.serve(1));
     };
     rally.play(rally.serve(6));
     CHECK(rally.scheduler.has_job());
@@ -160,7 +160,7 @@ TEST_CASE("smoke: a held actor is let go of before work moves elsewhere") {
     CHECK(rally.scheduler.jobs.size() == 1);
     // The actor in hand was held before: it is not let go of meanwhile.
     rally.step->add_activity();
-    rally.a->deliver(rally.serve(1), nullptr);
+    rally.a->deliver(rally.serve(1));
     CHECK(rally.scheduler.jobs.size() == 1);
   };
   rally.play(rally.serve(5));
@@ -194,7 +194,7 @@ TEST_CASE("smoke: the third actor takes the place of the one held longest") {
     // a and b are held, c is in hand: one that was let go of would be woken.
     for (Player* player : {rally.a, rally.b, c}) {
       rally.step->add_activity();
-      player->deliver(rally.serve(1), nullptr);
+      player->deliver(rally.serve(1));
     }
     CHECK_FALSE(rally.scheduler.has_job());
   };

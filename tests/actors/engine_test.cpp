@@ -8,9 +8,11 @@
 #include <future>
 
 #include "actors/engine_actor.h"
+#include "tests/graph/hand_made.h"
 
 using namespace tagflow;
 using namespace tagflow::actors;
+using graph::testing::must;
 
 namespace {
 
@@ -28,12 +30,12 @@ class Ward : public AnnotatedActor {
 
 TEST_CASE("smoke: the owner hears of an actor that ends by itself") {
   std::promise<std::string> told;
-  SessionOptions options;
-  options.workers = 1;
-  options.on_warning = [&](const std::string& text) { told.set_value(text); };
-  Engine engine(options, {});
-  const caf::actor actor = engine.system().spawn<Ward>();
-  engine.supervise(actor);
+  const auto engine = must(
+      Engine::create({.workers = 1, .on_warning = [&](const std::string& text) {
+                        told.set_value(text);
+                      }}));
+  const caf::actor actor = engine->system().spawn<Ward>();
+  engine->supervise(actor);
   caf::anon_send_exit(actor, caf::exit_reason::kill);
   const std::string text = told.get_future().get();
   CAPTURE(text);
@@ -43,13 +45,13 @@ TEST_CASE("smoke: the owner hears of an actor that ends by itself") {
 
 TEST_CASE("smoke: nothing is said of actors that end with the engine") {
   bool told = false;
-  SessionOptions options;
-  options.workers = 2;
-  options.on_warning = [&](const std::string&) { told = true; };
   {
-    Engine engine(options, {});
+    const auto engine = must(
+        Engine::create({.workers = 2, .on_warning = [&](const std::string&) {
+                          told = true;
+                        }}));
     for (int i = 0; i < 10; ++i)
-      engine.supervise(engine.system().spawn<Ward>());
+      engine->supervise(engine->system().spawn<Ward>());
   }
   CHECK_FALSE(told);
 }

@@ -100,8 +100,14 @@ std::vector<NodeDef> partition_b() {
   };
 }
 
+// How much recursion the executables here may do: there is none.
+constexpr CallLimits kLimits{1, 1};
+
 struct Cut {
-  explicit Cut(const SessionOptions& options) : engine(options, devices) {
+  explicit Cut(const SessionOptions& options)
+      : engine(graph::testing::must(Engine::create(
+            {.workers = options.workers, .hand_off = options.hand_off}))),
+        devices(graph::testing::must(engine->devices("cpu:1"))) {
     const Status a_ok = a.extend(partition_a());
     INFO(a_ok.to_string());
     REQUIRE(a_ok.ok());
@@ -144,7 +150,8 @@ struct Cut {
     auto step = std::make_shared<Step>(++steps, executable.num_fetches());
     step->timeout = std::chrono::seconds(30);
     step->deadline = std::chrono::steady_clock::now() + step->timeout;
-    executable.start(step, feeds, /*lend=*/true, /*count=*/false);
+    graph::testing::must(
+        executable.start(step, feeds, /*lend=*/true, /*count=*/false));
     return step->wait();
   }
 
@@ -152,9 +159,8 @@ struct Cut {
   std::deque<graph::Program> programs;
   uint64_t steps = 0;
   std::vector<std::unique_ptr<devices::Kernel>> kernels;
-  const std::vector<std::unique_ptr<devices::Device>> devices =
-      make_devices("cpu:1");
-  Engine engine;
+  const std::shared_ptr<Engine> engine;
+  const std::shared_ptr<DeviceSet> devices;
 };
 
 void for_each_configuration(
@@ -179,8 +185,9 @@ TEST_CASE("smoke: a loop cut over two partitions gives the uncut result") {
         cut.a, feeds, {{cut.a.find("exit_x"), 0}, {cut.a.find("exit_i"), 0}},
         {"send_cond", "send_x"}, options));
     plans.push_back(cut.plan(cut.b, {}, {}, {"send_y"}, options));
-    auto executable = std::make_shared<Executable>(
-        cut.engine, std::move(plans), std::vector<std::string>{"exit", "sum"});
+    auto executable =
+        std::make_shared<Executable>(cut.devices, kLimits, std::move(plans),
+                                     std::vector<std::string>{"exit", "sum"});
     for (int trips : {0, 1, 2, 10}) {
       auto out =
           cut.run(*executable, {Tensor::scalar(trips), Tensor::scalar(3.f)});
@@ -197,8 +204,8 @@ TEST_CASE("smoke: a Recv that nobody serves is a deadlock, and is named") {
     Cut cut(options);
     std::vector<std::unique_ptr<Plan>> plans;
     plans.push_back(cut.plan(cut.b, {}, {}, {"send_y"}, options));
-    auto executable = std::make_shared<Executable>(cut.engine, std::move(plans),
-                                                   std::vector<std::string>());
+    auto executable = std::make_shared<Executable>(
+        cut.devices, kLimits, std::move(plans), std::vector<std::string>());
     auto out = cut.run(*executable, {});
     REQUIRE(!out.ok());
     CHECK(out.status().code() == Code::kDeadlock);
@@ -214,7 +221,7 @@ TEST_CASE("actors end with their executable") {
   for (const SessionOptions& options : configurations()) {
     INFO(describe(options));
     Cut cut(options);
-    const auto& registry = cut.engine.system().registry();
+    const auto& registry = cut.engine->system().registry();
     const auto come_down_to = [&](size_t count) {
       while (registry.running() > count) std::this_thread::yield();
       return registry.running();
@@ -226,8 +233,9 @@ TEST_CASE("actors end with their executable") {
           cut.a, {{cut.a.find("n"), 0}, {cut.a.find("x0"), 0}},
           {{cut.a.find("exit_x"), 0}}, {"send_cond", "send_x"}, options));
       plans.push_back(cut.plan(cut.b, {}, {}, {"send_y"}, options));
-      auto executable = std::make_shared<Executable>(
-          cut.engine, std::move(plans), std::vector<std::string>{"exit"});
+      auto executable =
+          std::make_shared<Executable>(cut.devices, kLimits, std::move(plans),
+                                       std::vector<std::string>{"exit"});
       const auto out =
           cut.run(*executable, {Tensor::scalar(3), Tensor::scalar(1.f)});
       REQUIRE(out.ok());

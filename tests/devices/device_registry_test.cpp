@@ -82,6 +82,10 @@ TEST_CASE("what is wrong with a spec is said, with what there is") {
   CHECK(failure("cpu:40,stream,cpu:40") ==
         "InvalidArgument: [devices] \"cpu:40\": there would be more than 64 "
         "devices of it");
+  CHECK(failure("cpu:40,stream,cpu:25") ==
+        "InvalidArgument: [devices] \"cpu:25\": there would be more than 64 "
+        "devices of it");
+  CHECK(parse_device_specs("cpu:40,stream:64,cpu:24").ok());
   for (const std::string text :
        {"cpu:0", "cpu:65", "cpu:-1", "cpu:99999999999999999999"})
     CHECK(failure(text) == "InvalidArgument: [devices] \"" + text +
@@ -170,9 +174,10 @@ TEST_CASE("specs that no text could give are refused") {
   CHECK(failure_of({"none", 1, {}}) ==
         "InvalidArgument: [devices] \"none\": there is no device type "
         "\"none\"; there are cpu, stream, cuda, imaginary");
-  CHECK(make_devices({{"cpu", 40, {}}, {"cpu", 40, {}}}).status().to_string() ==
+  CHECK(make_devices({{"cpu", 40, {}}, {"cpu", 25, {}}}).status().to_string() ==
         "InvalidArgument: [devices] \"cpu\": there would be more than 64 "
         "devices of it");
+  CHECK(make_devices({{"cpu", 40, {}}, {"cpu", 24, {}}}).value().size() == 64);
 }
 
 TEST_CASE("a program adds device types of its own") {
@@ -193,6 +198,34 @@ TEST_CASE("a program adds device types of its own") {
   CHECK(own.types().size() == 1);
   expect_error(make_devices({}, own), Code::kInvalidArgument,
                "there is no device type \"cpu\"; there are imaginary");
+}
+
+TEST_CASE("what a type of devices throws is an error that names it") {
+  using Made = Result<std::unique_ptr<Device>>;
+  const auto failure_of = [](auto make, auto check) {
+    DeviceRegistry own;
+    DeviceType type = imaginary_type();
+    type.make = [make](const DeviceSpec&, graph::DeviceInfo) -> Made {
+      return make();
+    };
+    type.check_values = [check](const DeviceSpec&) -> Status {
+      return check();
+    };
+    CHECK(own.add(std::move(type)).ok());
+    DeviceType cpu = *DeviceRegistry::global().find("cpu");
+    CHECK(own.add(std::move(cpu)).ok());
+    return make_devices({{"imaginary", 1, {}}}, own).status().to_string();
+  };
+  const auto fine = [] { return Status(); };
+  const auto none = []() -> Made { return std::unique_ptr<Device>(); };
+  CHECK(failure_of([]() -> Made { throw 3; }, fine) ==
+        "Internal: [devices] \"imaginary\": unexpected exception of type int");
+  CHECK(failure_of([]() -> Made { throw std::bad_alloc(); }, fine) ==
+        "ResourceExhausted: [devices] \"imaginary\": out of memory");
+  CHECK(failure_of(none, []() -> Status { throw 3; }) ==
+        "Internal: [devices] \"imaginary\": unexpected exception of type int");
+  CHECK(failure_of(none, fine) ==
+        "Internal: [devices] \"imaginary\": there is no device");
 }
 
 TEST_CASE("a type without options says so") {

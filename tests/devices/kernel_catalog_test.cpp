@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <new>
+#include <stdexcept>
+
 #include "graph/graph.h"
 #include "tests/devices/kernel_fixture.h"
 
@@ -77,6 +80,23 @@ TEST_CASE("a device type runs its own kernels and those it inherits") {
   CHECK(catalog.types_of("MatMul").empty());
 }
 
+TEST_CASE("a kernel for types of an attribute needs a node that has it") {
+  TwoTypes types;
+  types.registry.add(
+      {.op = "Neg",
+       .device_type = "D",
+       .types = {{"Tother", {DataType::kFloat}}},
+       .factory =
+           [](const KernelInfo& info) -> Result<std::unique_ptr<Kernel>> {
+         return std::unique_ptr<Kernel>(std::make_unique<NothingKernel>(info));
+       }});
+  const graph::Node& node = types.node("Neg", DataType::kFloat);
+  CHECK_FALSE(types.registry.has_kernel(node, "D"));
+  CHECK(types.registry.has_op("Neg", "D"));
+  expect_error(types.registry.make(node, "D"), Code::kUnimplemented,
+               "no kernel on D for T=float; there are Tother=float");
+}
+
 TEST_CASE("asynchronous kernels are not inherited") {
   TwoTypes types;
   const RegisteredKernels catalog(types.registry);
@@ -124,6 +144,30 @@ TEST_CASE("a limit excludes nodes from a device type, control flow included") {
   CHECK_FALSE(catalog.has_kernel(next, "A"));
   CHECK(catalog.has_kernel(next, "B"));
   CHECK(catalog.has_kernel(next, "anything"));
+}
+
+TEST_CASE("what a kernel's factory throws is an error that names the node") {
+  TwoTypes types;
+  const auto failure = [&](std::string op, KernelFactory factory) {
+    const graph::Node& node = types.node(op, DataType::kFloat);
+    KernelDef def;
+    def.op = std::move(op);
+    def.factory = std::move(factory);
+    types.registry.add(std::move(def));
+    return types.registry.make(node, "CPU").status().to_string();
+  };
+  using Made = Result<std::unique_ptr<Kernel>>;
+  CHECK(failure("Sin", [](const KernelInfo&) -> Made {
+          throw std::runtime_error("as thrown");
+        }) == "Internal: [Sin] node \"node\": unexpected exception: as thrown");
+  CHECK(failure("Cos", [](const KernelInfo&) -> Made { throw 3; }) ==
+        "Internal: [Cos] node \"node_1\": unexpected exception of type int");
+  CHECK(failure("Tan", [](const KernelInfo&) -> Made {
+          throw std::bad_alloc();
+        }) == "ResourceExhausted: [Tan] node \"node_2\": out of memory");
+  CHECK(failure("Sinh", [](const KernelInfo&) -> Made {
+          return std::unique_ptr<Kernel>();
+        }) == "Internal: [Sinh] node \"node_3\": the factory made no kernel");
 }
 
 }  // namespace tagflow::devices

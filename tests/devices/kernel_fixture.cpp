@@ -7,6 +7,7 @@
 #include <complex>
 #include <limits>
 
+#include "devices/guard.h"
 #include "devices/kernel_registry.h"
 #include "graph/dtype_visit.h"
 #include "graph/graph.h"
@@ -59,12 +60,12 @@ Result<Node*> build(Graph& graph, std::string_view op,
   return graph.add("op", op, endpoints, std::move(attrs));
 }
 
-Status run_kernel(const Kernel& kernel, KernelContext& context) {
+Status run_to_end(const Kernel& kernel, KernelContext& context) {
   const auto* async = dynamic_cast<const AsyncKernel*>(&kernel);
-  if (async == nullptr) return kernel.compute(context);
+  if (async == nullptr) return run_kernel(kernel, context);
   Status status = error(Code::kInternal, "the kernel did not finish");
-  async->compute_async(context,
-                       [&](Status result) { status = std::move(result); });
+  run_kernel_async(*async, context,
+                   [&](Status result) { status = std::move(result); });
   return status;
 }
 
@@ -75,7 +76,7 @@ Result<Outputs> run_once(const Node& node, const Kernel& kernel,
   KernelContext context(&node, inputs, outputs, &step, &tag);
   if (kernel.may_be_expensive() && !(kernel.cost(context) >= 0))
     return error(Code::kInternal, "the estimated cost is not a number");
-  TAGFLOW_RETURN_IF_ERROR(run_kernel(kernel, context));
+  TAGFLOW_RETURN_IF_ERROR(run_to_end(kernel, context));
   for (size_t i = 0; i < outputs.size(); ++i) {
     const DataType dtype = node.output_dtypes()[i];
     // What travels through a reference is a value.

@@ -3,10 +3,13 @@
 
 #include <doctest/doctest.h>
 
+#include <functional>
+#include <new>
 #include <optional>
 
 #include "devices/tracking_allocator.h"
 #include "tests/devices/kernel_fixture.h"
+#include "tests/failing_new.h"
 
 namespace tagflow::devices {
 
@@ -68,6 +71,56 @@ TEST_CASE(
                "0 B, 0 buffers)");
   expect_error(context.context->allocate_temp(DataType::kInt64, {9}),
                Code::kResourceExhausted, "int64[9] needs 72 bytes of CPU:0");
+}
+
+TEST_CASE("what the body of a loop throws leaves it, and no more of it runs") {
+  // Two shards, one after the other.
+  class TwoShards : public Parallel {
+   public:
+    void run(int64_t total, double,
+             const std::function<void(int64_t, int64_t)>& body) override {
+      body(0, total / 2);
+      body(total / 2, total);
+    }
+  };
+  TwoShards two_shards;
+  for (Parallel* parallel :
+       {static_cast<Parallel*>(nullptr), static_cast<Parallel*>(&two_shards)}) {
+    StepInfo step;
+    step.parallel = parallel;
+    const Tag tag;
+    const KernelContext context(nullptr, {}, {}, &step, &tag);
+    int calls = 0;
+    CHECK_THROWS_AS(context.parallel_for(10, 1,
+                                         [&](int64_t, int64_t) {
+                                           ++calls;
+                                           throw 3;
+                                         }),
+                    int);
+    CHECK(calls == 1);
+  }
+}
+
+TEST_CASE("a kernel whose shards find no memory is out of memory") {
+  const Tensor logits = Tensor::vector<float>({1, 2, 3});
+  bool any_failed = false;
+  for (int64_t k = 1;; ++k) {
+    FailAllocation fail(k);
+    Status status;
+    try {
+      status = run_op("Softmax", {logits}).status();
+    } catch (const std::bad_alloc&) {  // of the fixture's own
+      continue;
+    }
+    fail.stop();
+    INFO(status.to_string());
+    if (!fail.failed()) {
+      CHECK(status.ok());
+      break;
+    }
+    if (status.message() == "[Softmax] out of memory") any_failed = true;
+  }
+  CHECK(any_failed);
 }
 
 }  // namespace tagflow::devices

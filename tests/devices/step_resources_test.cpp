@@ -1,6 +1,7 @@
 #include "devices/step_resources.h"
 
 #include <doctest/doctest.h>
+#include <malloc.h>
 
 using namespace tagflow;
 using namespace tagflow::devices;
@@ -87,6 +88,22 @@ TEST_CASE("many objects that come and go leave no trace") {
   CHECK(resources.alive() == 1);
   resources.end();
   CHECK(step_object<CountedObject>(first)->ended);
+}
+
+// An object's memory is one with what refers to it weakly.
+TEST_CASE("what is gone is forgotten before the step ends") {
+  class Large final : public StepObject {
+   public:
+    std::string describe() const override { return "large object"; }
+    void end() override {}
+    char contents[4096] = {};
+  };
+  StepResources resources;
+  const size_t before = mallinfo2().uordblks;
+  for (int i = 0; i < 10'000; ++i) resources.make<Large>();
+  const size_t after = mallinfo2().uordblks;
+  // Of 40 MB, those since the last time that the list had doubled.
+  CHECK(after < before + (size_t(1) << 20));
 }
 
 TEST_CASE("a name keeps its object until the step ends") {

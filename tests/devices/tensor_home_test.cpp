@@ -55,17 +55,4 @@ TEST_CASE("an accelerator says in its own name what was cancelled") {
   CHECK(home.destroyed().message() == "[test] the device is being destroyed");
 }
 
-TEST_CASE("what a kernel throws is its error") {
-  const auto thrown = [](auto what) {
-    return without_exceptions("Op", [&]() -> Status { throw what; });
-  };
-  CHECK(without_exceptions("Op", [] { return Status(); }).ok());
-  CHECK(thrown(std::bad_alloc()).code() == Code::kResourceExhausted);
-  CHECK(thrown(std::bad_alloc()).message() == "[Op] out of memory");
-  CHECK(thrown(std::runtime_error("as thrown")).code() == Code::kInternal);
-  CHECK(thrown(std::runtime_error("as thrown")).message() ==
-        "[Op] unexpected exception: as thrown");
-  CHECK(thrown(7).message() == "[Op] unexpected exception");
-}
-
 }  // namespace tagflow::devices

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "graph/handle.h"
+#include "tests/failing_new.h"
 
 using namespace tagflow;
 
@@ -83,4 +84,18 @@ TEST_CASE("a buffer may be freed by another thread than took it") {
   Buffer* buffer = host_allocator().allocate(DataType::kInt64, 10);
   REQUIRE(buffer != nullptr);
   release(buffer);
+}
+
+TEST_CASE("to give memory back takes none") {
+  bool failed = false;
+  // A thread of its own has no free blocks yet.
+  std::thread([&] {
+    std::vector<Buffer*> buffers;
+    for (int i = 0; i < 200; ++i)
+      buffers.push_back(host_allocator().allocate(DataType::kInt32, i));
+    FailAllocation fail(1);
+    for (Buffer* buffer : buffers) release(buffer);
+    failed = fail.failed();
+  }).join();
+  CHECK(!failed);
 }

@@ -3,9 +3,15 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <new>
+#include <stdexcept>
+#include <string>
 
 #include "graph/function.h"
 #include "graph/node_name.h"
+#include "graph/op_registry.h"
+#include "graph/shape_context.h"
+#include "tests/failing_new.h"
 #include "tests/graph/hand_made.h"
 
 using namespace tagflow;
@@ -270,4 +276,57 @@ TEST_CASE("a function of the library can be called as an op") {
   CHECK(y->op() == "Twice");
   CHECK(y->output_dtypes()[0] == DataType::kFloat);
   CHECK_FALSE(y->output_shape(0).has_rank());
+}
+
+TEST_CASE("what a shape function throws is an error that names the node") {
+  const auto add_op = [](const char* op, ShapeFn fn) {
+    static_cast<void>(OpRegistry::global().add(
+        OpDefBuilder(op).output("y: float").shape(std::move(fn)).build()));
+  };
+  add_op("TestShapeThrows", [](ShapeContext&) -> Status {
+    throw std::runtime_error("as thrown");
+  });
+  add_op("TestShapeThrowsInt", [](ShapeContext&) -> Status { throw 3; });
+  add_op("TestShapeOutOfMemory",
+         [](ShapeContext&) -> Status { throw std::bad_alloc(); });
+  Graph graph;
+  CHECK(graph.add("x", "TestShapeThrows", {}).status().to_string() ==
+        "Internal: [TestShapeThrows] node \"x\": unexpected exception: as "
+        "thrown");
+  CHECK(graph.add("x", "TestShapeThrowsInt", {}).status().to_string() ==
+        "Internal: [TestShapeThrowsInt] node \"x\": unexpected exception of "
+        "type int");
+  CHECK(graph.add("x", "TestShapeOutOfMemory", {}).status().to_string() ==
+        "ResourceExhausted: [TestShapeOutOfMemory] node \"x\": out of memory");
+  CHECK(graph.nodes().empty());
+}
+
+TEST_CASE("a node for which there is no memory leaves the graph as it was") {
+  // Up to where the tables of a graph grow, and beyond.
+  for (const int before : {0, 7, 16, 32}) {
+    for (int64_t k = 1;; ++k) {
+      Graph graph;
+      for (int i = 0; i < before; ++i)
+        add(graph, "node_" + std::to_string(i), "NoOp");
+      FailAllocation fail(k);
+      bool added = false;
+      try {
+        added = graph.add("another_node_of_a_long_name", "NoOp", {}).ok();
+      } catch (const std::bad_alloc&) {
+      }
+      fail.stop();
+      CAPTURE(before);
+      CAPTURE(k);
+      REQUIRE(graph.nodes().size() == size_t(before + (added ? 1 : 0)));
+      REQUIRE((graph.find("another_node_of_a_long_name") != nullptr) == added);
+      if (!added)
+        REQUIRE(graph.add("another_node_of_a_long_name", "NoOp", {}).ok());
+      REQUIRE(graph.find("another_node_of_a_long_name")->id() ==
+              NodeId(before));
+      if (!fail.failed()) {
+        CHECK(k > 1);
+        break;
+      }
+    }
+  }
 }

@@ -2,7 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <vector>
+
+#include "tests/failing_new.h"
 
 using namespace tagflow;
 
@@ -48,6 +51,57 @@ TEST_CASE("a copy of an error is independent of the original") {
   Status& same = first;
   first = same;
   CHECK(first.to_string() == "Aborted: two");
+}
+
+TEST_CASE("a copy keeps what a prefix is put before") {
+  const Status first = invalid_argument("bad");
+  Status copy = first;
+  copy = std::move(copy).with_prefix("here: ");
+  CHECK(copy.to_string() == "InvalidArgument: here: bad");
+  CHECK(first.message() == "bad");
+}
+
+TEST_CASE("out of memory is an error that needs none") {
+  FailAllocation fail(1);
+  const Status status = Status::out_of_memory();
+  Status copy = status;
+  const Status moved = std::move(copy);
+  const bool failed = fail.failed();
+  const Status prefixed =
+      Status(moved).with_prefix("[some long name of an op]");
+  const bool failed_then = fail.failed();
+  fail.stop();
+  CHECK(!failed);
+  CHECK(failed_then);
+  CHECK(moved.to_string() == "ResourceExhausted: out of memory");
+  CHECK(prefixed.to_string() == "ResourceExhausted: out of memory");
+  CHECK(Status(moved).with_prefix("here: ").message() == "here: out of memory");
+  CHECK(status.message() == "out of memory");
+}
+
+TEST_CASE("an error for which there is no memory is that there is none") {
+  const auto make = [] {
+    return error(Code::kNotFound, "[graph] no node \"{}\", which is needed",
+                 "x")
+        .with_prefix("[a prefix that is not short] ");
+  };
+  const std::string expected = make().to_string();
+  for (int64_t k = 1;; ++k) {
+    FailAllocation fail(k);
+    const Status status = make();
+    const Status copy = status;
+    fail.stop();
+    INFO(status.to_string());
+    CHECK(copy.to_string() == status.to_string());
+    if (!fail.failed()) {
+      CHECK(k > 2);
+      CHECK(status.to_string() == expected);
+      break;
+    }
+    const bool whole = status.code() == Code::kNotFound;
+    CHECK(status.message().ends_with(whole ? std::string_view("which is needed")
+                                           : "out of memory"));
+  }
 }
 
 TEST_CASE("a prefix is put before a message and leaves success alone") {

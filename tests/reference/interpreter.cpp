@@ -5,6 +5,7 @@
 #include <optional>
 #include <unordered_set>
 
+#include "devices/guard.h"
 #include "devices/kernel_registry.h"
 #include "graph/functions/instance.h"
 #include "tests/reference/static_frames.h"
@@ -447,7 +448,7 @@ Result<Firing> Interpreter::compute(const Node& node,
   Status status;
   if (const auto* async = dynamic_cast<devices::AsyncKernel*>(kernel)) {
     bool done = false;
-    async->compute_async(context, [&](Status s) {
+    devices::run_kernel_async(*async, context, [&](Status s) {
       status = std::move(s);
       done = true;
     });
@@ -455,7 +456,7 @@ Result<Firing> Interpreter::compute(const Node& node,
       return error(Code::kUnimplemented, "[reference] \"{}\" ({}) waits",
                    node.name(), node.op());
   } else {
-    status = kernel->compute(context);
+    status = devices::run_kernel(*kernel, context);
   }
   if (!status.ok())
     return std::move(status).with_prefix(

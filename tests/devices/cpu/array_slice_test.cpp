@@ -88,6 +88,22 @@ TEST_CASE("slices outside are refused") {
   expect_error(slice(1, -2), Code::kInvalidArgument, "size[0] = -2");
 }
 
+TEST_CASE("a slice may begin at the end, and then has nothing") {
+  const Tensor table = Tensor::of<float>({2, 3}, {1, 2, 3, 4, 5, 6});
+  const auto slice = [&](const Tensor& begin, const Tensor& size) {
+    return run_op("Slice", {table, begin, size});
+  };
+  const Tensor end = Tensor::vector<int32_t>({1, 3});
+  for (const int32_t size : {0, -1})
+    expect_close(slice(end, Tensor::vector<int32_t>({1, size})),
+                 Tensor::make(DataType::kFloat, {1, 0}));
+  expect_error(slice(end, Tensor::vector<int32_t>({1, 1})),
+               Code::kInvalidArgument, "size[1] = 1");
+  expect_error(
+      slice(Tensor::vector<int32_t>({1, 4}), Tensor::vector<int32_t>({1, 0})),
+      Code::kInvalidArgument, "begin[1] = 4");
+}
+
 TEST_CASE("strings and large tensors are sliced too") {
   expect_close(run_op("Slice", {Tensor::vector<std::string>({"a", "b", "c"}),
                                 Tensor::vector<int32_t>({1}),

@@ -96,6 +96,17 @@ TEST_CASE("single elements, empty tensors and broadcast ones are fused too") {
       {numbers(DataType::kFloat, {100}, 1), numbers(DataType::kFloat, {}, 2)});
 }
 
+TEST_CASE("as many scalars as a program may have are fused") {
+  // The tensors of more than a few values must be aligned, too: see
+  // tests/checks/alignment.sh.
+  for (const size_t ops : {size_t(15), size_t(17), size_t(40), size_t(64)}) {
+    Lines program = {"Mul 0 1"};
+    while (program.size() < ops)
+      program.push_back(fmt::format("AddV2 {} 0", program.size() + 1));
+    expect_same_bits(program, {Tensor::scalar(0.5f), Tensor::scalar(3.0f)});
+  }
+}
+
 TEST_CASE("a fused op fails as it would alone, and says which it was") {
   const Tensor x = numbers(DataType::kFloat, {5}, 1);
   const Tensor y = numbers(DataType::kFloat, {4}, 1);

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/devices/one_step.h"
+#include "tests/failing_new.h"
 
 using namespace tagflow;
 using namespace tagflow::devices;
@@ -103,4 +104,18 @@ TEST_CASE("a device knows its place in a list of types") {
   expect_close(index({"CPU", "GPU"}), Tensor::scalar(0));
   expect_close(index({"GPU", "CPU"}), Tensor::scalar(1));
   expect_close(index({"GPU", "TPU"}), Tensor::scalar(2));
+}
+
+TEST_CASE("values in values are let go of where there is no memory for it") {
+  for (int64_t k = 1;; ++k) {
+    Tensor nested = Tensor::scalar("a text that is longer than the short ones");
+    for (int depth = 0; depth < 5; ++depth) nested = some({nested, nested});
+    FailAllocation fail(k);
+    nested.reset();
+    fail.stop();
+    if (!fail.failed()) {
+      CHECK(k > 1);
+      break;
+    }
+  }
 }

@@ -106,6 +106,9 @@ TEST_CASE("an index outside of a tensor array is refused") {
   expect_error(growing.write(1 << 30, one), Code::kResourceExhausted,
                "[TensorArrayWriteV3] tensor array \"a\" would have 1073741825 "
                "elements, more than 134217728");
+  constexpr int kMost = 1 << 27;
+  expect_error(growing.write(kMost, one), Code::kResourceExhausted,
+               "would have 134217729 elements, more than 134217728");
   CHECK(growing.size() == 2);
   expect_error(growing.split(Tensor::vector<float>({1}), {1}),
                Code::kInvalidArgument, "1 elements are wanted, the size is 2");

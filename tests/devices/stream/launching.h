@@ -62,9 +62,15 @@ class Launch {
     if (started_) answered_.wait();
   }
 
-  Launch& on(Accelerator& accelerator) {
+  // Makes the context anew, for who launches it without on().
+  void prepare() {
     context.emplace(node, inputs, outputs, &step, &tag_);
     step.cancelled = &cancelled;
+  }
+  const Kernel& kernel() const { return *kernel_; }
+
+  Launch& on(Accelerator& accelerator) {
+    prepare();
     answered_ = promise_.get_future().share();
     started_ = true;
     accelerator.launch(*kernel_, *context, [this](Status status) {

@@ -1,12 +1,14 @@
 // What goes wrong on the stream device: memory, kernels, cancellation, the end.
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <new>
 #include <stdexcept>
 #include <thread>
 
 #include "tests/devices/kernel_fixture.h"
 #include "tests/devices/stream/launching.h"
+#include "tests/failing_new.h"
 
 namespace tagflow::devices {
 
@@ -212,6 +214,66 @@ TEST_CASE("tensors outlive their device") {
   const Tensor copy = kept;
   CHECK_FALSE(host_readable(copy));
   CHECK(copy.shape() == Shape{100});
+}
+
+TEST_CASE("what an observer throws is the error of what it is told of") {
+  StreamDevice device(stream_info());
+  const Tensor x = *device.upload(floats(100));
+  device.observe([](const AcceleratorActivity&) { throw 3; });
+  Launch neg("Neg", {x});
+  expect_error(neg.on(device).answer(), Code::kInternal,
+               "[observer] unexpected exception of type int");
+  expect_error(to_host(device, x), Code::kInternal, "[observer]");
+  expect_error(to_device(device, floats(100)), Code::kInternal, "[observer]");
+  device.observe({});
+  Launch again("Neg", {x});
+  CHECK(again.on(device).answer().ok());
+}
+
+TEST_CASE(
+    "whichever allocation fails, launches and copies are answered once, and "
+    "the device goes on") {
+  StreamDevice device(stream_info());
+  // Without memory of the test's own: callbacks that fit into themselves.
+  struct Answers {
+    std::atomic<int> count{0};
+    std::atomic<int> errors{0};
+    void take(bool ok) {
+      errors += ok ? 0 : 1;
+      ++count;
+    }
+  };
+  Launch launched("Neg", {floats(1000)});
+  const Tensor here = *device.upload(floats(1000));
+  int64_t k = 1;
+  for (;; ++k) {
+    Answers answers;
+    launched.inputs[0] = floats(1000);
+    launched.prepare();
+    FailAllocation fail(k);
+    device.launch(launched.kernel(), *launched.context,
+                  [&answers](Status status) { answers.take(status.ok()); });
+    device.copy_to_host(
+        here, [&answers](Result<Tensor> copy) { answers.take(copy.ok()); });
+    device.copy_from_host(floats(1000), [&answers](Result<Tensor> copy) {
+      answers.take(copy.ok());
+    });
+    while (answers.count < 3) std::this_thread::yield();
+    fail.stop();
+    CAPTURE(k);
+    CHECK(answers.errors <= 1);
+    if (!fail.failed()) {
+      CHECK(answers.errors == 0);
+      break;
+    }
+  }
+  CHECK(k > 3);
+  // Nothing comes a second time, and nothing is left in the device's memory
+  // but what is held here.
+  CHECK(to_host(device, here).ok());
+  launched.outputs.clear();
+  launched.inputs.clear();
+  CHECK(device.memory().live == 1);
 }
 
 }  // namespace tagflow::devices

@@ -3,10 +3,14 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <memory>
+#include <new>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
 #include "tests/devices/stream/launching.h"
+#include "tests/failing_new.h"
 
 namespace tagflow::devices {
 
@@ -143,6 +147,35 @@ TEST_CASE(
     REQUIRE(tasks.size() == kTasks);
     for (int i = 0; i < kTasks; ++i) REQUIRE(tasks[size_t(i)] == i);
   }
+}
+
+TEST_CASE("a stream outlives what its tasks throw") {
+  Stream stream;
+  stream.enqueue([](Stream::Turn) { throw 3; });
+  stream.enqueue([](Stream::Turn) { throw std::runtime_error("a task"); });
+  bool ran = false;
+  stream.enqueue([&](Stream::Turn) { ran = true; }).wait();
+  CHECK(ran);
+}
+
+TEST_CASE("a task for which there is no memory is not enqueued") {
+  Stream stream;
+  int runs = 0;
+  const auto held = std::make_shared<int>(1);
+  {
+    FailAllocation fail(1);
+    CHECK_THROWS_AS(stream.enqueue([&runs, held](Stream::Turn) { ++runs; }),
+                    std::bad_alloc);
+  }
+  CHECK(held.use_count() == 1);
+  auto task = Stream::task([&runs, held](Stream::Turn) { ++runs; });
+  {
+    FailAllocation fail(1);
+    stream.enqueue(std::move(task)).wait();
+    CHECK(!fail.failed());
+  }
+  CHECK(runs == 1);
+  CHECK(held.use_count() == 1);
 }
 
 }  // namespace tagflow::devices

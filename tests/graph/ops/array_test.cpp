@@ -99,6 +99,11 @@ TEST_CASE("slices are as long as can be known") {
         "[?,3]");
   CHECK(infer("Slice", {kUnknownShape, unknown_ints({2}), unknown_ints({2})}) ==
         "[?,?]");
+  CHECK(infer("Slice", {{5, 4}, ints({5, 0}), ints({-1, -1})}) == "[0,4]");
+  expect_refused(infer("Slice", {{5, 4}, ints({6, 0}), ints({-1, -1})}),
+                 "begin[0] = 6 is outside");
+  expect_refused(infer("Slice", {{5, 4}, ints({0, -1}), ints({-1, -1})}),
+                 "begin[1] = -1 is outside");
 }
 
 TEST_CASE("gathered shapes are put together from three parts") {

@@ -170,3 +170,66 @@ TEST_CASE("of three inputs of a Merge, two are left") {
   Program other = program_of(graph, {"merge", "index"});
   CHECK(!prune_dead(other));
 }
+
+TEST_CASE("what is fetched of a Switch or a Merge stays, dead or an index") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kInt32);
+  Node* p = predicate(graph, true);
+  Node* q = placeholder(graph, "q", DataType::kBool, PartialShape::scalar());
+  Node* branch = add(graph, "branch", "Switch", {{x, 0}, {p, 0}});
+  Node* open = add(graph, "open", "Switch", {{x, 0}, {q, 0}});
+  add(graph, "merge", "Merge", {{branch, 0}, {open, 0}, {open, 1}});
+  Program program = program_of(graph, {"branch:0", "branch:1"});
+  CHECK(!prune_dead(program));
+  CHECK(program.fetches[0].to_string() == "branch:0");
+  Program counted = program_of(graph, {"merge", "merge:1"});
+  CHECK(!prune_dead(counted));
+  CHECK(dump(counted.graph, "merge") == "merge = Merge(branch, open, open:1)");
+}
+
+// In iteration 0 it gives a dead token, which an Identity would not.
+TEST_CASE("a Merge of a dead Enter and a NextIteration stays") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kInt32);
+  Node* p = predicate(graph, true);
+  Node* dead = add(graph, "dead", "Switch", {{x, 0}, {p, 0}});
+  const Counter c = counter(graph, "loop", {x, 0}, {x, 0});
+  Node* enter = add(graph, "enter", "Enter", {{dead, 0}},
+                    {{"frame_name", std::string("loop")}});
+  Node* next = add(graph, "next", "NextIteration", {{c.add, 0}});
+  Node* merge = add(graph, "merge", "Merge", {{enter, 0}, {next, 0}});
+  Node* last = add(graph, "last", "Switch", {{merge, 0}, {c.cond, 0}});
+  add(graph, "out", "Exit", {{last, 0}});
+  Program program = program_of(graph, {"out", "loop/exit"});
+  prune_dead(program);
+  CHECK(dump(program.graph, "merge") == "merge = Merge(enter, next)");
+}
+
+TEST_CASE("a Merge that waits for a control input stays") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kInt32);
+  Node* y = placeholder(graph, "y", DataType::kInt32);
+  Node* p = predicate(graph, true);
+  Node* branch = add(graph, "branch", "Switch", {{x, 0}, {p, 0}});
+  Node* no = add(graph, "no", "Neg", {{branch, 0}});
+  add(graph, "merge", "Merge", {{no, 0}, {branch, 1}}, {}, {y});
+  Program program = program_of(graph, {"merge"});
+  prune_dead(program);
+  CHECK(dump(program.graph, "merge") == "merge = Merge(no, branch:1, ^y)");
+}
+
+TEST_CASE("what is fed stays, though nothing needs it any more") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kInt32);
+  Node* y = placeholder(graph, "y", DataType::kInt32);
+  Node* p = predicate(graph, true);
+  Node* no = add(graph, "no", "Switch", {{x, 0}, {p, 0}});
+  Node* yes = add(graph, "yes", "Switch", {{y, 0}, {p, 0}});
+  add(graph, "merge", "Merge", {{no, 0}, {yes, 1}});
+  Program program = program_of(graph, {"merge"}, {}, {"x", "y"});
+  CHECK(prune_dead(program));
+  REQUIRE(program.feeds.size() == 2);
+  for (const Endpoint& feed : program.feeds)
+    CHECK(program.graph.owns(feed.node));
+  CHECK(program.graph.size() == 4);
+}

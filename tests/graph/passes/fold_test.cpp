@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <limits>
+
 #include "tests/graph/passes/whole_program.h"
 
 using namespace tagflow;
@@ -119,6 +121,35 @@ TEST_CASE("shape, size and rank are folded as far as they are known") {
   CHECK(dump(program.graph, "rank_1") == "rank_1 = Const(^y)");
   CHECK(value_of(program.graph, "rank_1") == 2);
   CHECK(dump(program.graph, "unknown") == "unknown = Shape(y)");
+}
+
+TEST_CASE("a size or shape that does not fit its type is not folded") {
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  Graph graph;
+  Node* most = placeholder(graph, "most", DataType::kInt8, {kMost});
+  Node* more = placeholder(graph, "more", DataType::kInt8, {kMost + 1});
+  Node* square = placeholder(graph, "square", DataType::kInt8, {65536, 65536});
+  const AttrMap wide = {{"out_type", DataType::kInt64}};
+  add(graph, "most_size", "Size", {{most, 0}});
+  add(graph, "more_size", "Size", {{more, 0}});
+  add(graph, "more_shape", "Shape", {{more, 0}});
+  add(graph, "square_size", "Size", {{square, 0}});
+  add(graph, "square_shape", "Shape", {{square, 0}});
+  add(graph, "wide_size", "Size", {{square, 0}}, wide);
+  add(graph, "wide_shape", "Shape", {{more, 0}}, wide);
+  Program program =
+      program_of(graph, {"most_size", "more_size", "more_shape", "square_size",
+                         "square_shape", "wide_size", "wide_shape"});
+  CHECK(fold(program));
+  const auto value = [&](size_t fetch) {
+    return must(program.fetches[fetch].node->attr<Tensor>("value"));
+  };
+  CHECK(identical(value(0), Tensor::scalar(int32_t(kMost))));
+  for (const size_t left : {1, 2, 3})
+    CHECK(program.fetches[left].node->op() != "Const");
+  CHECK(identical(value(4), Tensor::vector<int32_t>({65536, 65536})));
+  CHECK(identical(value(5), Tensor::scalar(int64_t(1) << 32)));
+  CHECK(identical(value(6), Tensor::vector<int64_t>({kMost + 1})));
 }
 
 TEST_CASE("a node of several outputs becomes several constants") {
@@ -259,4 +290,64 @@ TEST_CASE("a constant has the constraints of what it stands for") {
   }
   CHECK(program.fetches[0].node->device() == "/cpu:1");
   CHECK(shapes->name() == "shapes");
+}
+
+TEST_CASE("a node stays where what would compute it throws") {
+  class Thrower final : public Evaluator {
+   public:
+    Result<std::vector<Tensor>> evaluate(const Node&, std::span<const Tensor>,
+                                         size_t) const override {
+      throw 3;
+    }
+  };
+  Graph graph;
+  Node* a = number(graph, "a", 1);
+  add(graph, "b", "AddV2", {{a, 0}, {a, 0}});
+  Program program = program_of(graph, {"b"});
+  const Thrower thrower;
+  CHECK(!run_pass(fold_constants, program, &thrower));
+  CHECK(count_op(program.graph, "AddV2") == 1);
+}
+
+TEST_CASE("a constant waits for so many nodes, each counted once") {
+  const auto is_folded = [](int of_a, int of_b, int shared) {
+    Graph graph;
+    const auto some = [&](const char* name, int count) {
+      std::vector<Node*> nodes;
+      for (int i = 0; i < count; ++i)
+        nodes.push_back(
+            placeholder(graph, fmt::format("{}{}", name, i), DataType::kInt32));
+      return nodes;
+    };
+    std::vector<Node*> a = some("a", of_a), b = some("b", of_b);
+    for (Node* node : some("s", shared)) {
+      a.push_back(node);
+      b.push_back(node);
+    }
+    Node* left = number(graph, "left", 1, a);
+    Node* right = number(graph, "right", 2, b);
+    add(graph, "sum", "AddV2", {{left, 0}, {right, 0}});
+    Program program = program_of(graph, {"sum"});
+    const bool changed = fold(program);
+    if (changed)
+      CHECK(program.fetches[0].node->control_inputs().size() ==
+            size_t(of_a + of_b + shared));
+    return changed;
+  };
+  CHECK(is_folded(8, 8, 0));
+  CHECK_FALSE(is_folded(8, 9, 0));
+  CHECK_FALSE(is_folded(16, 1, 0));
+  CHECK(is_folded(0, 0, 16));
+  CHECK(is_folded(1, 1, 14));
+  CHECK_FALSE(is_folded(2, 1, 14));
+}
+
+TEST_CASE("what is no plain tensor is not folded") {
+  Graph graph;
+  Node* shape = number(graph, "shape", -1);
+  Node* most = number(graph, "most", -1);
+  add(graph, "list", "EmptyTensorList", {{shape, 0}, {most, 0}},
+      {{"element_dtype", DataType::kInt32}});
+  Program program = program_of(graph, {"list"});
+  CHECK(!make_all(program));
 }

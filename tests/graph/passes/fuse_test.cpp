@@ -226,3 +226,54 @@ TEST_CASE("ops of different classes stay apart, one class becomes one node") {
   CHECK(must(program.graph.find("c_1")->attr<std::vector<std::string>>(
             "_class")) == std::vector<std::string>{"loc:@b"});
 }
+
+TEST_CASE("tensors are large from a number of elements on") {
+  for (const int64_t count : {4095, 4096}) {
+    Graph graph;
+    Node* x = placeholder(graph, "x", DataType::kFloat, {count});
+    Node* a = add(graph, "a", "Tanh", {{x, 0}});
+    add(graph, "b", "Neg", {{a, 0}});
+    Program program = program_of(graph, {"b"});
+    CHECK(run_pass(fuse_elementwise, program) == (count == 4096));
+  }
+}
+
+TEST_CASE("ops whose shapes may turn out to differ are not one tree") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kFloat, {-1});
+  Node* y = placeholder(graph, "y", DataType::kFloat, {5000});
+  Node* a = add(graph, "a", "Tanh", {{x, 0}});
+  add(graph, "b", "AddV2", {{a, 0}, {y, 0}});
+  Program program = program_of(graph, {"b"});
+  CHECK(!run_pass(fuse_elementwise, program));
+}
+
+TEST_CASE("a tree has no more ops than fit in a node") {
+  Graph graph;
+  // Of 31 sums.
+  std::vector<Node*> row;
+  for (int i = 0; i < 32; ++i)
+    row.push_back(
+        placeholder(graph, fmt::format("x{}", i), DataType::kFloat, kLarge));
+  int number = 0;
+  while (row.size() > 1) {
+    std::vector<Node*> sums;
+    for (size_t i = 0; i < row.size(); i += 2)
+      sums.push_back(add(graph, fmt::format("sum{}", number++), "AddV2",
+                         {{row[i], 0}, {row[i + 1], 0}}));
+    row = sums;
+  }
+  Program program = program_of(graph, {row[0]->name()});
+  CHECK(run_pass(fuse_elementwise, program));
+  size_t ops = 0, most = 0;
+  for (const Node* node : program.graph.nodes()) {
+    if (node->op() == "AddV2") ++ops;
+    if (node->op() != "_FusedElementwise") continue;
+    const size_t fused =
+        must(node->attr<std::vector<std::string>>("program")).size();
+    ops += fused;
+    most = std::max(most, fused);
+  }
+  CHECK(ops == 31);
+  CHECK(most == 16);
+}

@@ -182,3 +182,17 @@ TEST_CASE("a constant can leave two loops, with what reads it") {
   CHECK(dump(program.graph, "two_1_1") == "two_1_1 = Const(^x)");
   CHECK(program.graph.find("two_1") == nullptr);
 }
+
+TEST_CASE("what reads a reference is read where it was") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kInt32);
+  counter(graph, "loop", {x, 0}, {x, 0});
+  Node* stack =
+      add(graph, "stack", "Stack", {}, {{"elem_type", DataType::kInt32}});
+  Node* in = loop_constant(graph, "in", "loop", {stack, 0});
+  Node* upper = add(graph, "upper", "StringUpper", {{in, 0}});
+  add(graph, "out", "Exit", {{upper, 0}});
+  Program program = program_of(graph, {"loop/exit", "out"});
+  CHECK(!hoist(program));
+  CHECK(dump(program.graph, "upper") == "upper = StringUpper(in)");
+}

@@ -76,6 +76,28 @@ TEST_CASE("of a class all have its one label, and what its members ask for") {
   CHECK(r.asks(f) == "/cpu:0");
 }
 
+TEST_CASE("a member of a class that asks for less takes nothing back") {
+  // The vague ones come last, and first.
+  for (const bool vague_first : {false, true}) {
+    Resolving r;
+    Node* a = r.number("a");
+    std::vector<std::string> asked = {"/job:localhost/device:CPU:1", "/cpu:*",
+                                      "/job:localhost", "/device:*:1", ""};
+    if (vague_first) std::ranges::reverse(asked);
+    std::vector<Node*> members;
+    for (size_t i = 0; i < asked.size(); ++i)
+      members.push_back(
+          r.put(fmt::format("m{}", i), "Neg", asked[i], {{a, 0}}, "x"));
+    must(r.resolve());
+    for (Node* node : members) {
+      CAPTURE(node->name());
+      CHECK(must(DeviceName::parse(node->device())) ==
+            must(DeviceName::parse("/job:localhost/device:CPU:1")));
+      CHECK(r.asks(node).ends_with(" loc:@m0"));
+    }
+  }
+}
+
 TEST_CASE("what counts no longer is gone") {
   Resolving r;
   Node* a = r.number("a", "/job:localhost");  // which all are

@@ -1,0 +1,154 @@
+// Scheduler: the workers of an engine, as a module of CAF's.
+//
+// Note [Turns]
+// What is ready to run waits in one queue for all workers, first come, first
+// served; what is urgent has a queue of its own, which goes first but for every
+// kUrgentInARow-th time. So nobody waits for longer than those before him take,
+// one time slice each. To enqueue an engine's actor or job allocates nothing
+// and cannot fail: the link of the queue is in the object (Ready). An idle
+// worker looks for work for a moment, which spares a loop of kernels on several
+// workers the waking in each iteration; then it sleeps until it is woken: an
+// idle engine does nothing at all.
+//
+// A worker's *next slot* is for HandOff::kMailbox, where each hop passes here:
+// what a handler sends goes first, on the same worker, while the time slice
+// lasts. Before anything that may take long it is put into the queue.
+#pragma once
+
+#include <atomic>
+#include <caf/actor_clock.hpp>
+#include <caf/execution_unit.hpp>
+#include <caf/resumable.hpp>
+#include <caf/scheduler/abstract_coordinator.hpp>
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace tagflow::actors {
+
+// A place in the queue. In an actor or a job, which is in the queue at most
+// once at a time.
+struct Ready {
+  explicit Ready(caf::resumable* runs) : work(runs) {}
+  caf::resumable* const work;
+  Ready* next = nullptr;
+  bool urgent = false;
+  bool owned = false;  // by the scheduler: of an actor that is not the engine's
+};
+
+// No actor of the engine asks CAF for a time-out.
+class NoClock : public caf::actor_clock {
+ public:
+  void set_ordinary_timeout(time_point, caf::abstract_actor*, caf::atom_value,
+                            uint64_t) override {}
+  void set_multi_timeout(time_point, caf::abstract_actor*, caf::atom_value,
+                         uint64_t) override {}
+  void set_request_timeout(time_point, caf::abstract_actor*,
+                           caf::message_id) override {}
+  void cancel_ordinary_timeout(caf::abstract_actor*, caf::atom_value) override {
+  }
+  void cancel_request_timeout(caf::abstract_actor*, caf::message_id) override {}
+  void cancel_timeouts(caf::abstract_actor*) override {}
+  void schedule_message(time_point, caf::strong_actor_ptr,
+                        caf::mailbox_element_ptr) override {}
+  void schedule_message(time_point, caf::group, caf::strong_actor_ptr,
+                        caf::message) override {}
+  void cancel_all() override {}
+};
+
+class Worker;
+
+// Thread-safe.
+class Scheduler : public caf::scheduler::abstract_coordinator {
+ public:
+  using Clock = std::chrono::steady_clock;
+  // How long a worker stays with what follows from one turn, while others wait.
+  static constexpr std::chrono::microseconds kQuantum{500};
+
+  explicit Scheduler(caf::actor_system& system);
+  // For caf::actor_system_config::load().
+  static caf::actor_system::module* make(caf::actor_system& system,
+                                         caf::detail::type_list<>);
+
+  // CAF's door, for actors that are not the engine's: allocates.
+  void enqueue(caf::resumable* work) override;
+  // The engine's: takes a reference of `ready.work`, which it lets go of when
+  // that has run.
+  void enqueue(Ready& ready) noexcept;
+  // Whether somebody waits for a worker.
+  bool has_waiting() const {
+    return waiting_.load(std::memory_order_relaxed) > 0;
+  }
+  // Binds worker i to core cores[i]. REQUIRES: there are as many.
+  void pin(const std::vector<int>& cores);
+  // The worker that this thread is, of whichever engine; null: none.
+  static Worker* this_worker();
+
+  void start() override;
+  void stop() override;
+  caf::actor_clock& clock() noexcept override { return clock_; }
+
+ private:
+  friend class Worker;
+  struct Queue {
+    Ready* first = nullptr;
+    Ready* last = nullptr;
+  };
+  static constexpr int kUrgentInARow = 16;
+
+  static void append(Queue& queue, Ready& ready);
+  Ready* take_locked();
+  // Null when the scheduler stops.
+  Ready* wait();
+  bool look_for_work();
+  void drop_all();
+
+  NoClock clock_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::atomic<int> waiting_{0};  // in the queues
+  std::atomic<int> looking_{0};  // workers that look for work
+  std::mutex mutex_;             // guards the below
+  std::condition_variable woken_;
+  Queue normal_, urgent_;
+  int urgent_in_a_row_ = 0;
+  int sleeping_ = 0;
+  bool stop_ = false;
+};
+
+// Runs what the scheduler has, on a thread of its own. Only its thread touches
+// it.
+class Worker : public caf::execution_unit {
+ public:
+  Worker(caf::actor_system& system, Scheduler& scheduler);
+
+  bool is_of(const Scheduler* scheduler) const {
+    return &scheduler_ == scheduler;
+  }
+  // CAF's door.
+  void exec_later(caf::resumable* work) override;
+  // What this worker runs next. Takes a reference of ready.work.
+  void run_next(Ready& ready);
+  // Lets others have what was to be run next.
+  void publish();
+  // When the time slice began.
+  Scheduler::Clock::time_point slice_start() const { return slice_start_; }
+  // Whether somebody waits for a worker.
+  bool is_wanted() const { return scheduler_.has_waiting(); }
+  // Grants another one, where nobody waits.
+  bool renew_slice();
+
+ private:
+  friend class Scheduler;
+  void run();
+  Ready* next();
+
+  Scheduler& scheduler_;
+  Ready* next_ = nullptr;
+  Scheduler::Clock::time_point slice_start_;
+  std::thread thread_;
+};
+
+}  // namespace tagflow::actors

@@ -1,0 +1,81 @@
+// Cancellation: how what waits for something outside of a step hears that the
+// step has been cancelled.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+namespace tagflow::devices {
+
+class CancelList;
+
+// One wait of a step: an entry in a queue, an open request to a peer, a timer.
+//
+// Exactly one of two wins: the completion, which calls claim(), or the
+// cancellation, which then calls on_cancel(). Whoever loses does nothing, and
+// puts back what it took. A kernel adds its hook before it shows it to who may
+// complete it, since its context may be gone from then on. Owned by shared
+// pointers; the list holds one while the hook is in it. Thread-safe.
+class CancelHook {
+ public:
+  CancelHook() = default;
+  virtual ~CancelHook() = default;
+  CancelHook(const CancelHook&) = delete;
+  CancelHook& operator=(const CancelHook&) = delete;
+
+  // Whether the caller, the first to ask, may complete the wait. Takes the
+  // hook off its list. Takes constant time and waits for no callback, not even
+  // for one that runs at the moment.
+  bool claim() noexcept;
+
+ protected:
+  // The step was cancelled before anybody claimed the wait: answer it so. Is
+  // called once at most, by who cancels, and holds no lock of the step's: it
+  // may call anything that does not block.
+  virtual void on_cancel() = 0;
+
+ private:
+  friend class CancelList;
+  enum State : int { kWaiting, kClaimed, kCancelled };
+
+  std::atomic<State> state_{kWaiting};
+  std::atomic<CancelList*> list_{nullptr};  // stays, once it is set
+  // The below are the list's, which guards them.
+  std::shared_ptr<CancelHook> self_;  // while it is in the list
+  CancelHook* next_ = nullptr;
+  CancelHook* previous_ = nullptr;
+};
+
+// The waits of one step, in the order in which they began. Outlives what is
+// added while somebody may claim it. Thread-safe.
+class CancelList {
+ public:
+  CancelList() = default;
+  // Forgets what is left, which hears of nothing any more.
+  ~CancelList();
+  CancelList(const CancelList&) = delete;
+  CancelList& operator=(const CancelList&) = delete;
+
+  // False where the step is cancelled already: then the hook is not added, and
+  // the caller answers the wait.
+  bool add(std::shared_ptr<CancelHook> hook);
+  // Has all hooks called that nobody claims first, one after the other, and
+  // refuses others from now on.
+  void cancel();
+  bool cancelled() const;
+
+ private:
+  friend class CancelHook;
+  // REQUIRES of these: mutex_ is held.
+  void link(CancelHook& hook, std::shared_ptr<CancelHook> self);
+  // The list's reference; null where the hook was not in it.
+  std::shared_ptr<CancelHook> unlink(CancelHook& hook);
+
+  mutable std::mutex mutex_;  // guards the below; held briefly
+  bool cancelled_ = false;
+  CancelHook* first_ = nullptr;
+  CancelHook* last_ = nullptr;
+};
+
+}  // namespace tagflow::devices

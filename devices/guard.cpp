@@ -1,0 +1,63 @@
+#include "devices/guard.h"
+
+#include <atomic>
+#include <memory>
+#include <utility>
+
+namespace tagflow::devices {
+namespace {
+
+// A completion that is called once, however often it is told.
+class Once {
+ public:
+  // Takes `done` over, unless there is no memory for this.
+  explicit Once(Completion& done) { done_.swap(done); }
+
+  // Whether it was told nothing before, and will take one answer now.
+  bool claim() { return !told_.exchange(true, std::memory_order_acq_rel); }
+  // REQUIRES: claim() was true.
+  void answer(Status status) {
+    const Completion done = std::move(done_);
+    done(std::move(status));
+  }
+
+ private:
+  std::atomic<bool> told_{false};
+  Completion done_;
+};
+
+}  // namespace
+
+Status run_kernel(const Kernel& kernel, KernelContext& context) {
+  try {
+    return kernel.compute(context);
+  } catch (...) {
+    return current_fault(context.node().op());
+  }
+}
+
+double cost_of(const Kernel& kernel, const KernelContext& context) {
+  try {
+    return kernel.cost(context);
+  } catch (...) {
+    (void)current_fault();  // which lets a cancelled thread go
+    return Kernel::kUnknownCost;
+  }
+}
+
+void run_kernel_async(const AsyncKernel& kernel, KernelContext& context,
+                      Completion done) {
+  std::shared_ptr<Once> once;
+  try {
+    once = std::make_shared<Once>(done);
+    kernel.compute_async(context, [once](Status status) {
+      if (once->claim()) once->answer(std::move(status));
+    });
+  } catch (...) {
+    if (once == nullptr) return done(current_fault(context.node().op()));
+    // Unless it is claimed, the step is there, and with it the context.
+    if (once->claim()) once->answer(current_fault(context.node().op()));
+  }
+}
+
+}  // namespace tagflow::devices

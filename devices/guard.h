@@ -1,0 +1,25 @@
+// How kernels are called: whatever they throw is the error of their step.
+#pragma once
+
+#include "devices/kernel.h"
+#include "graph/fault.h"
+
+namespace tagflow::devices {
+
+using tagflow::current_fault;
+using tagflow::guarded;
+
+// kernel.compute(context); what it throws as its status, "[Op] what". Throws
+// nothing but abi::__forced_unwind, see current_fault(). Thread-safe.
+Status run_kernel(const Kernel& kernel, KernelContext& context);
+
+// kernel.cost(context); unknown where that throws.
+double cost_of(const Kernel& kernel, const KernelContext& context);
+
+// kernel.compute_async(context, done), where `done` is called with what that
+// throws, unless it was called already, and never twice. REQUIRES: `done` does
+// not throw. Throws as run_kernel() does. Thread-safe.
+void run_kernel_async(const AsyncKernel& kernel, KernelContext& context,
+                      Completion done);
+
+}  // namespace tagflow::devices

@@ -1,0 +1,265 @@
+// Sessions that end while something is going on, and engines that many share.
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <future>
+#include <semaphore>
+#include <thread>
+
+#include "actors/observer.h"
+#include "tests/actors/holding_op.h"
+#include "tests/actors/sessions.h"
+
+using namespace tagflow;
+using namespace tagflow::actors;
+using namespace tagflow::graph;
+
+namespace {
+
+using Answer = Result<std::vector<Tensor>>;
+
+// y = n, counted up to.
+Graph counting_loop() {
+  Graph graph;
+  const Scope s(graph);
+  const Output n =
+      ops::placeholder(s.named("n"), DataType::kInt32, PartialShape::scalar());
+  const Outputs r = while_loop(
+      s,
+      [&](const Scope& in, const Outputs& v) { return ops::less(in, v[0], n); },
+      [](const Scope& in, const Outputs& v) -> Outputs {
+        return ops::add(in, v[0], 1);
+      },
+      {0});
+  ops::identity(s.named("y"), r[0]);
+  REQUIRE(s.status().ok());
+  return graph;
+}
+
+constexpr int kForEver = 2'000'000'000;
+
+// Counts the runs that have begun.
+struct Begun : Observer {
+  void on_frame_start(const Place& place, const Place&) override {
+    if (place.frame.empty()) ++runs;
+  }
+  std::atomic<int> runs{0};
+};
+
+size_t num_threads() {
+  size_t count = 0;
+  for (const auto& task :
+       std::filesystem::directory_iterator("/proc/self/task"))
+    count += task.exists() ? 1 : 0;
+  return count;
+}
+
+// The exit status of a forked child that runs `body`.
+template <class F>
+int in_child(const F& body) {
+  const pid_t child = fork();
+  if (child == 0) _exit(body());
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+}  // namespace
+
+TEST_CASE("smoke: a session ends while other threads are inside of run") {
+  const Graph graph = counting_loop();
+  for (const SessionOptions& options : hand_offs_by_workers()) {
+    INFO(describe(options));
+    auto session = make_session(options, graph);
+    must_run(*session, {{"n", Tensor::scalar(1)}}, {"y"});
+    Begun begun;
+    std::vector<std::future<Code>> codes;
+    for (int i = 0; i < 4; ++i)
+      codes.push_back(std::async(std::launch::async, [&, raw = session.get()] {
+        RunOptions run;
+        run.observer = &begun;
+        return raw->run({{"n", Tensor::scalar(kForEver)}}, {"y"}, {}, run)
+            .status()
+            .code();
+      }));
+    while (begun.runs < 4) std::this_thread::yield();
+    session.reset();
+    for (auto& code : codes) CHECK(code.get() == Code::kCancelled);
+  }
+}
+
+TEST_CASE("smoke: a session that was closed refuses what comes") {
+  auto session = make_session({}, counting_loop());
+  const Callable call =
+      graph::testing::must(session->make_callable({"n"}, {"y"}));
+  CHECK(session->close().ok());
+  CHECK(session->close().ok());
+  const std::vector<Tensor> feeds{Tensor::scalar(3)};
+  CHECK(call(feeds).status().code() == Code::kFailedPrecondition);
+  CHECK(session->run({{"n", feeds[0]}}, {"y"}).status().code() ==
+        Code::kFailedPrecondition);
+  std::promise<Code> code;
+  call.run_async(feeds, {}, [&](Answer answer, RunStats) {
+    code.set_value(answer.status().code());
+  });
+  CHECK(code.get_future().get() == Code::kFailedPrecondition);
+}
+
+TEST_CASE(
+    "smoke: closing gives up at its deadline, and what is left is freed") {
+  Graph graph;
+  const Scope s(graph);
+  ops::identity(s.named("y"), test_block(s, s.constant(Tensor::scalar(2))));
+  auto session = make_session({}, graph);
+  Blockade blockade;
+  std::promise<Answer> answer;
+  session->run_async({}, {"y"}, {}, {}, [&](Answer given, RunStats) {
+    answer.set_value(std::move(given));
+  });
+  blockade.until_begun(1);
+  const Status status = session->close(std::chrono::milliseconds(5));
+  CAPTURE(status.to_string());
+  CHECK(status.code() == Code::kDeadlineExceeded);
+  CHECK(status.message().find("1 runs") != std::string_view::npos);
+  blockade.let_go();
+  CHECK(answer.get_future().get().status().code() == Code::kCancelled);
+  CHECK(session->close().ok());
+}
+
+TEST_CASE("smoke: `done` may let go of the session, and of its engine") {
+  const Graph graph = counting_loop();
+  for (const SessionOptions& options : hand_offs_by_workers()) {
+    INFO(describe(options));
+    std::shared_ptr<Session> session = make_session(options, graph);
+    std::weak_ptr<Session> left = session;
+    std::binary_semaphore done{0};
+    Session* const raw = session.get();
+    raw->run_async({{"n", Tensor::scalar(5)}}, {"y"}, {}, {},
+                   [&done, session](Answer answer, RunStats) mutable {
+                     CHECK(answer.ok());
+                     session.reset();
+                     done.release();
+                   });
+    session.reset();
+    done.acquire();
+    while (!left.expired()) std::this_thread::yield();
+  }
+}
+
+TEST_CASE("smoke: what `done` throws is a warning, and the session goes on") {
+  const Graph graph = counting_loop();
+  for (SessionOptions options : hand_offs_by_workers()) {
+    INFO(describe(options));
+    std::promise<std::string> told;
+    options.on_warning = [&](const std::string& text) { told.set_value(text); };
+    auto session = make_session(options, graph);
+    session->run_async({{"n", Tensor::scalar(5)}}, {"y"}, {}, {},
+                       [](Answer, RunStats) { throw 3; });
+    const std::string text = told.get_future().get();
+    CAPTURE(text);
+    CHECK(text.find("`done`") != text.npos);
+    must_run(*session, {{"n", Tensor::scalar(5)}}, {"y"});
+  }
+}
+
+TEST_CASE("a thousand sessions share threads and devices") {
+  const size_t cores = std::thread::hardware_concurrency();
+  Graph graph;
+  const Scope s(graph);
+  ops::identity(s.named("y"), s.constant(Tensor::scalar(2)));
+  for (const char* devices : {"", "cpu:2,stream:1"}) {
+    CAPTURE(devices);
+    std::vector<std::unique_ptr<Session>> sessions;
+    sessions.push_back(make_session({.devices = devices}, graph));
+    must_run(*sessions[0], {}, {"y"});
+    const size_t threads = num_threads();
+    CHECK(threads <= 1 + cores + 3 + 4);  // this one, and those of the stream
+    for (int i = 1; i < 1000; ++i) {
+      sessions.push_back(make_session({.devices = devices}, graph));
+      must_run(*sessions.back(), {}, {"y"});
+    }
+    CHECK(num_threads() <= threads);
+    CHECK(sessions[0]->devices()[0].get() == sessions[999]->devices()[0].get());
+  }
+}
+
+TEST_CASE("smoke: a session takes an engine that was made apart") {
+  const auto engine = graph::testing::must(Engine::create({.workers = 3}));
+  const Graph graph = counting_loop();
+  for (int i = 0; i < 3; ++i) {
+    auto session = make_session({.engine = engine}, graph);
+    must_run(*session, {{"n", Tensor::scalar(5)}}, {"y"});
+  }
+  CHECK(Session::create({.engine = engine, .workers = 2}).status().code() ==
+        Code::kInvalidArgument);
+}
+
+TEST_CASE("smoke: runs beyond the limit wait for their turn, to a limit") {
+  Graph graph;
+  const Scope s(graph);
+  ops::identity(s.named("y"), test_block(s, s.constant(Tensor::scalar(2))));
+  auto session =
+      make_session({.max_active_runs = 2, .max_queued_runs = 3}, graph);
+  Blockade blockade;
+  std::vector<std::future<Answer>> answers;
+  const auto start = [&] {
+    auto promise = std::make_shared<std::promise<Answer>>();
+    answers.push_back(promise->get_future());
+    session->run_async({}, {"y"}, {}, {}, [promise](Answer answer, RunStats) {
+      promise->set_value(std::move(answer));
+    });
+  };
+  for (int i = 0; i < 5; ++i) start();
+  CHECK(session->counters().active == 2);
+  CHECK(session->counters().queued == 3);
+  start();
+  CHECK(answers.back().get().status().code() == Code::kResourceExhausted);
+  answers.pop_back();
+  blockade.let_go();
+  for (auto& answer : answers) CHECK(answer.get().ok());
+  CHECK(session->close().ok());
+  CHECK(session->counters().active == 0);
+  CHECK(session->counters().queued == 0);
+}
+
+TEST_CASE("smoke: runs that wait for their turn end with the session") {
+  Graph graph;
+  const Scope s(graph);
+  ops::identity(s.named("y"), test_block(s, s.constant(Tensor::scalar(2))));
+  auto session = make_session({.max_active_runs = 1}, graph);
+  Blockade blockade;
+  std::vector<std::promise<Code>> codes(4);
+  for (auto& code : codes)
+    session->run_async({}, {"y"}, {}, {}, [&](Answer answer, RunStats) {
+      code.set_value(answer.status().code());
+    });
+  blockade.until_begun(1);
+  (void)session->close(std::chrono::milliseconds(0)).ok();
+  for (size_t i = 1; i < codes.size(); ++i)
+    CHECK(codes[i].get_future().get() == Code::kCancelled);
+  blockade.let_go();
+  CHECK(codes[0].get_future().get() == Code::kCancelled);
+}
+
+#if !defined(__SANITIZE_THREAD__)
+TEST_CASE("after a fork the child makes a session of its own") {
+  const Graph graph = counting_loop();
+  auto session = make_session({}, graph);
+  must_run(*session, {{"n", Tensor::scalar(5)}}, {"y"});
+  CHECK(in_child([&] {
+          const auto answer = session->run({{"n", Tensor::scalar(5)}}, {"y"});
+          return answer.status().code() == Code::kFailedPrecondition ? 0 : 1;
+        }) == 0);
+  CHECK(in_child([&] {
+          session.reset();
+          auto fresh = Session::create({});
+          if (!fresh.ok() || !(*fresh)->extend(graph).ok()) return 1;
+          const auto answer =
+              (*fresh)->run({{"n", Tensor::scalar(100'000)}}, {"y"});
+          return answer.ok() ? 0 : 2;
+        }) == 0);
+  must_run(*session, {{"n", Tensor::scalar(5)}}, {"y"});
+}
+#endif

@@ -1,0 +1,74 @@
+#include "tests/actors/holding_op.h"
+
+#include <condition_variable>
+#include <mutex>
+
+#include "devices/kernel_registry.h"
+#include "graph/op_registry.h"
+#include "graph/shape_context.h"
+
+namespace tagflow::actors {
+namespace {
+
+std::mutex mutex;  // guards the below
+std::condition_variable changed;
+bool is_up = false;
+std::vector<std::string> begun;
+
+class BlockKernel : public devices::Kernel {
+ public:
+  explicit BlockKernel(const devices::KernelInfo&) {}
+  bool may_be_expensive() const override { return true; }
+  double cost(const devices::KernelContext&) const override { return 1e6; }
+  Status compute(devices::KernelContext& context) const override {
+    std::unique_lock lock(mutex);
+    begun.push_back(context.node().name());
+    changed.notify_all();
+    changed.wait(lock, [] { return !is_up; });
+    context.set_output(0, context.input(0));
+    return {};
+  }
+};
+
+}  // namespace
+
+graph::Output test_block(const graph::Scope& s, const graph::Input& x) {
+  static const bool once = [] {
+    graph::OpRegistry::global().add(graph::OpDefBuilder("TestBlock")
+                                        .input("x: T")
+                                        .output("y: T")
+                                        .attr("T: type")
+                                        .stateful()
+                                        .shape(graph::unchanged_shape));
+    devices::KernelRegistry::global().add<BlockKernel>("TestBlock");
+    return true;
+  }();
+  (void)once;
+  return s.op("TestBlock", {x});
+}
+
+Blockade::Blockade() {
+  std::lock_guard lock(mutex);
+  is_up = true;
+  begun.clear();
+}
+
+Blockade::~Blockade() { let_go(); }
+
+void Blockade::let_go() {
+  std::lock_guard lock(mutex);
+  is_up = false;
+  changed.notify_all();
+}
+
+void Blockade::until_begun(int count) const {
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [&] { return int(begun.size()) >= count; });
+}
+
+std::vector<std::string> Blockade::order() const {
+  std::lock_guard lock(mutex);
+  return begun;
+}
+
+}  // namespace tagflow::actors

@@ -1,0 +1,166 @@
+// Whose turn it is: among actors, among runs at a device, inside one run.
+#include "actors/scheduler.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <future>
+#include <semaphore>
+#include <string>
+
+#include "actors/job.h"
+#include "tests/actors/holding_op.h"
+#include "tests/actors/sessions.h"
+
+using namespace tagflow;
+using namespace tagflow::actors;
+using namespace tagflow::graph;
+
+namespace {
+
+using Answer = Result<std::vector<Tensor>>;
+
+std::future<Answer> start(Session& session, const std::string& fetch,
+                          const RunOptions& options = {}) {
+  auto promise = std::make_shared<std::promise<Answer>>();
+  session.run_async({}, {fetch}, {}, options,
+                    [promise](Answer answer, RunStats) {
+                      promise->set_value(std::move(answer));
+                    });
+  return promise->get_future();
+}
+
+}  // namespace
+
+TEST_CASE(
+    "smoke: jobs run in the order in which they came, urgent ones first") {
+  const auto engine = graph::testing::must(Engine::create({.workers = 1}));
+  std::binary_semaphore running{0}, go_on{0}, through{0};
+  run_on_worker(engine->scheduler(), [&] {
+    running.release();
+    go_on.acquire();
+  });
+  running.acquire();
+  std::string order;
+  for (const char name : {'a', 'b', 'U', 'c', 'V'}) {
+    auto* job = new Job([&order, name] { order += name; });
+    job->ready.urgent = name < 'a';
+    engine->scheduler().enqueue(job->ready);
+  }
+  CHECK(engine->scheduler().has_waiting());
+  run_on_worker(engine->scheduler(), [&] { through.release(); });
+  go_on.release();
+  through.acquire();
+  CHECK(order == "UVabc");
+}
+
+TEST_CASE(
+    "smoke: what is urgent does not keep the rest from its turn for ever") {
+  const auto engine = graph::testing::must(Engine::create({.workers = 1}));
+  std::binary_semaphore running{0}, go_on{0}, through{0};
+  run_on_worker(engine->scheduler(), [&] {
+    running.release();
+    go_on.acquire();
+  });
+  running.acquire();
+  std::string order;
+  for (int i = 0; i < 100; ++i) {
+    auto* job = new Job([&order] { order += 'U'; });
+    job->ready.urgent = true;
+    engine->scheduler().enqueue(job->ready);
+  }
+  run_on_worker(engine->scheduler(), [&] {
+    order += 'n';
+    through.release();
+  });
+  go_on.release();
+  through.acquire();
+  CHECK(order.find('n') < 20);
+}
+
+TEST_CASE("smoke: an idle engine's job is done by any of its workers") {
+  const auto engine = graph::testing::must(Engine::create({.workers = 3}));
+  for (int round = 0; round < 100; ++round) {
+    std::counting_semaphore<> done{0};
+    for (int i = 0; i < 10; ++i)
+      run_on_worker(engine->scheduler(), [&] { done.release(); });
+    for (int i = 0; i < 10; ++i) done.acquire();
+  }
+}
+
+// One worker, one lane. What runs first holds the lane; then one run asks for
+// ten kernels and another, later, for one.
+TEST_CASE("smoke: at a device runs take turns, urgent ones first") {
+  Graph graph;
+  const Scope s(graph);
+  const auto block = [&](const std::string& name) {
+    return test_block(s.named(name), s.constant(Tensor::scalar(1)));
+  };
+  block("first");
+  Inputs many;
+  for (int i = 0; i < 10; ++i) many.add(block(fmt::format("many{}", i)));
+  ops::add_n(s.named("sum"), many);
+  block("one");
+  block("urgent");
+  REQUIRE(s.status().ok());
+  SessionOptions options{.workers = 1};
+  options.passes = PassSet::none();
+  auto session = make_session(options, graph);
+  // Compiled beforehand.
+  for (const char* name : {"first", "sum", "one", "urgent"})
+    must_run(*session, {}, {name});
+  Blockade blockade;
+  std::vector<std::future<Answer>> answers;
+  answers.push_back(start(*session, "first"));
+  blockade.until_begun(1);
+  answers.push_back(start(*session, "sum"));
+  answers.push_back(start(*session, "one"));
+  answers.push_back(start(*session, "urgent", {.priority = Priority::kHigh}));
+  blockade.let_go();
+  for (auto& answer : answers) REQUIRE(answer.get().ok());
+  const std::vector<std::string> order = blockade.order();
+  const auto place = [&](const char* name) {
+    return std::ranges::find(order, name) - order.begin();
+  };
+  REQUIRE(order.size() == 13);
+  CHECK(order[0] == "first");
+  CHECK(place("urgent") <= 2);
+  CHECK(place("one") <= 4);
+}
+
+TEST_CASE("smoke: an iteration that yields in the middle loses nothing") {
+  // Long chains beside one another, which take many time slices, while others
+  // want the worker.
+  Graph graph;
+  const Scope s(graph);
+  const Output x =
+      ops::placeholder(s.named("x"), DataType::kInt32, PartialShape::scalar());
+  Inputs ends;
+  for (int chain = 0; chain < 20; ++chain) {
+    Output y = x;
+    for (int i = 0; i < 2000; ++i) y = ops::add(s, y, 1);
+    ends.add(y);
+  }
+  ops::add_n(s.named("y"), ends);
+  ops::identity(s.named("small"), x);
+  REQUIRE(s.status().ok());
+  for (SessionOptions options : hand_offs_by_workers()) {
+    options.passes = PassSet::none();
+    INFO(describe(options));
+    auto session = make_session(options, graph);
+    std::vector<std::future<Answer>> answers;
+    for (int i = 0; i < 10; ++i) {
+      auto promise = std::make_shared<std::promise<Answer>>();
+      answers.push_back(promise->get_future());
+      session->run_async({{"x", Tensor::scalar(i)}}, {i % 2 ? "small" : "y"},
+                         {}, {}, [promise](Answer answer, RunStats) {
+                           promise->set_value(std::move(answer));
+                         });
+    }
+    for (int i = 0; i < 10; ++i) {
+      const Answer answer = answers[size_t(i)].get();
+      REQUIRE(answer.ok());
+      CHECK((*answer)[0].scalar_value<int>() == (i % 2 ? i : 20 * (i + 2000)));
+    }
+  }
+}

@@ -1,0 +1,266 @@
+// Steps that wait for something outside of them, how that ends, and what a step
+// may still change when it has been answered.
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <future>
+#include <thread>
+
+#include "devices/kernel_registry.h"
+#include "graph/op_registry.h"
+#include "graph/shape_context.h"
+#include "tests/actors/sessions.h"
+#include "tests/actors/test_queue.h"
+
+using namespace tagflow;
+using namespace tagflow::actors;
+using namespace tagflow::graph;
+
+namespace {
+
+using Answer = Result<std::vector<Tensor>>;
+
+// An asynchronous run, to be waited for.
+struct Pending {
+  Pending(Session& session, const std::string& fetch, RunOptions options = {}) {
+    options.cancel = token;
+    session.run_async({}, {fetch}, {}, options,
+                      [this](Answer answer, RunStats) {
+                        promise.set_value(std::move(answer));
+                      });
+  }
+  Answer get() { return future.get(); }
+  bool answered() const {
+    return future.wait_for(std::chrono::seconds(0)) ==
+           std::future_status::ready;
+  }
+
+  CancelToken token;
+  std::promise<Answer> promise;
+  std::future<Answer> future = promise.get_future();
+};
+
+// "take" waits for what "put" puts.
+Graph put_and_take() {
+  Graph graph;
+  const Scope s(graph);
+  ops::identity(s.named("take"), test_take(s));
+  ops::identity(s.named("put"), test_put(s, 7));
+  REQUIRE(s.status().ok());
+  return graph;
+}
+
+void until_waiting(size_t count) {
+  while (TestQueue::global().waiting() < count) std::this_thread::yield();
+}
+
+// Writes 1 into `assigned`, within a commit, when it is let go.
+std::atomic<bool> hold_before{false};  // the commit
+std::atomic<bool> hold_inside{false};  // of it
+std::atomic<int> stage{0};             // 1: before, 2: inside, 3: through
+std::atomic<int> assigned{0};
+std::atomic<bool> was_refused{false};
+
+class AssignKernel : public devices::Kernel {
+ public:
+  explicit AssignKernel(const devices::KernelInfo&) {}
+  bool may_be_expensive() const override { return true; }
+  double cost(const devices::KernelContext&) const override { return 1e6; }
+  Status compute(devices::KernelContext& context) const override {
+    enter(1);
+    hold_before.wait(true);
+    {
+      const devices::Commit commit = context.commit();
+      was_refused = !commit;
+      enter(2);
+      hold_inside.wait(true);
+      if (commit) assigned = 1;
+    }
+    context.set_output(0, context.input(0));
+    enter(3);
+    return {};
+  }
+
+ private:
+  static void enter(int now) {
+    stage = now;
+    stage.notify_all();
+  }
+};
+
+void until_stage(int wanted) {
+  for (int now = stage; now != wanted; now = stage) stage.wait(now);
+}
+
+void let_go(std::atomic<bool>& hold) {
+  hold = false;
+  hold.notify_all();
+}
+
+Graph assign() {
+  static const bool once = [] {
+    OpRegistry::global().add(OpDefBuilder("TestAssign")
+                                 .input("x: int32")
+                                 .output("y: int32")
+                                 .stateful()
+                                 .shape(unchanged_shape));
+    devices::KernelRegistry::global().add<AssignKernel>("TestAssign");
+    return true;
+  }();
+  (void)once;
+  stage = 0;
+  assigned = 0;
+  was_refused = false;
+  Graph graph;
+  const Scope s(graph);
+  ops::identity(s.named("y"),
+                s.op("TestAssign", {s.constant(Tensor::scalar(1))}));
+  REQUIRE(s.status().ok());
+  return graph;
+}
+
+}  // namespace
+
+TEST_CASE("smoke: a step waits for a queue until another run puts into it") {
+  const Graph graph = put_and_take();
+  for (const SessionOptions& options : configurations()) {
+    INFO(describe(options));
+    auto session = make_session(options, graph);
+    Pending take(*session, "take");
+    until_waiting(1);
+    CHECK_FALSE(take.answered());
+    CHECK(must_run(*session, {}, {"put"})[0].scalar_value<int>() == 7);
+    const Answer answer = take.get();
+    REQUIRE(answer.ok());
+    CHECK((*answer)[0].scalar_value<int>() == 7);
+    CHECK(TestQueue::global().size() == 0);
+  }
+}
+
+TEST_CASE("smoke: a wait is named when the time is up") {
+  const Graph graph = put_and_take();
+  for (const SessionOptions& options : configurations()) {
+    INFO(describe(options));
+    auto session = make_session(options, graph);
+    RunOptions run;
+    run.timeout = std::chrono::milliseconds(20);
+    const Status status = session->run({}, {"take"}, {}, run).status();
+    CHECK(status.code() == Code::kDeadlineExceeded);
+    const std::string text(status.message());
+    CAPTURE(text);
+    CHECK(text.find("TestTake") != text.npos);
+    CHECK(TestQueue::global().waiting() == 0);
+    Pending late(*session, "take", run);
+    CHECK(late.get().status().code() == Code::kDeadlineExceeded);
+    CHECK(TestQueue::global().waiting() == 0);
+  }
+}
+
+TEST_CASE("ten thousand waits end with their step, whatever ends it") {
+  constexpr int kWaits = 10'000;
+  Graph graph;
+  const Scope s(graph);
+  Inputs taken;
+  for (int i = 0; i < kWaits; ++i) taken.add(test_take(s));
+  ops::add_n(s.named("sum"), taken);
+  REQUIRE(s.status().ok());
+  enum class End { kCancel, kTimeout, kClose };
+  for (const End end : {End::kCancel, End::kTimeout, End::kClose})
+    for (const int workers : {1, 2}) {
+      auto session = make_session({.workers = workers}, graph);
+      RunOptions run;
+      if (end == End::kTimeout) run.timeout = std::chrono::milliseconds(500);
+      Pending all(*session, "sum", run);
+      if (end != End::kTimeout) until_waiting(kWaits);
+      if (end == End::kCancel) all.token.cancel();
+      if (end == End::kClose) CHECK(session->close().ok());
+      const Code code = all.get().status().code();
+      CHECK(code == (end == End::kTimeout ? Code::kDeadlineExceeded
+                                          : Code::kCancelled));
+      session.reset();
+      CHECK(TestQueue::global().waiting() == 0);
+    }
+}
+
+TEST_CASE("smoke: the error of one node ends the waits of the others") {
+  Graph graph;
+  const Scope s(graph);
+  const Output x = ops::placeholder(s.named("x"), DataType::kInt32);
+  const Output bad = ops::floor_div(s.named("bad"), 1, x);
+  ops::add(s.named("sum"), test_take(s), bad);
+  REQUIRE(s.status().ok());
+  for (const SessionOptions& options : configurations()) {
+    INFO(describe(options));
+    auto session = make_session(options, graph);
+    const Status status =
+        session->run({{"x", Tensor::scalar(0)}}, {"sum"}).status();
+    CAPTURE(status.to_string());
+    CHECK(status.code() == Code::kInvalidArgument);
+    session.reset();
+    CHECK(TestQueue::global().waiting() == 0);
+  }
+}
+
+TEST_CASE("smoke: runs that wait for one another only are stalled") {
+  auto session = make_session({}, put_and_take());
+  CHECK_FALSE(session->stalled().has_value());
+  Pending first(*session, "take");
+  Pending second(*session, "take");
+  until_waiting(2);
+  // They are in the queue a moment before their steps come to rest.
+  std::optional<std::string> why;
+  while (!(why = session->stalled())) std::this_thread::yield();
+  CAPTURE(*why);
+  CHECK(why->find("2 open runs") != why->npos);
+  CHECK(why->find("TestTake") != why->npos);
+  CHECK(session->counters().waiting == 2);
+  CHECK(session->counters().active == 0);
+  must_run(*session, {}, {"put"});
+  must_run(*session, {}, {"put"});
+  CHECK(first.get().ok());
+  CHECK(second.get().ok());
+  session->close().ok();
+  CHECK_FALSE(session->stalled().has_value());
+}
+
+TEST_CASE("smoke: runs that wait do not keep others from their turn") {
+  const Graph graph = put_and_take();
+  auto session = make_session({.max_active_runs = 1}, graph);
+  std::deque<Pending> takes;
+  for (int i = 0; i < 10; ++i) takes.emplace_back(*session, "take");
+  until_waiting(10);
+  for (int i = 0; i < 10; ++i) must_run(*session, {}, {"put"});
+  for (Pending& take : takes) CHECK(take.get().ok());
+}
+
+TEST_CASE("smoke: a kernel that outlives its step changes nothing any more") {
+  const Graph graph = assign();
+  auto session = make_session({.workers = 2}, graph);
+  hold_before = true;
+  RunOptions run;
+  run.timeout = std::chrono::milliseconds(30);
+  CHECK(session->run({}, {"y"}, {}, run).status().code() ==
+        Code::kDeadlineExceeded);
+  until_stage(1);
+  let_go(hold_before);
+  until_stage(3);
+  CHECK(was_refused);
+  CHECK(assigned == 0);
+  // Without a time-out it may.
+  CHECK(session->run({}, {"y"}).ok());
+  CHECK(assigned == 1);
+}
+
+TEST_CASE("smoke: an answer waits for a change that is being made") {
+  const Graph graph = assign();
+  auto session = make_session({.workers = 2}, graph);
+  hold_inside = true;
+  Pending run(*session, "y");
+  until_stage(2);
+  // Answers at once, but for the commit.
+  run.token.cancel();
+  CHECK_FALSE(run.answered());
+  let_go(hold_inside);
+  CHECK(run.get().status().code() == Code::kCancelled);
+  CHECK(assigned == 1);
+}

@@ -1,0 +1,150 @@
+// That every kernel of ours says what it costs.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "devices/guard.h"
+#include "devices/kernel_registry.h"
+#include "graph/graph.h"
+#include "graph/op_registry.h"
+#include "tests/devices/kernel_fixture.h"
+
+namespace tagflow::devices {
+namespace {
+
+using graph::ArgDef;
+using graph::AttrDef;
+using graph::Endpoint;
+using graph::Graph;
+using graph::Node;
+using graph::OpDef;
+
+// Attributes that an op needs, and that its definition does not tell.
+const std::map<std::string, AttrMap>& special_attrs() {
+  static const std::map<std::string, AttrMap> attrs = {};
+  return attrs;
+}
+
+// A node of any op whose kernel is `def`, over placeholders of scalars: for
+// types the first that there is a kernel for, for the rest what the op allows.
+class AnyNode {
+ public:
+  explicit AnyNode(const KernelDef& def)
+      : def_(def), op_(*graph::OpRegistry::global().find_or_null(def.op)) {}
+
+  Result<Node*> make() {
+    if (const auto it = special_attrs().find(def_.op);
+        it != special_attrs().end())
+      attrs_ = it->second;
+    for (const AttrDef& attr : op_.attrs)
+      if (!attrs_.contains(attr.name) && !attr.default_value) add(attr);
+    std::vector<Endpoint> endpoints;
+    for (const ArgDef& arg : op_.inputs)
+      for (const DataType dtype : types_of(arg)) {
+        TAGFLOW_ASSIGN(Node * input,
+                       graph_.add(graph_.unique_name("input"), "Placeholder",
+                                  {}, {{"dtype", remove_ref(dtype)}}));
+        endpoints.push_back({input, 0});
+        inputs.push_back(Tensor::make(remove_ref(dtype), {}));
+      }
+    return graph_.add("op", def_.op, endpoints, attrs_);
+  }
+
+  std::vector<Tensor> inputs;
+
+ private:
+  DataType type_for(const AttrDef& attr) const {
+    if (const auto it = def_.types.find(attr.name); it != def_.types.end())
+      return it->second.front();
+    return attr.allowed_types.empty() ? DataType::kFloat
+                                      : attr.allowed_types.front();
+  }
+  void add(const AttrDef& attr) {
+    AttrValue& value = attrs_[attr.name];
+    if (attr.type == "type") value = type_for(attr);
+    if (attr.type == "list(type)")
+      value = std::vector<DataType>(2, type_for(attr));
+    if (attr.type == "int") value = attr.minimum.value_or(1);
+    if (attr.type == "list(int)") value = std::vector<int64_t>(4, 1);
+    if (attr.type == "float") value = 1.0f;
+    if (attr.type == "bool") value = false;
+    if (attr.type == "shape") value = PartialShape::scalar();
+    if (attr.type == "list(shape)")
+      value = std::vector<PartialShape>(2, PartialShape::scalar());
+    if (attr.type == "tensor") value = Tensor::scalar(1.0f);
+    if (attr.type == "string")
+      value = attr.allowed_strings.empty() ? std::string("x")
+                                           : attr.allowed_strings.front();
+    if (attr.type == "list(string)") value = std::vector<std::string>();
+  }
+  DataType type_attr(const std::string& name) const {
+    if (const auto it = attrs_.find(name); it != attrs_.end())
+      return *it->second.get_if<DataType>();
+    return *op_.find_attr(name)->default_value->get_if<DataType>();
+  }
+  std::vector<DataType> types_of(const ArgDef& arg) const {
+    if (!arg.type_list_attr.empty()) {
+      const auto it = attrs_.find(arg.type_list_attr);
+      if (it == attrs_.end()) return {};
+      return *it->second.get_if<std::vector<DataType>>();
+    }
+    const DataType dtype =
+        arg.type_attr.empty() ? arg.dtype : type_attr(arg.type_attr);
+    int64_t count = 1;
+    if (!arg.number_attr.empty())
+      count = *attrs_.at(arg.number_attr).get_if<int64_t>();
+    return std::vector<DataType>(size_t(count), dtype);
+  }
+
+  const KernelDef& def_;
+  const OpDef& op_;
+  Graph graph_;
+  AttrMap attrs_;
+};
+
+}  // namespace
+
+TEST_CASE("every registered kernel says what it costs, or that it is cheap") {
+  const KernelRegistry& registry = KernelRegistry::global();
+  size_t kernels = 0;
+  for (const std::string& op : graph::OpRegistry::global().names())
+    for (const KernelDef& def : registry.kernels_of(op)) {
+      AnyNode any(def);
+      const Result<Node*> node = any.make();
+      CAPTURE(op);
+      // A type that the op does not take, or an attribute of another length.
+      if (!node.ok()) continue;
+      const auto kernel = def.factory(KernelInfo(**node));
+      // Attributes that do not go together, as a format's.
+      if (!kernel.ok()) continue;
+      ++kernels;
+      std::vector<Tensor> outputs(size_t((*node)->num_outputs()));
+      const StepInfo step;
+      const Tag tag;
+      const KernelContext context(*node, any.inputs, outputs, &step, &tag);
+      const double cost = cost_of(**kernel, context);
+      CHECK((!(*kernel)->may_be_expensive() || std::isfinite(cost)));
+    }
+  CHECK(kernels > 500);
+}
+
+TEST_CASE("a kernel that says nothing is worth a hop") {
+  class Silent : public Kernel {
+   public:
+    Status compute(KernelContext&) const override { return {}; }
+  };
+  class Throwing : public Silent {
+   public:
+    double cost(const KernelContext&) const override { throw 3; }
+  };
+  const StepInfo step;
+  const Tag tag;
+  const KernelContext context(nullptr, {}, {}, &step, &tag);
+  CHECK(Silent().may_be_expensive());
+  CHECK(cost_of(Silent(), context) == Kernel::kUnknownCost);
+  CHECK(cost_of(Throwing(), context) == Kernel::kUnknownCost);
+}
+
+}  // namespace tagflow::devices

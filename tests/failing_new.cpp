@@ -1,0 +1,114 @@
+#include "tests/failing_new.h"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+
+namespace {
+
+// How many more calls until one fails; none does at 0 and below.
+std::atomic<int64_t> g_left{0};
+std::atomic<bool> g_failed{false};
+
+bool fails_now() {
+  if (g_left.load(std::memory_order_relaxed) <= 0) [[likely]]
+    return false;
+  if (g_left.fetch_sub(1, std::memory_order_acq_rel) != 1) return false;
+  g_failed.store(true, std::memory_order_release);
+  return true;
+}
+
+// By malloc, which the sanitizers know.
+void* take(size_t size) {
+  return fails_now() ? nullptr : std::malloc(size == 0 ? 1 : size);
+}
+
+void* take(size_t size, std::align_val_t alignment) {
+  void* block = nullptr;
+  if (fails_now() ||
+      posix_memalign(&block, size_t(alignment), size == 0 ? 1 : size) != 0)
+    return nullptr;
+  return block;
+}
+
+void* checked(void* block) {
+  if (block == nullptr) throw std::bad_alloc();
+  return block;
+}
+
+}  // namespace
+
+void* operator new(size_t size) { return checked(take(size)); }
+void* operator new[](size_t size) { return checked(take(size)); }
+void* operator new(size_t size, const std::nothrow_t&) noexcept {
+  return take(size);
+}
+void* operator new[](size_t size, const std::nothrow_t&) noexcept {
+  return take(size);
+}
+void* operator new(size_t size, std::align_val_t alignment) {
+  return checked(take(size, alignment));
+}
+void* operator new[](size_t size, std::align_val_t alignment) {
+  return checked(take(size, alignment));
+}
+void* operator new(size_t size, std::align_val_t alignment,
+                   const std::nothrow_t&) noexcept {
+  return take(size, alignment);
+}
+void* operator new[](size_t size, std::align_val_t alignment,
+                     const std::nothrow_t&) noexcept {
+  return take(size, alignment);
+}
+
+void operator delete(void* block) noexcept { std::free(block); }
+void operator delete[](void* block) noexcept { std::free(block); }
+void operator delete(void* block, size_t) noexcept { std::free(block); }
+void operator delete[](void* block, size_t) noexcept { std::free(block); }
+void operator delete(void* block, const std::nothrow_t&) noexcept {
+  std::free(block);
+}
+void operator delete[](void* block, const std::nothrow_t&) noexcept {
+  std::free(block);
+}
+void operator delete(void* block, std::align_val_t) noexcept {
+  std::free(block);
+}
+void operator delete[](void* block, std::align_val_t) noexcept {
+  std::free(block);
+}
+void operator delete(void* block, size_t, std::align_val_t) noexcept {
+  std::free(block);
+}
+void operator delete[](void* block, size_t, std::align_val_t) noexcept {
+  std::free(block);
+}
+void operator delete(void* block, std::align_val_t,
+                     const std::nothrow_t&) noexcept {
+  std::free(block);
+}
+void operator delete[](void* block, std::align_val_t,
+                       const std::nothrow_t&) noexcept {
+  std::free(block);
+}
+
+namespace tagflow {
+
+FailAllocation::FailAllocation(int64_t k) {
+  g_failed.store(false, std::memory_order_relaxed);
+  g_left.store(k, std::memory_order_release);
+}
+
+FailAllocation::~FailAllocation() { stop(); }
+
+bool FailAllocation::failed() const {
+  return failed_ || g_failed.load(std::memory_order_acquire);
+}
+
+void FailAllocation::stop() {
+  failed_ = failed();
+  g_left.store(0, std::memory_order_release);
+}
+
+}  // namespace tagflow

@@ -1,0 +1,36 @@
+// A shortage of memory on demand: every test binary's operator new fails where
+// a test says so, that of the libraries included. Costs one load where not.
+#pragma once
+
+#include <cstdint>
+
+namespace tagflow {
+
+// From its making on, the k-th call of operator new, in any form, of any
+// thread, fails: once, with std::bad_alloc (null where that is the form). What
+// comes from malloc itself does not count. One at a time.
+//
+//   for (int64_t k = 1;; ++k) {
+//     FailAllocation fail(k);
+//     ... what must survive it ...
+//     if (!fail.failed()) break;  // all of them were tried
+//   }
+class FailAllocation {
+ public:
+  // REQUIRES: k >= 1.
+  explicit FailAllocation(int64_t k);
+  // None fails after this.
+  ~FailAllocation();
+  FailAllocation(const FailAllocation&) = delete;
+  FailAllocation& operator=(const FailAllocation&) = delete;
+
+  // Whether one has failed. Thread-safe.
+  bool failed() const;
+  // The same as the end of its life, so that a test may check in peace.
+  void stop();
+
+ private:
+  bool failed_ = false;
+};
+
+}  // namespace tagflow
