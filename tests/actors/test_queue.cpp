@@ -41,7 +41,9 @@ class TestQueue::Taker : public devices::CancelHook,
     const std::shared_ptr<Taker> self = shared_from_this();
     {
       std::lock_guard lock(queue_.mutex_);
-      std::erase(queue_.takers_, self);
+      // Who waits longest is cancelled first: at the front.
+      const auto at = std::ranges::find(queue_.takers_, self);
+      if (at != queue_.takers_.end()) queue_.takers_.erase(at);
       is_cancelled = true;
     }
     answer(cancelled());
