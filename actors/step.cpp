@@ -166,9 +166,12 @@ void Step::answer_on_worker(Scheduler& scheduler, Answer answer,
 
 caf::resumable::resume_result Step::Later::resume(caf::execution_unit*,
                                                   size_t) {
-  const std::shared_ptr<Step> self = std::move(step_.later_self_);
-  self->gate_.close();
+  step_.gate_.close();
   return done;
+}
+
+void Step::Later::intrusive_ptr_release_impl() {
+  const std::shared_ptr<Step> self = std::move(step_.later_self_);
 }
 
 Step::Answer Step::wait(RunStats* stats) {

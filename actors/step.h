@@ -192,7 +192,8 @@ class Step : public std::enable_shared_from_this<Step>,
     explicit Later(Step& step) : step_(step) {}
     resume_result resume(caf::execution_unit*, size_t) override;
     void intrusive_ptr_add_ref_impl() override {}
-    void intrusive_ptr_release_impl() override {}
+    // The last that the worker does with it: it lies in the step.
+    void intrusive_ptr_release_impl() override;
 
    private:
     Step& step_;
