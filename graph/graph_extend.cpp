@@ -1,4 +1,7 @@
 // Graph::extend: adds nodes that come in any order.
+#include <algorithm>
+
+#include "graph/functions/check.h"
 #include "graph/graph.h"
 #include "graph/node_name.h"
 #include "graph/op_registry.h"
@@ -162,10 +165,35 @@ class Extension {
         inputs_.push_back({node, source.port});
       }
     }
-    TAGFLOW_ASSIGN(added_[i], graph_.add(std::move(def.name), def.op, inputs_,
-                                         std::move(def.attrs), controls_,
-                                         std::move(def.device)));
+    Result<Node*> added =
+        graph_.add(std::move(def.name), def.op, inputs_, std::move(def.attrs),
+                   controls_, std::move(def.device));
+    if (!added.ok())
+      return is_known(def.op)
+                 ? std::move(added).status()
+                 : with_other_unknown_ops(std::move(added).status(), def.op);
+    added_[i] = *added;
     return {};
+  }
+
+  bool is_known(const std::string& op) const {
+    return OpRegistry::global().find_or_null(op) != nullptr ||
+           graph_.library().find(op) != nullptr;
+  }
+
+  // The error of a node whose op is not known, and what else there is of that
+  // kind: so that nobody has to mend a graph op by op.
+  Status with_other_unknown_ops(Status status, const std::string& op) const {
+    std::vector<NodeDef> others;
+    for (const NodeDef& def : defs_)
+      if (def.op != op && !is_known(def.op))
+        others.push_back({def.name, def.op, {}, {}, {}});
+    const Status rest =
+        check_ops(others, graph_.library().functions(), graph_.library());
+    if (rest.ok()) return status;
+    std::string_view text = rest.message();
+    text.remove_prefix(std::min(text.size(), kOpsModule.size()));
+    return Status(status.code(), fmt::format("{}; {}", status.message(), text));
   }
 
   Status close_back_edges() {

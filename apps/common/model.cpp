@@ -32,6 +32,10 @@ std::vector<std::string> names_of_signatures(const Model& model) {
 Result<Model> load_model(const std::string& path) {
   TAGFLOW_ASSIGN(graph::GraphFile file, graph::load_file(path));
   Status status = graph::check_ops(file.nodes, {}, file.library);
+  // Of a file that is refused all unknown ops are told, those of functions too.
+  if (!status.ok())
+    status =
+        graph::check_ops(file.nodes, file.library.functions(), file.library);
   Model model;
   if (status.ok()) {
     model.signatures = std::move(file.signatures);

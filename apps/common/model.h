@@ -14,7 +14,8 @@ struct Model {
   graph::Graph graph;
   std::map<std::string, graph::Signature> signatures;
 };
-// As graph::load_graph(), but an error names all ops that are unknown at once.
+// As graph::load_graph(), but an error names all ops that are unknown at once,
+// with those in functions.
 Result<Model> load_model(const std::string& path);
 
 // Of the signatures that one would choose: names that begin with "__" are

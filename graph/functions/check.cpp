@@ -43,9 +43,8 @@ void count_unknown(const std::vector<NodeDef>& nodes,
 }
 
 std::string describe_unknown(const std::string& op, const Uses& uses) {
-  constexpr std::string_view kModule = "[ops] ";
   std::string text(OpRegistry::global().find(op).status().message());
-  if (text.starts_with(kModule)) text.erase(0, kModule.size());
+  if (text.starts_with(kOpsModule)) text.erase(0, kOpsModule.size());
   return fmt::format(
       "{} ({}{})", text, uses.first,
       uses.count == 1 ? "" : fmt::format(" and {} more", uses.count - 1));
@@ -201,7 +200,8 @@ Status check_ops(const std::vector<NodeDef>& nodes,
     }
     texts.push_back(describe_unknown(op, uses));
   }
-  return error(Code::kUnimplemented, "[ops] {}", fmt::join(texts, "; "));
+  return error(Code::kUnimplemented, "{}{}", kOpsModule,
+               fmt::join(texts, "; "));
 }
 
 Status check_call(const Graph& graph, const Node& node, size_t& budget) {

@@ -22,6 +22,8 @@ std::vector<std::string> named_functions(std::string_view op,
                                          const AttrMap& attrs,
                                          const FunctionLibrary& library);
 
+// What the message of check_ops() begins with.
+inline constexpr std::string_view kOpsModule = "[ops] ";
 // Unimplemented where nodes, or those of the functions, have ops that are
 // neither registered nor in the library: names each such op, and where the
 // first of its nodes is.

@@ -68,6 +68,14 @@ printf 'node { name: "a" op: "Identty" } node { name: "b" op: "Nooop" }' \
 both='unknown op "Identty", .* \(node "a"\); unknown op "Nooop" \(node "b"\)$'
 expect 1 - "$both" tagflow graph bad.pbtxt
 expect 1 - "$both" tagflow run bad.pbtxt --fetch a
+# Those of functions with them, whether these are called or not.
+{ cat "$work/bad.pbtxt"
+  echo 'library { function { signature { name: "f" }
+                             node_def { name: "c" op: "Mull" } } }'
+} >"$work/worse.pbtxt"
+three='unknown op "Identty", .* \(node "a"\); unknown op "Mull", did you mean "Mul"\? \(node "c" of function "f"\); unknown op "Nooop" \(node "b"\)$'
+expect 1 - "$three" tagflow graph worse.pbtxt
+expect 1 - "$three" tagflow run worse.pbtxt --fetch a
 # A body that nobody calls is no error, but said.
 sed 's/"AddV2"/"AddV22"/; s/^node { name: "while".*/node { name: "while" op: "Pack" input: "zero" input: "n" attr { key: "N" value { i: 2 } }/
   s/{ list { type: DT_INT32 type: DT_INT32 } }/{ type: DT_INT32 }/; /func {/d

@@ -131,3 +131,19 @@ TEST_CASE("a long chain is added in time that grows with its length") {
   CHECK(graph.size() == 20000);
   CHECK(graph.nodes()[0]->name() == "n0");
 }
+
+TEST_CASE("all unknown ops are named at once, those of functions too") {
+  Graph graph;
+  FunctionDef function;
+  function.signature = OpDefBuilder("f").build();
+  function.nodes = {def("p", "Nooopp", {})};
+  must(graph.library().add(function));
+  const std::vector<NodeDef> defs = {
+      def("a", "Identty", {}), def("b", "NoOp", {}), def("c", "Mull", {})};
+  CHECK(graph.extend(defs).to_string() ==
+        "Unimplemented: [Identty] node \"a\": [ops] unknown op \"Identty\", "
+        "did you mean \"Identity\"?; unknown op \"Mull\", did you mean "
+        "\"Mul\"? (node \"c\"); unknown op \"Nooopp\" (node \"p\" of function "
+        "\"f\")");
+  CHECK(graph.size() == 0);
+}

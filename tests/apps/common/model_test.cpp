@@ -124,6 +124,28 @@ TEST_CASE("a file's unknown ops are all named") {
         "Unimplemented: " + path.string() +
             ": [ops] unknown op \"NoSuchOpAtAll\" (node \"a\"); unknown op "
             "\"NorThisOneHere\" (node \"b\" and 1 more)");
+}
+
+TEST_CASE("the unknown ops of functions are named with those of the nodes") {
+  const auto path = testing::temp_path("model.pbtxt");
+  REQUIRE(io::write_file(path, R"(
+      node { name: 'a' op: 'Identty' }
+      library { function { signature { name: 'f' }
+                           node_def { name: 'p' op: 'Nooopp' } }
+                function { signature { name: 'g' }
+                           node_def { name: 'q' op: 'Subb' } } })")
+              .ok());
+  const auto model = load_model(path.string());
+  std::filesystem::remove(path);
+  CHECK(model.status().message() ==
+        path.string() +
+            ": [ops] unknown op \"Identty\", did you mean \"Identity\"? (node "
+            "\"a\"); unknown op \"Nooopp\" (node \"p\" of function \"f\"); "
+            "unknown op \"Subb\", did you mean \"Sub\"? (node \"q\" of "
+            "function \"g\")");
+}
+
+TEST_CASE("a model that is not there is NotFound") {
   CHECK(load_model("no/such.pb").status().code() == Code::kNotFound);
 }
 
