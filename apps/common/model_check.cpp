@@ -1,7 +1,6 @@
 #include "apps/common/model_check.h"
 
 #include <algorithm>
-#include <unordered_set>
 
 #include "graph/function.h"
 #include "graph/functions/check.h"
@@ -21,17 +20,30 @@ std::string too_many_nodes(const std::string& name) {
       name, kMostNodesMade);
 }
 
-// What any signature needs, where there are some: else all nodes. The rest,
-// such as what saves a model's variables, no run may ever need.
-Nodes nodes_of_signatures(const Model& model, const Nodes& all) {
+// Of a tensor's name in a signature. Some name a node that has no output: what
+// it does is all that is wanted.
+graph::Node* find_effect(const graph::Graph& graph, const std::string& tensor) {
+  graph::Node* node =
+      graph.find(tensor.substr(0, std::min(tensor.rfind(':'), tensor.size())));
+  return node != nullptr && node->num_outputs() == 0 ? node : nullptr;
+}
+
+// What any signature needs; none where there is none, or none that can be run.
+Nodes nodes_of_signatures(const Model& model) {
   std::vector<graph::Endpoint> endpoints;
+  Nodes targets;
   for (const NamedSignature& signature : model.signatures) {
     for (const auto& [name, tensor] : signature.second.outputs) {
       const Result<graph::Endpoint> endpoint = model.graph.endpoint(tensor);
-      if (endpoint.ok()) endpoints.push_back(*endpoint);
+      if (endpoint.ok()) {
+        endpoints.push_back(*endpoint);
+      } else if (graph::Node* node = find_effect(model.graph, tensor)) {
+        targets.push_back(node);
+      }
     }
   }
-  return endpoints.empty() ? all : needed_by(model.graph, endpoints);
+  if (endpoints.empty() && targets.empty()) return {};
+  return needed_by(model.graph, endpoints, targets);
 }
 
 std::vector<std::pair<std::string, TensorNote>> notes_of(
@@ -45,11 +57,8 @@ std::vector<std::pair<std::string, TensorNote>> notes_of(
       notes.emplace_back(name, note_of(*found));
       continue;
     }
-    // Some name a node: what it does is all that is wanted.
-    const graph::Node* node = model.graph.find(
-        tensor.substr(0, std::min(tensor.rfind(':'), tensor.size())));
     notes.emplace_back(name, TensorNote{tensor, "", ""});
-    if (node != nullptr && node->num_outputs() == 0) continue;
+    if (find_effect(model.graph, tensor) != nullptr) continue;
     errors.push_back(found.status()
                          .with_prefix(fmt::format(
                              "\"{}\" of signature \"{}\": ", name, signature))
@@ -61,8 +70,9 @@ std::vector<std::pair<std::string, TensorNote>> notes_of(
 }  // namespace
 
 Nodes needed_by(const graph::Graph& graph,
-                const std::vector<graph::Endpoint>& endpoints) {
-  const graph::NodeSet needed = graph::prune(graph, endpoints, {}, {});
+                const std::vector<graph::Endpoint>& endpoints,
+                const Nodes& targets) {
+  const graph::NodeSet needed = graph::prune(graph, endpoints, targets, {});
   Nodes nodes;
   for (graph::Node* node : graph.nodes()) {
     if (needed.contains(*node)) nodes.push_back(node);
@@ -87,29 +97,26 @@ void add_signatures(const Model& model, const NamedSignature* chosen,
 void check_functions(const Model& model, const Nodes& nodes, bool is_whole,
                      GraphSummary& summary) {
   const graph::Graph& graph = model.graph;
-  const Nodes vital = is_whole ? nodes_of_signatures(model, nodes) : nodes;
-  const std::unordered_set<const graph::Node*> vital_ones(vital.begin(),
-                                                          vital.end());
+  Nodes vital;
+  if (is_whole) vital = nodes_of_signatures(model);
+  const bool has_signatures = !vital.empty();
+  if (!has_signatures) vital = nodes;
   const Status ops = graph::check_ops(
       {}, graph::reached_functions(vital, graph.library()), graph.library());
   if (!ops.ok()) summary.errors.push_back(ops.to_string());
   size_t budget = kMostNodesMade;
-  for (const graph::Node* node : nodes) {
+  for (const graph::Node* node : vital) {
     const Status status = graph::check_call(graph, *node, budget);
-    const bool is_vital = vital_ones.contains(node);
     // Of an unknown op enough was said.
-    if (status.ok() ||
-        (is_vital && !ops.ok() && status.code() == Code::kUnimplemented)) {
+    if (status.ok() || (!ops.ok() && status.code() == Code::kUnimplemented))
       continue;
-    }
     if (status.code() == Code::kResourceExhausted && budget == 0) {
       summary.warnings.push_back(too_many_nodes(node->name()));
       return;
     }
-    (is_vital ? summary.errors : summary.warnings)
-        .push_back(status.to_string());
+    summary.errors.push_back(status.to_string());
   }
-  if (!is_whole) return;
+  if (!is_whole || has_signatures) return;
   for (const FunctionNote& function : summary.functions) {
     if (function.is_reached) continue;
     const Status status = graph::check_function(

@@ -110,6 +110,16 @@ expect 0 '^signature +"twice"$' - tagflow graph model
 expect 0 '^graph +2 nodes' - tagflow graph model --signature twice
 expect 0 '^graph +2 nodes' - tagflow graph model --fetch y
 expect 0 '"signatures":\{.*"twice":\{"in_use":false,' - tagflow graph model --json
+# What saves and restores a model no signature needs, and nobody warns of.
+python3 "$here/saved_model.py" "$work/saved" saver
+expect 0 '^function +__inference__traced_save' - tagflow graph saved
+expect 0 '^calls +save: StatefulPartitionedCall' - tagflow graph saved
+if grep -q '^warning' "$work/stdout"; then
+  complain "the saver's functions are warned of" tagflow graph saved
+fi
+expect 0 '"warnings":\[\]' - tagflow graph saved --json
+expect 1 '' 'unknown op "SaveV2"' tagflow graph saved --fetch save
+expect 0 '^y = ' - tagflow run saved --feed x=1
 expect 1 - 'no "thrice", but "serving_default", "twice"' \
   tagflow graph model --signature thrice
 python3 "$here/saved_model.py" "$work/broken" broken
