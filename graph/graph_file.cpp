@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 
 #include "graph/graph_proto.h"
@@ -126,13 +128,16 @@ Status save_graph(const Graph& graph, const fs::path& path) {
                                               : write_graphdef(graph));
   // Whoever reads meanwhile sees the old file or the new one.
   const fs::path temporary = fmt::format("{}.{}.tmp", path.string(), getpid());
+  errno = 0;
   std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
   file.write(bytes.data(), std::streamsize(bytes.size()));
   file.close();
   std::error_code code;
   if (!file) {
+    const std::string why =
+        errno == 0 ? "the system refuses" : std::strerror(errno);
     fs::remove(temporary, code);
-    return cannot_write(path, "the system refuses");
+    return cannot_write(path, why);
   }
   fs::rename(temporary, path, code);
   if (!code) return {};

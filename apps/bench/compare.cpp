@@ -10,6 +10,7 @@
 #include "apps/bench/compare_entries.h"
 #include "apps/bench/compare_script.h"
 #include "apps/common/child_process.h"
+#include "apps/common/terminal.h"
 #include "apps/io/file.h"
 #include "graph/graphdef.h"
 
@@ -169,13 +170,12 @@ void print_row(const CompareEntry& entry, const Row& row, bool json) {
     const nlohmann::json line = {
         {"name", entry.name},  {"what", entry.what}, {"tensorflow", row.rival},
         {"tagflow", row.ours}, {"ratio", row.ratio}, {"unit", entry.unit}};
-    fmt::print("{}\n", line.dump());
+    print_text(line.dump() + "\n");
   } else {
-    fmt::print("| {} | {} | {} | {} | {:.3g} |\n", entry.what,
-               four_digits(row.rival), four_digits(row.ours), entry.unit,
-               row.ratio);
+    print_text(fmt::format("| {} | {} | {} | {} | {:.3g} |\n", entry.what,
+                           four_digits(row.rival), four_digits(row.ours),
+                           entry.unit, row.ratio));
   }
-  std::fflush(stdout);
 }
 
 Status compare_all(const std::vector<CompareEntry>& entries,
@@ -185,16 +185,17 @@ Status compare_all(const std::vector<CompareEntry>& entries,
                  write_manifest(entries, options, folder.path()));
   TAGFLOW_ASSIGN(Rival rival, Rival::start(options.python, manifest));
   if (!options.json) {
-    fmt::print("{} hardware threads of {}, TensorFlow {}\n\n",
-               sysconf(_SC_NPROCESSORS_ONLN), processor_name(),
-               rival.version());
-    fmt::print(
+    print_text(fmt::format(
+        "{} hardware threads of {}, TensorFlow {}\n\n"
         "| workload | TensorFlow | tagflow | unit | times better |\n"
-        "|---|--:|--:|---|--:|\n");
+        "|---|--:|--:|---|--:|\n",
+        sysconf(_SC_NPROCESSORS_ONLN), processor_name(), rival.version()));
   }
   for (size_t i = 0; i < entries.size(); ++i) {
     TAGFLOW_ASSIGN(const Row row, compare_entry(entries[i], i, rival, options));
     print_row(entries[i], row, options.json);
+    // Which the end of the program reports.
+    if (!flush_stdout().ok()) return {};
   }
   return {};
 }

@@ -1,12 +1,12 @@
 // Timing runs of one signature.
 #pragma once
 
-#include <memory>
 #include <span>
 #include <vector>
 
 #include "actors/session.h"
 #include "apps/bench/graphs.h"
+#include "apps/common/owned_session.h"
 #include "graph/status.h"
 
 namespace tagflow::apps {
@@ -33,7 +33,7 @@ class PreparedRun {
                       const actors::RunOptions& options = {});
 
  private:
-  std::unique_ptr<actors::Session> session_;
+  OwnedSession session_;
   actors::Callable call_;
 };
 

@@ -3,9 +3,11 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
+#include "apps/common/terminal.h"
 #include "graph/op_registry.h"
 
 namespace tagflow::apps {
@@ -40,7 +42,9 @@ std::string describe_unknown(const CLI::App& app,
 ExitCode report_parse_error(const CLI::App& app, const CLI::ParseError& error,
                             std::span<char* const> arguments) {
   if (error.get_exit_code() == int(CLI::ExitCodes::Success)) {
-    app.exit(error);  // prints the help or the version
+    std::ostringstream help;  // or the version
+    app.exit(error, help);
+    print_text(help.str());
     return ExitCode::kOk;
   }
   const CLI::App& command = innermost(app);
@@ -51,6 +55,19 @@ ExitCode report_parse_error(const CLI::App& app, const CLI::ParseError& error,
   spdlog::error("{}", unknown.empty() ? error.what() : unknown);
   spdlog::info("see {} --help", path);
   return ExitCode::kUsage;
+}
+
+CLI::Option* add_output_option(CLI::App& app, const std::string& name,
+                               std::string& path, const std::string& help,
+                               const std::string& type_name) {
+  const CLI::Validator is_named(
+      [](const std::string& text) {
+        return text.empty() ? std::string("the path is empty") : std::string();
+      },
+      "");
+  return app.add_option(name, path, help)
+      ->check(is_named)
+      ->type_name(type_name);
 }
 
 void append_to_footer(CLI::App& app, const std::string& text) {

@@ -8,6 +8,7 @@
 
 namespace CLI {
 class App;
+class Option;
 class ParseError;
 }  // namespace CLI
 
@@ -19,6 +20,12 @@ namespace tagflow::apps {
 // the nearest one is named.
 ExitCode report_parse_error(const CLI::App& app, const CLI::ParseError& error,
                             std::span<char* const> arguments);
+
+// Declares an option that names a file or folder to write, which "" does not:
+// a script whose variable is not set would lose what it asks for.
+CLI::Option* add_output_option(CLI::App& app, const std::string& name,
+                               std::string& path, const std::string& help,
+                               const std::string& type_name = "FILE");
 
 // Adds a paragraph to what the help ends with.
 void append_to_footer(CLI::App& app, const std::string& text);

@@ -12,7 +12,12 @@ enum class ExitCode : int {
   kMissingData = 3,   // a file that was named is not there
   kPeerLost = 4,      // a process of the cluster is gone
   kDeadlock = 5,      // the step could make no progress
+  // 128 + its number: a signal ended it, as of the shell's own programs
 };
+
+inline ExitCode exit_code_of_signal(int signal) {
+  return ExitCode(128 + signal);
+}
 
 // Of an error that is not about the command line. NotFound counts as a
 // run-time error: most things that are not found are no files.

@@ -1,17 +1,28 @@
 #include "apps/common/terminal.h"
 
+#include <fcntl.h>
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <string_view>
 
 namespace tagflow::apps {
 namespace {
+
+// Of the first write to stdout that failed: stdio keeps that there was one, but
+// not why.
+int stdout_error = 0;
+
+void note_stdout_error() {
+  if (stdout_error == 0) stdout_error = errno != 0 ? errno : EIO;
+}
 
 bool is_set(const char* variable) {
   const char* value = std::getenv(variable);
@@ -56,7 +67,28 @@ std::string printable(std::string_view text) {
 
 void print_text(std::string_view text) {
   const std::string safe = printable(text);
-  std::fwrite(safe.data(), 1, safe.size(), stdout);
+  errno = 0;
+  if (std::fwrite(safe.data(), 1, safe.size(), stdout) != safe.size())
+    note_stdout_error();
+}
+
+Status flush_stdout() {
+  errno = 0;
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) note_stdout_error();
+  if (stdout_error == 0) return {};
+  return error(Code::kDataLoss, "[stdout] writing to stdout failed: {}",
+               std::strerror(stdout_error));
+}
+
+void claim_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(stream, F_GETFD) >= 0 || errno != EBADF) continue;
+    // Takes the lowest number that is free, which is this one. Nothing can be
+    // written to what is open for reading.
+    const int opened =
+        open("/dev/null", stream == STDERR_FILENO ? O_WRONLY : O_RDONLY);
+    if (opened < 0) return;
+  }
 }
 
 bool is_terminal() {

@@ -15,8 +15,17 @@ void set_up_logging();
 // The text with control characters but line ends and tabs as escapes, "\u001b":
 // what a file says must not command the terminal.
 std::string printable(std::string_view text);
-// Writes data to stdout so. Logs need no care: the logger does it.
+// Writes data to stdout so. Logs need no care: the logger does it. What goes
+// wrong flush_stdout() says.
 void print_text(std::string_view text);
+// Writes what is still buffered. DataLoss, with the cause, where anything that
+// was printed so far could not be written.
+Status flush_stdout();
+
+// Sees to it that no file that is opened takes the place of a standard stream
+// that was closed: else data would be written there. What is printed to a
+// closed stdout is an error. Called once, by main().
+void claim_standard_streams();
 
 // stderr is a terminal that can redraw a line.
 bool is_terminal();

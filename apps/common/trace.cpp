@@ -313,4 +313,14 @@ Status write_trace(const actors::Trace& trace,
   return io::write_file(path, format_trace(trace));
 }
 
+Status end_and_write_trace(OwnedSession& session, const actors::Trace& trace,
+                           const std::filesystem::path& path) {
+  if (!session.end(kLongPatience))
+    return error(Code::kFailedPrecondition,
+                 "[--trace] \"{}\" is not written: a kernel that cannot be "
+                 "interrupted still runs, and is being recorded",
+                 path.string());
+  return write_trace(trace, path).with_prefix("[--trace] ");
+}
+
 }  // namespace tagflow::apps

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "actors/trace.h"
+#include "apps/common/owned_session.h"
 #include "graph/status.h"
 
 namespace tagflow::apps {
@@ -22,5 +23,11 @@ std::string format_trace(const actors::Trace& trace);
 // io::write_file.
 Status write_trace(const actors::Trace& trace,
                    const std::filesystem::path& path);
+
+// Ends the session that was recorded and writes the trace; the session kept it.
+// FailedPrecondition where a kernel that cannot be interrupted goes on, which
+// the trace may have to note yet.
+Status end_and_write_trace(OwnedSession& session, const actors::Trace& trace,
+                           const std::filesystem::path& path);
 
 }  // namespace tagflow::apps

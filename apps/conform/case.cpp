@@ -1,6 +1,8 @@
 #include "apps/conform/case.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "apps/io/file.h"
 #include "apps/io/json_tensor.h"
@@ -9,6 +11,7 @@
 namespace tagflow::apps {
 namespace {
 
+namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
 // Of case.json; real ones have some kilobytes.
@@ -99,6 +102,12 @@ Result<CaseRun> parse_run(const Json& json) {
   return run;
 }
 
+bool is_case(const fs::path& folder) {
+  std::error_code code;
+  return fs::exists(folder / "case.json", code) &&
+         fs::exists(folder / "graph.pb", code);
+}
+
 }  // namespace
 
 Result<Case> parse_case(std::string_view text) {
@@ -120,6 +129,20 @@ Result<Case> parse_case(std::string_view text) {
   }
   result.needs_gradients = root.contains("gradients");
   return result;
+}
+
+Result<std::vector<fs::path>> find_cases(const fs::path& folder) {
+  if (is_case(folder)) return std::vector<fs::path>{folder};
+  std::vector<fs::path> cases;
+  std::error_code code;
+  fs::directory_iterator entry(folder, code);
+  for (; !code && entry != fs::directory_iterator(); entry.increment(code))
+    if (is_case(entry->path())) cases.push_back(entry->path());
+  if (code)
+    return error(Code::kPermissionDenied, "[case] cannot read \"{}\": {}",
+                 folder.string(), code.message());
+  std::ranges::sort(cases);
+  return cases;
 }
 
 Result<Case> load_case(const std::filesystem::path& folder) {

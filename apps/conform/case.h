@@ -42,6 +42,11 @@ struct Case {
 // only. Thread-safe.
 Result<Case> parse_case(std::string_view json);
 
+// The folder, where it is a case, or else those in it that are, in order;
+// others are passed over. PermissionDenied where it cannot be read.
+Result<std::vector<std::filesystem::path>> find_cases(
+    const std::filesystem::path& folder);
+
 // The case of a folder. Errors also as read_file.
 Result<Case> load_case(const std::filesystem::path& folder);
 

@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include "apps/common/owned_session.h"
 #include "apps/conform/case.h"
 #include "apps/conform/compare.h"
 #include "apps/conform/needs.h"
@@ -62,9 +63,11 @@ Status judge_failure(const CaseRun& run, const Status& status) {
                           run.error_code, status.to_string());
 }
 
-Status judge_run(Session& session, const fs::path& folder, const CaseRun& run) {
+Status judge_run(Session& session, const fs::path& folder, const CaseRun& run,
+                 const std::optional<actors::CancelToken>& cancel) {
   TAGFLOW_ASSIGN(RunData data, load_run(session.graph(), folder, run));
   actors::RunOptions options;
+  options.cancel = cancel;
   if (session.options().timeout.count() == 0) options.timeout = kRunLimit;
   Result<std::vector<Tensor>> results =
       session.run(data.feeds, run.fetches, run.targets, options);
@@ -79,9 +82,10 @@ Status judge_run(Session& session, const fs::path& folder, const CaseRun& run) {
 
 Status run_all(const fs::path& folder, const Case& the_case,
                const graph::GraphFile& file, std::vector<graph::NodeDef> nodes,
-               const actors::SessionOptions& options) {
+               const actors::SessionOptions& options,
+               const std::optional<actors::CancelToken>& cancel) {
   graph::GraphFile needed{std::move(nodes), file.library, file.producer, {}};
-  TAGFLOW_ASSIGN(std::unique_ptr<Session> session, Session::create(options));
+  TAGFLOW_ASSIGN(OwnedSession session, Session::create(options));
   // A graph that is refused fails those runs that must fail all the same.
   Status imported = [&]() -> Status {
     TAGFLOW_ASSIGN(graph::Graph graph, graph::build_graph(std::move(needed)));
@@ -89,7 +93,7 @@ Status run_all(const fs::path& folder, const Case& the_case,
   }();
   for (size_t i = 0; i < the_case.runs.size(); ++i) {
     const CaseRun& run = the_case.runs[i];
-    Status status = imported.ok()            ? judge_run(*session, folder, run)
+    Status status = imported.ok() ? judge_run(*session, folder, run, cancel)
                     : run.error_code.empty() ? imported
                                              : judge_failure(run, imported);
     if (!status.ok()) {
@@ -112,7 +116,8 @@ Verdict skipped(std::string name, std::set<std::string> missing) {
 }  // namespace
 
 Verdict judge_case(const fs::path& folder,
-                   const actors::SessionOptions& options) {
+                   const actors::SessionOptions& options,
+                   const std::optional<actors::CancelToken>& cancel) {
   const std::string folder_name =
       folder.has_filename() ? folder.filename().string()
                             : folder.parent_path().filename().string();
@@ -128,7 +133,7 @@ Verdict judge_case(const fs::path& folder,
   std::set<std::string> missing = missing_ops(nodes, file->library);
   if (!missing.empty()) return skipped(the_case->name, std::move(missing));
   const Status status =
-      run_all(folder, *the_case, *file, std::move(nodes), options);
+      run_all(folder, *the_case, *file, std::move(nodes), options, cancel);
   if (!status.ok()) return failed(the_case->name, status);
   return {Outcome::kPassed, the_case->name, "", {}};
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -26,8 +27,10 @@ struct Verdict {
 inline constexpr std::chrono::seconds kRunLimit{20};
 
 // Runs the case of the folder in a session of its own: all runs in order, the
-// state kept. Only the nodes that they need are imported.
+// state kept. Only the nodes that they need are imported. `cancel` ends a run,
+// and fails the case.
 Verdict judge_case(const std::filesystem::path& folder,
-                   const actors::SessionOptions& options);
+                   const actors::SessionOptions& options,
+                   const std::optional<actors::CancelToken>& cancel = {});
 
 }  // namespace tagflow::apps

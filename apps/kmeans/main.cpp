@@ -9,6 +9,7 @@
 #include <string>
 
 #include "apps/common/command_line.h"
+#include "apps/common/program.h"
 #include "apps/common/terminal.h"
 #include "apps/common/trace.h"
 #include "apps/io/file.h"
@@ -89,20 +90,20 @@ Status write_files(const fs::path& folder, const Data& data,
 void print_results(const Options& options, const kmeans::Solution& solution,
                    double purity, double seconds) {
   if (options.json) {
-    fmt::print(
-        "{{\"trips\": {}, \"converged\": {}, \"purity\": {}, "
-        "\"inertia\": {}, \"seconds\": {}}}\n",
-        solution.trips, solution.changed == 0, purity, solution.inertia,
-        seconds);
+    print_text(
+        fmt::format("{{\"trips\": {}, \"converged\": {}, \"purity\": {}, "
+                    "\"inertia\": {}, \"seconds\": {}}}\n",
+                    solution.trips, solution.changed == 0, purity,
+                    solution.inertia, seconds));
     return;
   }
-  fmt::print(
-      "trips: {}{}\npurity: {:.4f}\ninertia: {:.6g}\n"
-      "seconds: {:.2f}\nwritten: {}/centroids.png, report.md, "
-      "trace.json, kmeans.log\n",
-      solution.trips,
-      solution.changed == 0 ? "" : " (stopped by --max-iterations)", purity,
-      solution.inertia, seconds, options.out);
+  print_text(
+      fmt::format("trips: {}{}\npurity: {:.4f}\ninertia: {:.6g}\n"
+                  "seconds: {:.2f}\nwritten: {}/centroids.png, report.md, "
+                  "trace.json, kmeans.log\n",
+                  solution.trips,
+                  solution.changed == 0 ? "" : " (stopped by --max-iterations)",
+                  purity, solution.inertia, seconds, options.out));
 }
 
 Failure check(const kmeans::Problem& problem,
@@ -209,12 +210,4 @@ ExitCode run(int argc, char** argv) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  set_up_logging();
-  try {
-    return int(run(argc, argv));
-  } catch (const std::exception& exception) {
-    spdlog::error("{}", exception.what());
-    return int(ExitCode::kRunTimeError);
-  }
-}
+int main(int argc, char** argv) { return run_program(argc, argv, run); }

@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
 #include <limits>
 #include <memory>
 #include <string>
@@ -30,8 +29,7 @@ Failure run_workload(const Workload& workload, const BenchOptions& options) {
   if (!session.ok()) return usage_error(session.status());
   Result<Measurement> result = workload.measure(options);
   if (!result.ok()) return run_time_error(std::move(result).status());
-  fmt::print("{}\n", result->to_json());
-  std::fflush(stdout);
+  print_text(result->to_json() + "\n");
   return {};
 }
 
@@ -56,8 +54,9 @@ Failure run_all(const BenchOptions& options) {
     if (!process.ok()) return run_time_error(std::move(process).status());
     for (auto answer = process->read_line(); answer.ok();
          answer = process->read_line()) {
-      fmt::print("{}\n", *answer);
-      std::fflush(stdout);
+      print_text(*answer + "\n");
+      // Which the end of the program reports.
+      if (!flush_stdout().ok()) return failure;
     }
     if (const int code = process->wait(); code != 0) {
       failure = {ExitCode::kRunTimeError,

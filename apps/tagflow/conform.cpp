@@ -1,19 +1,22 @@
 // tagflow conform: recorded cases, each run in a session of its own.
+#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "apps/common/counted.h"
 #include "apps/common/engine_options.h"
+#include "apps/common/interrupt.h"
 #include "apps/common/terminal.h"
+#include "apps/conform/case.h"
 #include "apps/conform/judge.h"
 #include "apps/tagflow/commands.h"
 
@@ -64,28 +67,50 @@ struct Tally {
   }
 };
 
-void print_json(const Tally& tally) {
-  nlohmann::json missing = nlohmann::json::array();
-  for (const auto& [op, count] : tally.by_frequency()) {
-    missing.push_back({{"op", op}, {"cases", count}});
+void print_tally(const Tally& tally, bool json) {
+  if (json) {
+    nlohmann::json missing = nlohmann::json::array();
+    for (const auto& [op, count] : tally.by_frequency())
+      missing.push_back({{"op", op}, {"cases", count}});
+    const nlohmann::json root = {{"cases", tally.cases},
+                                 {"missing", std::move(missing)},
+                                 {"passed", tally.passed},
+                                 {"failed", tally.failed},
+                                 {"skipped", tally.skipped}};
+    print_text(
+        root.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
+        "\n");
+  } else {
+    for (const auto& [op, count] : tally.by_frequency())
+      print_text(fmt::format("missing {} in {}\n", op,
+                             counted(size_t(count), "case")));
   }
-  const nlohmann::json root = {{"cases", tally.cases},
-                               {"missing", std::move(missing)},
-                               {"passed", tally.passed},
-                               {"failed", tally.failed},
-                               {"skipped", tally.skipped}};
-  fmt::print("{}\n", root.dump(-1, ' ', false,
-                               nlohmann::json::error_handler_t::replace));
+  print_text(fmt::format("{} passed, {} failed, {} skipped\n", tally.passed,
+                         tally.failed, tally.skipped));
 }
 
-Failure run_cases(const ConformOptions& options) {
-  auto session_options = to_session_options(options.engine);
-  if (!session_options.ok()) return usage_error(session_options.status());
-  // Cases ask for the devices of the machine that they were recorded on.
-  session_options->soft_placement = true;
-  for (const std::string& folder : options.folders) {
-    if (fs::is_directory(folder)) continue;
-    if (fs::exists(folder))
+// Of what was named, the first few.
+Status no_case_in(const std::vector<std::string>& folders) {
+  constexpr size_t kShown = 5;
+  const size_t shown = std::min(folders.size(), kShown);
+  return error(
+      Code::kNotFound,
+      "[conform] there is no case, a folder with graph.pb and case.json in it, "
+      "in \"{}\"{}",
+      fmt::join(folders.begin(), folders.begin() + ptrdiff_t(shown), "\", \""),
+      folders.size() == shown
+          ? std::string()
+          : fmt::format(" and {} more", folders.size() - shown));
+}
+
+// All cases of the folders; an error where there is none.
+Failure collect_cases(const std::vector<std::string>& folders,
+                      std::vector<fs::path>& cases) {
+  for (const std::string& folder : folders) {
+    std::error_code code;
+    const fs::file_status status = fs::status(folder, code);
+    if (fs::is_directory(status)) continue;
+    if (fs::exists(status))
       return usage_error(invalid_argument(
           "[conform] \"{}\" is a file; a case is a folder with graph.pb and "
           "case.json in it",
@@ -93,36 +118,44 @@ Failure run_cases(const ConformOptions& options) {
     return file_error(
         error(Code::kNotFound, "[conform] there is no folder \"{}\"", folder));
   }
+  for (const std::string& folder : folders) {
+    const auto found = find_cases(folder);
+    if (!found.ok()) return file_error(found.status());
+    cases.insert(cases.end(), found->begin(), found->end());
+  }
+  return cases.empty() ? file_error(no_case_in(folders)) : Failure();
+}
+
+Failure run_cases(const ConformOptions& options) {
+  auto session_options = to_session_options(options.engine);
+  if (!session_options.ok()) return usage_error(session_options.status());
+  // Cases ask for the devices of the machine that they were recorded on.
+  session_options->soft_placement = true;
+  std::vector<fs::path> cases;
+  Failure failure = collect_cases(options.folders, cases);
+  if (failure.exit_code != ExitCode::kOk) return failure;
+
   Tally tally;
-  for (const std::string& folder : options.folders) {
-    const fs::path path(folder);
-    if (!fs::exists(path / "case.json") || !fs::exists(path / "graph.pb")) {
-      continue;
-    }
-    const Verdict verdict = judge_case(path, *session_options);
+  const Interruptible interruptible;
+  for (const fs::path& path : cases) {
+    const Verdict verdict =
+        judge_case(path, *session_options, interruptible.token());
+    if (interruptible.signal() != 0) break;  // what it says counts no more
     tally.add(verdict);
-    if (verdict.outcome == Outcome::kFailed) {
+    if (verdict.outcome == Outcome::kFailed)
       spdlog::error("{}: {}", verdict.name, verdict.what);
-    }
   }
-  if (tally.cases.empty())
-    spdlog::warn("no folder named has graph.pb and case.json in it");
-  if (options.json) {
-    print_json(tally);
-  } else {
-    for (const auto& [op, count] : tally.by_frequency()) {
-      print_text(fmt::format("missing {} in {}\n", op,
-                             counted(size_t(count), "case")));
-    }
-  }
-  fmt::print("{} passed, {} failed, {} skipped\n", tally.passed, tally.failed,
-             tally.skipped);
-  std::fflush(stdout);
-  const bool failed = tally.failed > 0;
-  return {failed ? ExitCode::kRunTimeError : ExitCode::kOk,
-          failed ? invalid_argument("[conform] {} failed",
-                                    counted(size_t(tally.failed), "case"))
-                 : Status()};
+  print_tally(tally, options.json);
+  // Before what is said of it, where both go to one place.
+  (void)flush_stdout();
+  if (interruptible.signal() != 0)
+    return interruptible.failure_of(
+        error(Code::kCancelled, "[conform] {} of {} are left, from \"{}\" on",
+              cases.size() - tally.cases.size(), counted(cases.size(), "case"),
+              cases[tally.cases.size()].string()));
+  if (tally.failed == 0) return {};
+  return run_time_error(invalid_argument(
+      "[conform] {} failed", counted(size_t(tally.failed), "case")));
 }
 
 }  // namespace
@@ -133,8 +166,8 @@ void add_conform_command(CLI::App& app, ExitCode& exit_code) {
       app.add_subcommand("conform", "check recorded cases, a folder each");
   conform
       ->add_option("folders", options->folders,
-                   "folders with graph.pb and case.json; others are passed "
-                   "over")
+                   "folders with graph.pb and case.json, or with such in "
+                   "them; others are passed over")
       ->required()
       ->type_name("DIR...");
   conform->add_flag("--json", options->json,

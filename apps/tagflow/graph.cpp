@@ -2,11 +2,11 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "apps/common/command_line.h"
 #include "apps/common/model_check.h"
 #include "apps/common/terminal.h"
 #include "apps/draw/svg.h"
@@ -93,7 +93,8 @@ Failure show_graph(const GraphOptions& options) {
   const std::string text =
       options.json ? format_summary_json(*summary) : format_summary(*summary);
   print_text(text);
-  std::fflush(stdout);
+  // Before what is wrong with it, where both go to one place.
+  (void)flush_stdout();
   for (const std::string& error : summary->errors) spdlog::error("{}", error);
   return {summary->errors.empty() ? ExitCode::kOk : ExitCode::kRunTimeError,
           {}};
@@ -108,10 +109,9 @@ void add_graph_command(CLI::App& app, ExitCode& exit_code) {
   add_graph_option(*command, options->graph);
   add_name_option(*command, options->signature);
   add_fetch_option(*command, options->fetches);
-  command->add_option("--dot", options->dot, "write it in Graphviz's language")
-      ->type_name("FILE");
-  command->add_option("--svg", options->svg, "draw it; needs Graphviz")
-      ->type_name("FILE");
+  add_output_option(*command, "--dot", options->dot,
+                    "write it in Graphviz's language");
+  add_output_option(*command, "--svg", options->svg, "draw it; needs Graphviz");
   command->add_flag("--json", options->json,
                     "print one JSON object; errors stay text on stderr");
   command->callback([options, &exit_code] {

@@ -1,12 +1,9 @@
 // The `tagflow` command. Data goes to stdout, logs and progress to stderr;
 // exit codes are those of apps/common/exit_code.h.
-#include <spdlog/spdlog.h>
-
 #include <CLI/CLI.hpp>
-#include <exception>
 
 #include "apps/common/command_line.h"
-#include "apps/common/terminal.h"
+#include "apps/common/program.h"
 #include "apps/tagflow/commands.h"
 
 namespace {
@@ -37,13 +34,4 @@ ExitCode run(int argc, char** argv) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  set_up_logging();
-  try {
-    return int(run(argc, argv));
-  } catch (const std::exception& exception) {
-    // Nothing of ours throws; memory may still run out.
-    spdlog::error("{}", exception.what());
-    return int(ExitCode::kRunTimeError);
-  }
-}
+int main(int argc, char** argv) { return run_program(argc, argv, run); }

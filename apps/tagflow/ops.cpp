@@ -151,7 +151,7 @@ void print_op_json(const graph::OpDef& op) {
                                {"stateful", op.is_stateful},
                                {"kernel", kernel_text(op)},
                                {"kernels", std::move(kernels)}};
-  fmt::print("{}\n", root.dump());
+  print_text(root.dump() + "\n");
 }
 
 Failure list_ops(const OpsOptions& options) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/common/command_line.h"
 #include "apps/common/terminal.h"
 #include "apps/draw/svg.h"
 #include "apps/io/file.h"
@@ -74,15 +75,14 @@ void add_partition_command(CLI::App& app, ExitCode& exit_code) {
       "partition", "cut a graph into one per device, and draw them");
   add_signature_options(*partition, command->signature);
   make_values_optional(*partition);
-  partition
-      ->add_option("--out", command->out,
-                   "the folder for a GraphDef per device, named after it, and "
-                   "per function that runs in frames of its own (..._body_N_"
-                   "NAME.pb, N as \"body\" of its _Calls says), and for "
-                   "partitions.svg, which needs Graphviz. What an earlier run "
-                   "left there is replaced")
-      ->required()
-      ->type_name("DIR");
+  add_output_option(*partition, "--out", command->out,
+                    "the folder for a GraphDef per device, named after it, and "
+                    "per function that runs in frames of its own (..._body_N_"
+                    "NAME.pb, N as \"body\" of its _Calls says), and for "
+                    "partitions.svg, which needs Graphviz. What an earlier run "
+                    "left there is replaced",
+                    "DIR")
+      ->required();
   partition->add_flag("--json", command->json,
                       "print one JSON object; errors stay text on stderr");
   partition->callback(

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "actors/cost_recorder.h"
+#include "apps/common/command_line.h"
 #include "apps/common/counted.h"
+#include "apps/common/interrupt.h"
 #include "apps/common/terminal.h"
 #include "apps/io/file.h"
 #include "apps/placement/report.h"
@@ -28,22 +30,27 @@ struct PlaceOptions {
 
 // Runs the graph, lets the session learn from that, and runs it as it is
 // placed then.
-Result<MeasuredRuns> measure_runs(const Prepared& prepared, int runs) {
-  actors::CostRecorder recorder(prepared.session->devices());
-  actors::RunOptions watched;
-  watched.observer = &recorder;
+Result<MeasuredRuns> measure_runs(Prepared& prepared, int runs,
+                                  const actors::CancelToken& cancel) {
+  const auto recorder =
+      std::make_shared<actors::CostRecorder>(prepared.session->devices());
+  prepared.session.keep(recorder);
+  actors::RunOptions plain;
+  plain.cancel = cancel;
+  actors::RunOptions watched = plain;
+  watched.observer = recorder.get();
   for (int i = 0; i < runs; ++i)
     TAGFLOW_RETURN_IF_ERROR(
         prepared.session
             ->run(prepared.feeds, prepared.fetches, prepared.targets, watched)
             .status());
-  prepared.session->learn(recorder.costs());
+  prepared.session->learn(recorder->costs());
   std::vector<double> seconds;
   for (int i = 0; i < runs; ++i) {
     actors::RunStats stats;
     TAGFLOW_RETURN_IF_ERROR(prepared.session
                                 ->run(prepared.feeds, prepared.fetches,
-                                      prepared.targets, {}, &stats)
+                                      prepared.targets, plain, &stats)
                                 .status());
     seconds.push_back(stats.seconds);
   }
@@ -51,12 +58,8 @@ Result<MeasuredRuns> measure_runs(const Prepared& prepared, int runs) {
   return MeasuredRuns{runs, seconds[seconds.size() / 2] * 1e6};
 }
 
-Result<PlacementReport> explain_placement(const Prepared& prepared,
-                                          const PlaceOptions& options) {
-  std::optional<MeasuredRuns> measured;
-  if (options.measure > 0) {
-    TAGFLOW_ASSIGN(measured, measure_runs(prepared, options.measure));
-  }
+Result<PlacementReport> explain_placement(
+    const Prepared& prepared, const std::optional<MeasuredRuns>& measured) {
   std::vector<std::string> feeds;
   for (const auto& [port, value] : prepared.feeds) feeds.push_back(port);
   TAGFLOW_ASSIGN(
@@ -74,7 +77,7 @@ Result<PlacementReport> explain_placement(const Prepared& prepared,
 }
 
 Failure place_graph(const PlaceOptions& options) {
-  const Prepared prepared =
+  Prepared prepared =
       prepare(options.signature,
               options.measure > 0 ? Purpose::kRunAll : Purpose::kLook);
   if (prepared.failure.exit_code != ExitCode::kOk) return prepared.failure;
@@ -82,7 +85,15 @@ Failure place_graph(const PlaceOptions& options) {
     Status status = io::check_writable(options.svg);
     if (!status.ok()) return run_time_error(std::move(status));
   }
-  const Result<PlacementReport> report = explain_placement(prepared, options);
+  std::optional<MeasuredRuns> measured;
+  if (options.measure > 0) {
+    const Interruptible interruptible;
+    const Result<MeasuredRuns> runs =
+        measure_runs(prepared, options.measure, interruptible.token());
+    if (!runs.ok()) return interruptible.failure_of(runs.status());
+    measured = *runs;
+  }
+  const Result<PlacementReport> report = explain_placement(prepared, measured);
   if (!report.ok()) return run_time_error(report.status());
   print_text(options.json ? format_placement_json(*report)
                           : format_placement(*report));
@@ -108,10 +119,8 @@ void add_place_command(CLI::App& app, ExitCode& exit_code) {
                    "and run it so often again")
       ->check(CLI::Range(1, kMaxRuns))
       ->type_name("RUNS");
-  place
-      ->add_option("--svg", options->svg,
-                   "draw the simulated run: what runs where, and when")
-      ->type_name("FILE");
+  add_output_option(*place, "--svg", options->svg,
+                    "draw the simulated run: what runs where, and when");
   place->add_flag("--json", options->json,
                   "print one JSON object; errors stay text on stderr");
   place->callback(

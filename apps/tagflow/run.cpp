@@ -3,12 +3,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "apps/common/command_line.h"
+#include "apps/common/interrupt.h"
 #include "apps/common/results.h"
 #include "apps/common/terminal.h"
 #include "apps/common/trace.h"
@@ -28,53 +30,73 @@ struct RunOptions {
   bool json = false;
 };
 
-// Where several runs were asked for: how long one took.
-void log_times(std::vector<double> seconds) {
-  if (seconds.size() < 2) return;
-  std::sort(seconds.begin(), seconds.end());
-  spdlog::info("{} runs: {:.3f} us median, {:.3f} us fastest", seconds.size(),
-               seconds[seconds.size() / 2] * 1e6, seconds.front() * 1e6);
-}
+// How long runs took. Of very many it keeps one of 2, 4, ... for the median.
+class Times {
+ public:
+  void add(double seconds) {
+    fastest_ = std::min(fastest_, seconds);
+    if (count_++ % stride_ != 0) return;
+    kept_.push_back(seconds);
+    if (kept_.size() < kMost) return;
+    for (size_t i = 0; 2 * i < kept_.size(); ++i) kept_[i] = kept_[2 * i];
+    kept_.resize((kept_.size() + 1) / 2);
+    stride_ *= 2;
+  }
+
+  // Where several were asked for.
+  void log() {
+    if (count_ < 2) return;
+    const auto middle = kept_.begin() + ptrdiff_t(kept_.size() / 2);
+    std::nth_element(kept_.begin(), middle, kept_.end());
+    spdlog::info("{} runs: {:.3f} us median, {:.3f} us fastest", count_,
+                 *middle * 1e6, fastest_ * 1e6);
+  }
+
+ private:
+  static constexpr size_t kMost = size_t(1) << 20;
+  std::vector<double> kept_;
+  size_t count_ = 0, stride_ = 1;
+  double fastest_ = std::numeric_limits<double>::infinity();
+};
 
 struct Results {
   std::vector<Tensor> values;
   actors::RunStats stats;
   std::vector<DeviceMemory> devices;
+  Failure failure;  // its code is kOk where all runs went well
 };
 
-// Ends the session where it writes a trace.
-Result<Results> run_repeatedly(Prepared& prepared, const RunOptions& options) {
+// `trace` may be null.
+Results run_repeatedly(const Prepared& prepared, int repeat,
+                       actors::Trace* trace) {
   std::vector<std::string> ports;
   std::vector<Tensor> values;
   for (const auto& [port, value] : prepared.feeds) {
     ports.push_back(port);
     values.push_back(value);
   }
-  TAGFLOW_ASSIGN(actors::Callable call,
-                 prepared.session->make_callable(ports, prepared.fetches,
-                                                 prepared.targets));
-  actors::Trace trace;
-  actors::RunOptions run;
-  if (!options.trace.empty()) run.trace = &trace;
   Results results;
-  std::vector<double> seconds;
+  const Result<actors::Callable> call = prepared.session->make_callable(
+      ports, prepared.fetches, prepared.targets);
+  if (!call.ok()) {
+    results.failure = run_time_error(call.status());
+    return results;
+  }
+  const Interruptible interruptible;
+  actors::RunOptions run;
+  run.cancel = interruptible.token();
+  run.trace = trace;
+  Times times;
   Status status;
-  for (int i = 0; i < options.repeat && status.ok(); ++i) {
-    Result<std::vector<Tensor>> fetched = call(values, run, &results.stats);
+  for (int i = 0; i < repeat && status.ok(); ++i) {
+    Result<std::vector<Tensor>> fetched = (*call)(values, run, &results.stats);
     status = fetched.status();
     if (fetched.ok()) results.values = std::move(fetched).value();
-    seconds.push_back(results.stats.seconds);
+    times.add(results.stats.seconds);
   }
   results.devices = memory_of(*prepared.session);
-  // The trace of a run that failed is wanted most.
-  if (!options.trace.empty()) {
-    // One that was cut short may go on for a moment; the session waits for it.
-    call = {};
-    prepared.session.reset();
-    TAGFLOW_RETURN_IF_ERROR(write_trace(trace, options.trace));
-  }
-  TAGFLOW_RETURN_IF_ERROR(std::move(status));
-  log_times(std::move(seconds));
+  if (status.ok()) times.log();
+  results.failure = interruptible.failure_of(std::move(status));
   return results;
 }
 
@@ -96,26 +118,42 @@ Failure print_results(const RunOptions& options,
   return {};
 }
 
-// `prepared` is kept for the caller: to let go of a session takes as long as a
-// kernel that was cut short goes on, and what is wrong should be said before.
-Failure run_graph(const RunOptions& options, Prepared& prepared) {
+// What is wrong, where that can be told before anything runs.
+Failure check_outputs(const RunOptions& options, const Prepared& prepared) {
+  Status status;
+  if (!options.out.empty())
+    status = prepare_folder(options.out, prepared.names);
+  if (status.ok() && !options.trace.empty())
+    status = io::check_writable(options.trace);
+  return run_time_error(std::move(status));
+}
+
+ExitCode run_graph(const RunOptions& options) {
   if (!options.logdir.empty()) {
-    return usage_error(
-        error(Code::kUnimplemented, "[--logdir] event files do not exist yet"));
+    return report(usage_error(error(
+        Code::kUnimplemented, "[--logdir] event files do not exist yet")));
   }
-  prepared = prepare(options.signature);
-  if (prepared.failure.exit_code != ExitCode::kOk) return prepared.failure;
-  if (!options.out.empty()) {
-    Status status = prepare_folder(options.out, prepared.names);
-    if (!status.ok()) return run_time_error(std::move(status));
-  }
-  if (!options.trace.empty()) {
-    Status status = io::check_writable(options.trace);
-    if (!status.ok()) return run_time_error(std::move(status));
-  }
-  Result<Results> results = run_repeatedly(prepared, options);
-  if (!results.ok()) return run_time_error(std::move(results).status());
-  return print_results(options, prepared.names, *results);
+  Prepared prepared = prepare(options.signature);
+  Failure failure = prepared.failure;
+  if (failure.exit_code == ExitCode::kOk)
+    failure = check_outputs(options, prepared);
+  if (failure.exit_code != ExitCode::kOk) return report(failure);
+
+  std::shared_ptr<actors::Trace> trace;
+  if (!options.trace.empty()) trace = std::make_shared<actors::Trace>();
+  prepared.session.keep(trace);
+  Results results = run_repeatedly(prepared, options.repeat, trace.get());
+  failure = std::move(results.failure);
+  if (failure.exit_code == ExitCode::kOk)
+    failure = print_results(options, prepared.names, results);
+  const ExitCode code = report(failure);
+  if (trace == nullptr) return code;
+  // The trace of a run that failed is wanted most. One that cannot be written
+  // costs nothing of what else there is, which is out before.
+  (void)flush_stdout();
+  const ExitCode traced = report(run_time_error(
+      end_and_write_trace(prepared.session, *trace, options.trace)));
+  return code == ExitCode::kOk ? traced : code;
 }
 
 }  // namespace
@@ -126,21 +164,17 @@ void add_run_command(CLI::App& app, ExitCode& exit_code) {
   add_signature_options(*run, options->signature);
   run->add_option("--repeat", options->repeat, "how often to run")
       ->check(CLI::Range(1, 1'000'000'000));
-  run->add_option("--out", options->out,
-                  "write each fetch to DIR/NAME_PORT.npy (strings: .json)")
-      ->type_name("DIR");
-  run->add_option("--trace", options->trace,
-                  "write a trace for Perfetto or chrome://tracing")
-      ->type_name("FILE");
+  add_output_option(*run, "--out", options->out,
+                    "write each fetch to DIR/NAME_PORT.npy (strings: .json)",
+                    "DIR");
+  add_output_option(*run, "--trace", options->trace,
+                    "write a trace for Perfetto or chrome://tracing");
   run->add_option("--logdir", options->logdir,
                   "event files for TensorBoard; not there yet")
       ->type_name("DIR");
   run->add_flag("--json", options->json,
                 "print results as one JSON object; errors stay text on stderr");
-  run->callback([options, &exit_code] {
-    Prepared prepared;
-    exit_code = report(run_graph(*options, prepared));
-  });
+  run->callback([options, &exit_code] { exit_code = run_graph(*options); });
 }
 
 }  // namespace tagflow::apps

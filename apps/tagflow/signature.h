@@ -2,13 +2,13 @@
 // do with it.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "actors/session.h"
 #include "apps/common/engine_options.h"
 #include "apps/common/exit_code.h"
+#include "apps/common/owned_session.h"
 #include "apps/common/results.h"
 #include "graph/graph.h"
 
@@ -40,7 +40,7 @@ Status check_fetches(const std::vector<std::string>& fetches);
 // A session with the graph in it, the feeds' values, and what to fetch; or why
 // not.
 struct Prepared {
-  std::unique_ptr<actors::Session> session;
+  OwnedSession session;
   std::vector<actors::Feed> feeds;
   // By their names in the graph, and by those that the user has for them.
   std::vector<std::string> fetches;

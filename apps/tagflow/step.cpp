@@ -7,6 +7,8 @@
 #include <future>
 #include <memory>
 
+#include "apps/common/command_line.h"
+#include "apps/common/interrupt.h"
 #include "apps/common/results.h"
 #include "apps/common/terminal.h"
 #include "apps/common/trace.h"
@@ -35,19 +37,21 @@ struct StepOptions {
 Result<std::vector<Tensor>> run_on_worker(const Prepared& prepared,
                                           const actors::RunOptions& run) {
   using Answer = Result<std::vector<Tensor>>;
-  std::promise<Answer> promise;
-  prepared.session->run_async(prepared.feeds, prepared.fetches,
-                              prepared.targets, run,
-                              [&](Answer answer, const actors::RunStats&) {
-                                promise.set_value(std::move(answer));
-                              });
-  return promise.get_future().get();
+  // Who answers may not be through with it when the answer is read.
+  const auto promise = std::make_shared<std::promise<Answer>>();
+  prepared.session->run_async(
+      prepared.feeds, prepared.fetches, prepared.targets, run,
+      [promise](Answer answer, const actors::RunStats&) {
+        promise->set_value(std::move(answer));
+      });
+  return promise->get_future().get();
 }
 
 stepper::Frontispiece describe_run(const StepOptions& options,
                                    const std::vector<FetchName>& names,
                                    const stepper::Recording& recording,
-                                   const Result<std::vector<Tensor>>& fetched) {
+                                   const std::vector<Tensor>& fetched,
+                                   const Status& status) {
   const EngineOptions& engine = options.signature.engine;
   stepper::Frontispiece front;
   front.title = options.signature.graph;
@@ -64,10 +68,10 @@ stepper::Frontispiece describe_run(const StepOptions& options,
         fmt::format("the run was stopped after {} steps (--limit); what would "
                     "have come then is left out",
                     recording.steps.size()));
-  } else if (fetched.ok()) {
-    front.result = format_results(names, *fetched);
+  } else if (status.ok()) {
+    front.result = format_results(names, fetched);
   } else {
-    front.error = fetched.status().to_string();
+    front.error = status.to_string();
   }
   return front;
 }
@@ -78,52 +82,92 @@ Status write_page(const std::string& path, const stepper::Recording& recording,
   return io::write_file(path, to_page(recording, front, layout));
 }
 
-Failure step_graph(const StepOptions& options) {
-  if (options.filter.first > options.filter.last) {
-    return usage_error(invalid_argument("[step] --from {} is after --to {}",
-                                        options.filter.first,
-                                        options.filter.last));
-  }
-  Prepared prepared = prepare(options.signature);
-  if (prepared.failure.exit_code != ExitCode::kOk) return prepared.failure;
-  for (const std::string& path : {options.html, options.trace}) {
-    Status status = path.empty() ? Status() : io::check_writable(path);
-    if (!status.ok()) return run_time_error(std::move(status));
-  }
+Status check_files(const StepOptions& options) {
+  for (const std::string& path : {options.html, options.trace})
+    if (!path.empty()) TAGFLOW_RETURN_IF_ERROR(io::check_writable(path));
+  return {};
+}
+
+struct Steps {
+  std::shared_ptr<stepper::Recorder> recorder;
+  std::shared_ptr<actors::Trace> trace;  // or null
+  std::vector<Tensor> fetched;
+  Failure failure;  // of the run
+};
+
+Steps record_run(Prepared& prepared, const StepOptions& options) {
   std::vector<std::string> fed;
   for (const auto& [port, value] : prepared.feeds) fed.push_back(port);
+  const Interruptible interruptible;
+  Steps steps;
+  steps.recorder = std::make_shared<stepper::Recorder>(options.limit, fed,
+                                                       interruptible.token());
+  if (!options.trace.empty()) steps.trace = std::make_shared<actors::Trace>();
+  prepared.session.keep(steps.recorder);
+  prepared.session.keep(steps.trace);
   actors::RunOptions run;
-  run.cancel.emplace();
-  stepper::Recorder recorder(options.limit, fed, *run.cancel);
-  actors::Trace trace;
-  run.observer = &recorder;
-  if (!options.trace.empty()) run.trace = &trace;
-  const auto fetched = run_on_worker(prepared, run);
-  // A run that was cut short may go on for a moment; the session waits for it.
-  prepared.session.reset();
-  const stepper::Recording recording = recorder.take();
-  Status written;
-  if (!options.trace.empty()) written = write_trace(trace, options.trace);
+  run.cancel = interruptible.token();
+  run.observer = steps.recorder.get();
+  run.trace = steps.trace.get();
+  Result<std::vector<Tensor>> fetched = run_on_worker(prepared, run);
+  if (fetched.ok()) steps.fetched = *std::move(fetched);
+  steps.failure = interruptible.failure_of(fetched.status());
+  return steps;
+}
 
-  // It never started.
-  if (recording.steps.empty() && !fetched.ok()) {
-    return run_time_error(fetched.status());
-  }
-  const auto front = describe_run(options, prepared.names, recording, fetched);
-  if (written.ok() && !options.html.empty()) {
-    written = write_page(options.html, recording, front);
-  }
+// The steps, and the page; returns what is wrong with the page.
+Failure show_steps(const StepOptions& options,
+                   const std::vector<FetchName>& names,
+                   const stepper::Recording& recording, const Steps& steps) {
+  const auto front = describe_run(options, names, recording, steps.fetched,
+                                  steps.failure.status);
   const std::string text = options.json ? to_json(recording, front)
                            : options.html.empty()
                                ? to_text(recording, front, options.filter)
                                : front.result;
   print_text(text);
-  if (!written.ok()) return run_time_error(std::move(written));
-  if (recording.is_full) {
-    spdlog::warn("{}", front.notes.back());
-    return {};
+  if (recording.is_full) spdlog::warn("{}", front.notes.back());
+  if (options.html.empty()) return {};
+  return run_time_error(write_page(options.html, recording, front));
+}
+
+ExitCode step_graph(const StepOptions& options) {
+  if (options.filter.first > options.filter.last) {
+    return report(usage_error(
+        invalid_argument("[step] --from {} is after --to {}",
+                         options.filter.first, options.filter.last)));
   }
-  return fetched.ok() ? Failure() : run_time_error(fetched.status());
+  Prepared prepared = prepare(options.signature);
+  Failure failure = prepared.failure;
+  if (failure.exit_code == ExitCode::kOk)
+    failure = run_time_error(check_files(options));
+  if (failure.exit_code != ExitCode::kOk) return report(failure);
+
+  const Steps steps = record_run(prepared, options);
+  // A run that was cut short may go on for a moment; the session waits for it.
+  if (!prepared.session.end(kLongPatience)) {
+    report(steps.failure);
+    spdlog::error(
+        "there are no steps to show: a kernel that cannot be interrupted still "
+        "runs");
+    return steps.failure.exit_code;
+  }
+  const stepper::Recording recording = steps.recorder->take();
+  ExitCode code = ExitCode::kOk;
+  const auto note = [&code](const Failure& wrong) {
+    const ExitCode its = report(wrong);
+    if (code == ExitCode::kOk) code = its;
+  };
+  // Else it never started.
+  if (!recording.steps.empty() || steps.failure.exit_code == ExitCode::kOk)
+    note(show_steps(options, prepared.names, recording, steps));
+  // A recording that is full has ended the run.
+  if (!recording.is_full) note(steps.failure);
+  if (steps.trace == nullptr) return code;
+  (void)flush_stdout();
+  note(run_time_error(
+      end_and_write_trace(prepared.session, *steps.trace, options.trace)));
+  return code;
 }
 
 }  // namespace
@@ -135,17 +179,15 @@ void add_step_command(CLI::App& app, ExitCode& exit_code) {
   options->signature.engine.workers = 1;
   CLI::App* step = app.add_subcommand("step", "show a run token by token");
   add_signature_options(*step, options->signature);
-  step->add_option("--html", options->html,
-                   "write a page with the drawn graph, to be stepped through "
-                   "in a browser; needs Graphviz")
-      ->type_name("FILE");
+  add_output_option(*step, "--html", options->html,
+                    "write a page with the drawn graph, to be stepped through "
+                    "in a browser; needs Graphviz");
   step->add_option("--limit", options->limit,
                    "stop the run after so many steps")
       ->check(CLI::Range(size_t{1}, kMaxSteps))
       ->capture_default_str();
-  step->add_option("--trace", options->trace,
-                   "write a trace for Perfetto or chrome://tracing")
-      ->type_name("FILE");
+  add_output_option(*step, "--trace", options->trace,
+                    "write a trace for Perfetto or chrome://tracing");
   const std::string text = "Text";
   stepper::StepFilter& filter = options->filter;
   step->add_option("--nodes", filter.nodes,
@@ -167,8 +209,7 @@ void add_step_command(CLI::App& app, ExitCode& exit_code) {
                  "tokens are")
       ->group(text);
   step->add_flag("--json", options->json, "print the steps as one JSON object");
-  step->callback(
-      [options, &exit_code] { exit_code = report(step_graph(*options)); });
+  step->callback([options, &exit_code] { exit_code = step_graph(*options); });
 }
 
 }  // namespace tagflow::apps

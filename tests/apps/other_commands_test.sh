@@ -83,9 +83,14 @@ expect 2 - '"README.md" is a file; a case is a folder with graph.pb and case' \
   tagflow conform README.md
 mkdir -p "$work/cases/not_a_case" "$work/cases/broken" "$work/cases/empty" \
   "$work/cases/grad__x"
-expect 0 '^0 passed, 0 failed, 0 skipped$' \
-  'no folder named has graph.pb and case.json in it' \
-  tagflow conform cases/not_a_case
+none='NotFound: \[conform\] there is no case, a folder with graph.pb and case.json in it, in '
+expect 3 - "$none\"cases/not_a_case\"$" tagflow conform cases/not_a_case
+expect 3 - "$none\"cases/not_a_case\"$" tagflow conform cases/not_a_case --json
+mkdir "$work/nothing"
+expect 3 - "$none\"cases/not_a_case\", \"nothing\"$" \
+  tagflow conform cases/not_a_case nothing
+expect 3 - "$none.* and 1 more$" \
+  tagflow conform nothing nothing nothing nothing nothing nothing
 : >"$work/cases/broken/graph.pb"
 echo '{' >"$work/cases/broken/case.json"
 expect 1 '^0 passed, 1 failed, 0 skipped$' 'broken.*no JSON object' \
@@ -98,6 +103,8 @@ echo '{"name": "g", "runs": [], "gradients": {"ys": [], "xs": []}}' \
   >"$work/cases/grad__x/case.json"
 expect 0 '^1 passed, 0 failed, 1 skipped$' - \
   tagflow conform cases/empty cases/grad__x cases/not_a_case
+# A folder of them, with others among them: the same.
+expect 1 '^1 passed, 1 failed, 1 skipped$' 'broken' tagflow conform cases
 expect 0 '"skipped":1' - tagflow conform --json cases/empty/ cases/grad__x/
 tail -n 1 "$work/stdout" | grep -qx '1 passed, 0 failed, 1 skipped' ||
   complain "the last line of --json is not the count" tagflow conform

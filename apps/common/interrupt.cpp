@@ -1,0 +1,79 @@
+#include "apps/common/interrupt.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <iterator>
+#include <system_error>
+#include <utility>
+
+namespace tagflow::apps {
+namespace {
+
+constexpr int kSignals[] = {SIGINT, SIGTERM};
+
+// What the handler may touch; there is one Interruptible at a time.
+std::atomic<int> first_signal{0};
+static_assert(std::atomic<int>::is_always_lock_free);
+sem_t wake;
+struct sigaction before[std::size(kSignals)];
+bool is_installed = false;
+
+extern "C" void on_interrupt(int signal) {
+  const int code = errno;
+  int none = 0;
+  if (!first_signal.compare_exchange_strong(none, signal))
+    _exit(int(exit_code_of_signal(signal)));
+  sem_post(&wake);
+  errno = code;
+}
+
+}  // namespace
+
+Interruptible::Interruptible() {
+  first_signal = 0;
+  sem_init(&wake, 0, 0);
+  try {
+    watcher_ = std::thread([this] { watch(); });
+  } catch (const std::system_error&) {
+    return;  // the signals do what they did
+  }
+  struct sigaction action {};
+  action.sa_handler = on_interrupt;
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  for (size_t i = 0; i < std::size(kSignals); ++i)
+    sigaction(kSignals[i], &action, &before[i]);
+  is_installed = true;
+}
+
+Interruptible::~Interruptible() {
+  if (std::exchange(is_installed, false))
+    for (size_t i = 0; i < std::size(kSignals); ++i)
+      sigaction(kSignals[i], &before[i], nullptr);
+  if (!watcher_.joinable()) return;
+  sem_post(&wake);
+  watcher_.join();
+}
+
+int Interruptible::signal() const { return first_signal; }
+
+Failure Interruptible::failure_of(Status status) const {
+  if (signal() == 0 || status.code() != Code::kCancelled)
+    return run_time_error(std::move(status));
+  return {exit_code_of_signal(signal()),
+          std::move(status).with_prefix(signal() == SIGINT ? "[SIGINT] "
+                                                           : "[SIGTERM] ")};
+}
+
+// A handler may do next to nothing: the rest is done here.
+void Interruptible::watch() {
+  while (sem_wait(&wake) != 0 && errno == EINTR) {
+  }
+  // The engine's message says how far the run had come.
+  if (first_signal != 0) token_.cancel();
+}
+
+}  // namespace tagflow::apps

@@ -1,0 +1,41 @@
+#include "apps/common/program.h"
+
+#include <spdlog/spdlog.h>
+
+#include <cstdlib>
+#include <exception>
+#include <new>
+
+#include "apps/common/owned_session.h"
+#include "apps/common/terminal.h"
+
+namespace tagflow::apps {
+namespace {
+
+ExitCode run_body(int argc, char** argv, ExitCode (*body)(int, char**)) {
+  try {
+    return body(argc, argv);
+  } catch (const std::bad_alloc&) {
+    return report(run_time_error(
+        error(Code::kResourceExhausted, "[program] out of memory")));
+  } catch (const std::exception& exception) {
+    // Nothing of ours throws.
+    return report(run_time_error(
+        error(Code::kInternal, "[program] {}", exception.what())));
+  }
+}
+
+}  // namespace
+
+int run_program(int argc, char** argv, ExitCode (*body)(int, char**)) {
+  claim_standard_streams();
+  set_up_logging();
+  ExitCode code = run_body(argc, argv, body);
+  const ExitCode printed = report(run_time_error(flush_stdout()));
+  if (code == ExitCode::kOk) code = printed;
+  spdlog::default_logger()->flush();
+  if (is_session_left()) std::_Exit(int(code));
+  return int(code);
+}
+
+}  // namespace tagflow::apps

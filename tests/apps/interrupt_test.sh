@@ -1,0 +1,119 @@
+#!/usr/bin/env bash
+# CTest case apps/interrupt: runs that a signal or their time-out cuts short.
+source "$(dirname "$0")/harness.sh"
+loop=$here/graphs/loop.pbtxt
+endless=(--feed n=2000000000 --fetch Exit)
+
+# interrupt SIGNAL CODE STDOUT_REGEX STDERR_REGEX TICKS PROGRAM ARGUMENTS...
+# As expect(), of a program that gets the signal as soon as it catches it and
+# has taken so many ticks of a processor's time.
+interrupt() {
+  local signal=$1 code=$2 out_regex=$3 err_regex=$4 ticks=$5 name=$6 actual pid
+  shift 6
+  cases=$((cases + 1))
+  (cd "$work" && exec "$bin/$name" "$@" >stdout 2>stderr </dev/null) &
+  pid=$!
+  until is_busy "$pid" "$ticks"; do
+    kill -0 "$pid" 2>/dev/null || break
+    sleep 0.02
+  done
+  kill "-$signal" "$pid"
+  wait "$pid"
+  actual=$?
+  if [ "$actual" -ne "$code" ]; then
+    complain "exit code $actual after $signal, expected $code" "$name" "$@"
+  elif ! matches "$work/stdout" "$out_regex"; then
+    complain "stdout is not $out_regex" "$name" "$@"
+  elif ! matches "$work/stderr" "$err_regex"; then
+    complain "stderr is not $err_regex" "$name" "$@"
+  fi
+}
+# is_busy PID TICKS
+is_busy() {
+  python3 - "$@" <<'END' 2>/dev/null
+import re, signal, sys
+status = open(f"/proc/{sys.argv[1]}/status").read()
+caught = int(re.search(r"^SigCgt:\s*(\w+)", status, re.M)[1], 16)
+times = open(f"/proc/{sys.argv[1]}/stat").read().rsplit(")", 1)[1].split()
+sys.exit(not (caught >> signal.SIGINT - 1 & 1 and
+              int(times[11]) + int(times[12]) >= int(sys.argv[2])))
+END
+}
+
+# --- Signals ------------------------------------------------------------------
+interrupt INT 130 - '^error: Cancelled: \[SIGINT\] .*run was cancelled' 0 \
+  tagflow run "$loop" "${endless[@]}"
+interrupt TERM 143 - '^error: Cancelled: \[SIGTERM\] ' 0 \
+  tagflow run "$loop" "${endless[@]}"
+interrupt INT 130 - '\[SIGINT\]' 0 \
+  tagflow run "$loop" --feed n=1 --fetch Exit --repeat 1000000000
+# The trace of a run that was under way.
+interrupt INT 130 - '\[SIGINT\]' 50 tagflow run "$loop" "${endless[@]}" \
+  --passes none --trace t.json
+# It is full by then, and large: a look at its parts must do.
+grep -q '"name": "while/0"' "$work/t.json" && grep -q '"Add"' "$work/t.json" &&
+  [ "$(tail -n 1 "$work/t.json")" = "]}" ] ||
+  complain "the trace is wrong" tagflow run --trace
+interrupt TERM 143 '' '\[SIGTERM\]' 0 tagflow step "$loop" "${endless[@]}" \
+  --limit 100000 --trace steps.json
+[ "$(tail -n 1 "$work/steps.json")" = "]}" ] ||
+  complain "the trace is wrong" tagflow step --trace
+interrupt INT 130 - '\[SIGINT\]' 0 \
+  tagflow place "$loop" "${endless[@]}" --measure 1
+# Cases: those that are through are told, and how many are left.
+mkdir -p "$work/cases/a"
+printf "\x22\x00" >"$work/cases/a/graph.pb"
+echo '{"name": "a", "runs": []}' >"$work/cases/a/case.json"
+expect 0 - - tagflow run "$here/graphs/arithmetic.pbtxt" --feed p=true \
+  --fetch p:0 --out cases/b
+cp -r "$work/cases/b" "$work/cases/c"
+python3 "$here/endless_case.py" "$work/cases/b"
+python3 "$here/endless_case.py" "$work/cases/c"
+interrupt INT 130 '^1 passed, 0 failed, 0 skipped$' \
+  '^error: Cancelled: \[SIGINT\] \[conform\] 2 of 3 cases are left, from "cases/b" on$' \
+  20 tagflow conform cases
+# Before a run nothing is there that could be cancelled.
+expect 1 '^1 passed, 2 failed' '^error: endless: DeadlineExceeded' \
+  tagflow conform cases --timeout 0.1
+
+# --- Kernels that cannot be interrupted ---------------------------------------
+# The maxima over a quarter of a picture, at a quarter of its places, take hours.
+cat >"$work/slow.pbtxt" <<'END'
+node { name: "size" op: "Placeholder"
+       attr { key: "dtype" value { type: DT_INT32 } } }
+node { name: "value" op: "Const" attr { key: "dtype" value { type: DT_FLOAT } }
+       attr { key: "value" value { tensor { dtype: DT_FLOAT
+         tensor_shape { } float_val: 1 } } } }
+node { name: "x" op: "Fill" input: "size" input: "value"
+       attr { key: "T" value { type: DT_FLOAT } } }
+node { name: "y" op: "MaxPool" input: "x"
+       attr { key: "T" value { type: DT_FLOAT } }
+       attr { key: "ksize" value { list { i: 1 i: 2048 i: 2048 i: 1 } } }
+       attr { key: "strides" value { list { i: 1 i: 1 i: 1 i: 1 } } }
+       attr { key: "padding" value { s: "VALID" } } }
+END
+slow=(slow.pbtxt --feed 'size=[1, 4096, 4096, 1]' --fetch y)
+# The program ends long before: here within minutes, which says nothing of how
+# fast it is.
+mkdir "$work/bin"
+printf '#!/bin/sh\nexec timeout -s KILL 120 "%s/tagflow" "$@"\n' "$bin" \
+  >"$work/bin/soon"
+chmod +x "$work/bin/soon"
+tools=$bin
+bin=$work/bin
+expect 1 - '^error: DeadlineExceeded: .*(MaxPool "y"|may still run)' \
+  soon run "${slow[@]}" --timeout 1
+expect 1 - '^error: DeadlineExceeded: ' \
+  soon run "${slow[@]}" --timeout 1 --repeat 3 --out late --mailbox-only
+expect 1 - '^error: DeadlineExceeded: ' \
+  soon place "${slow[@]}" --timeout 1 --measure 1
+bin=$tools
+# Ticks say that the kernel runs: what comes before it takes few.
+interrupt INT 130 - '^error: Cancelled: \[SIGINT\] ' 100 \
+  tagflow run "${slow[@]}"
+# Nobody can tell what a trace holds that is still being written.
+interrupt INT 130 - \
+  '\[--trace\] "late.json" is not written: a kernel that cannot be' 100 \
+  tagflow run "${slow[@]}" --trace late.json
+interrupt TERM 143 - 'there are no steps to show' 100 tagflow step "${slow[@]}"
+finish
