@@ -26,6 +26,9 @@ bool is_text_name(const fs::path& path) {
 Result<std::string> read_bytes(const fs::path& path, const Limits& limits) {
   std::error_code code;
   const fs::file_status status = fs::status(path, code);
+  if (code == std::errc::permission_denied)
+    return error(Code::kPermissionDenied, "[graphdef] cannot read \"{}\": {}",
+                 path.string(), code.message());
   if (!fs::exists(status))
     return error(Code::kNotFound, "[graphdef] no file \"{}\"", path.string());
   if (!fs::is_regular_file(status))

@@ -3,7 +3,9 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <chrono>
+#include <cmath>
 
 #include "apps/common/command_line.h"
 #include "devices/device_registry.h"
@@ -12,14 +14,16 @@
 namespace tagflow::apps {
 namespace {
 
-// CLI11 takes "-1" for a large number.
+// CLI11 takes "-1" for a large number, and what is too large for the largest.
 const CLI::Validator kSeed(
     [](const std::string& text) {
-      const bool is_number =
-          !text.empty() && text.find_first_not_of("0123456789") == text.npos;
-      return is_number
+      uint64_t number = 0;
+      const char* const end = text.data() + text.size();
+      const auto [stop, code] = std::from_chars(text.data(), end, number);
+      return code == std::errc() && stop == end
                  ? std::string()
-                 : fmt::format("\"{}\" is no whole number from 0 on", text);
+                 : fmt::format("\"{}\" is no whole number from 0 to 2^64 - 1",
+                               text);
     },
     "SEED");
 
@@ -134,7 +138,11 @@ Result<actors::SessionOptions> to_session_options(
   session.lossy = options.lossy;
   session.seed = options.seed;
   if (options.mailbox_only) session.hand_off = actors::HandOff::kMailbox;
-  session.timeout = std::chrono::duration_cast<std::chrono::nanoseconds>(
+  // No number is within a range that "nan" is outside of; and what is so short
+  // that it rounds to nothing is not what means none.
+  if (std::isnan(options.timeout))
+    return invalid_argument("[--timeout] \"nan\" is no number of seconds");
+  session.timeout = std::chrono::ceil<std::chrono::nanoseconds>(
       std::chrono::duration<double>(options.timeout));
   return session;
 }

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <climits>
 #include <map>
 
 #include "apps/io/file.h"
@@ -28,9 +29,9 @@ std::string memory_json(const devices::MemoryStats& memory) {
 }  // namespace
 
 std::string file_stem(std::string name) {
-  for (char& c : name) {
-    if (c == '/' || c == ':') c = '_';
-  }
+  constexpr char kDelete = 0x7f;
+  for (char& c : name)
+    if (c == '/' || c == ':' || (c >= 0 && c < ' ') || c == kDelete) c = '_';
   return name;
 }
 
@@ -49,6 +50,11 @@ Status prepare_folder(const std::filesystem::path& folder,
           "[--out] \"{}\" and \"{}\" would both be written to {}; fetch one "
           "at a time",
           it->second, name.label, it->first);
+    constexpr size_t kSuffix = 5;  // ".json"
+    if (name.stem.size() + kSuffix > NAME_MAX)
+      return invalid_argument(
+          "[--out] the name of a file has {} bytes at most, too few for \"{}\"",
+          NAME_MAX, name.label);
   }
   return io::make_folder(folder);
 }

@@ -17,13 +17,14 @@ struct FetchName {
   std::string label;
   std::string stem;
 };
-// Slashes and colons become underscores.
+// Slashes, colons and control characters become underscores.
 std::string file_stem(std::string name);
 // The file of "name:1" is "name_1", that of "name" is "name_0".
 FetchName fetch_of_port(const std::string& port);
 
 // Makes the folder for the results: before the run, so that nothing is
-// computed in vain. InvalidArgument where two would go to one file.
+// computed in vain. InvalidArgument where two would go to one file, or a name
+// is too long for one.
 Status prepare_folder(const std::filesystem::path& folder,
                       std::span<const FetchName> names);
 

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "apps/common/child_process.h"
+#include "apps/io/json_tensor.h"
 
 namespace tagflow::apps::draw {
 namespace {
@@ -31,10 +32,11 @@ double width_of(const Drawing& drawing, const DrawnNode& node) {
   return std::max(kMinimum, widest + kPadding + (is_slanted ? 14 : 0));
 }
 
-// A text in DOT's double quotes.
+// A text in DOT's double quotes. Broken UTF-8, which dot refuses, is replaced.
 std::string quote(std::string_view text) {
+  const auto valid = nlohmann::json::parse(io::json_string(std::string(text)));
   std::string quoted = "\"";
-  for (const char c : text) {
+  for (const char c : valid.get_ref<const std::string&>()) {
     if (c == '"' || c == '\\') quoted += '\\';
     quoted += uint8_t(c) < 0x20 ? ' ' : c;
   }

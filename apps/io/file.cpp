@@ -15,6 +15,10 @@ namespace fs = std::filesystem;
 Result<std::string> read_file(const fs::path& path, std::size_t limit) {
   std::error_code code;
   const fs::file_status status = fs::status(path, code);
+  if (code == std::errc::permission_denied) {
+    return error(Code::kPermissionDenied, "[file] cannot open \"{}\": {}",
+                 path.string(), code.message());
+  }
   if (!fs::exists(status)) {
     return error(Code::kNotFound, "[file] there is no file \"{}\"",
                  path.string());

@@ -119,7 +119,7 @@ std::string format_json_literal(const Tensor& tensor) {
 }
 
 std::string json_string(const std::string& text) {
-  return format_json_literal(Tensor::scalar(text));
+  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace tagflow::io

@@ -31,7 +31,8 @@ std::string_view hint_for_no_json(std::string_view text);
 // tensor.valid(). Thread-safe.
 std::string format_json_literal(const Tensor& tensor);
 
-// A text as a JSON string, in its quotes. Thread-safe.
+// A text as a JSON string, in its quotes; what is not UTF-8 in it is replaced.
+// Thread-safe.
 std::string json_string(const std::string& text);
 
 // {"dtype": "string", "shape": [2], "base64": ["YQ==", "Yg=="]}, the file

@@ -33,8 +33,8 @@ bool contains_ignoring_case(std::string_view text, std::string_view part) {
   const auto same = [](unsigned char a, unsigned char b) {
     return std::tolower(a) == std::tolower(b);
   };
-  return std::search(text.begin(), text.end(), part.begin(), part.end(),
-                     same) != text.end();
+  return part.empty() || std::search(text.begin(), text.end(), part.begin(),
+                                     part.end(), same) != text.end();
 }
 
 std::vector<std::string> attr_texts(const graph::OpDef& op) {

@@ -150,8 +150,11 @@ Status nothing_to_run(const Model& model) {
 // Fills `prepared`, but for its failure, which is returned.
 Failure prepare_in(const SignatureOptions& options, Purpose purpose,
                    Prepared& prepared) {
-  Status fetches = check_fetches(options.fetches);
-  if (!fetches.ok()) return usage_error(std::move(fetches));
+  Status names = check_fetches(options.fetches);
+  for (const std::string& target : options.targets)
+    if (names.ok() && target.empty())
+      names = invalid_argument("[--target] the name of a node is empty");
+  if (!names.ok()) return usage_error(std::move(names));
   Result<std::vector<FeedText>> texts =
       parse_feeds(options.feeds, purpose != Purpose::kLook);
   if (!texts.ok()) return usage_error(std::move(texts).status());

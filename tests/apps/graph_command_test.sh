@@ -179,6 +179,30 @@ expect 1 - 'unknown op "Ident.u001b\[31mty"' tagflow graph bad.pbtxt
 printf 'node { name: "a" op: "NoOp" device: "red\\033[31m" }' \
   >"$work/red.pbtxt"
 expect 0 '^devices +red.u001b\[31m 1$' - tagflow graph red.pbtxt
+# Names that are no UTF-8 are drawn, in a picture that is.
+printf 'node { name: "v" op: "Placeholder"
+         attr { key: "dtype" value { type: DT_FLOAT } } }
+       node { name: "e" op: "Enter" input: "v"
+         attr { key: "T" value { type: DT_FLOAT } }
+         attr { key: "frame_name" value { s: "w\\377" } } }' \
+  >"$work/latin.pbtxt"
+expect 0 '' - tagflow graph latin.pbtxt --svg latin.svg
+grep -q $'frame w\xef\xbf\xbd' "$work/latin.svg" ||
+  complain "the SVG is wrong" tagflow graph latin.pbtxt
+# What may not be read is not called missing.
+nobody="setpriv --reuid 65534 --clear-groups"
+if [ "$(id -u)" -eq 0 ] && $nobody "$bin/tagflow" --version >/dev/null 2>&1; then
+  mkdir "$work/hidden"
+  cp "$loop" "$work/hidden"
+  chmod 755 "$work"
+  chmod 700 "$work/hidden"
+  cases=$((cases + 1))
+  (cd "$work" &&
+    $nobody "$bin/tagflow" graph hidden/loop.pbtxt >stdout 2>stderr)
+  if [ $? -ne 1 ] || ! matches "$work/stderr" 'hidden.*: Permission denied$'; then
+    complain "a graph in a folder that may not be read" tagflow graph
+  fi
+fi
 # More than can be drawn is still summarised, and written for other tools.
 python3 -c 'for i in range(2001):
     print("node { name: \"n%d\" op: \"NoOp\" }" % i)' >"$work/many.pbtxt"

@@ -18,6 +18,7 @@ expect 0 '^  kernels   CPU, T in \{.*float.*\}$' - tagflow ops MatMul
 expect 0 '^  computed  by the engine itself' - tagflow ops Switch
 expect 0 '^  stateful  yes' - tagflow ops Print
 expect 0 '^  kernels   none' - tagflow ops _Arg
+expect 1 - 'unknown op ""' tagflow ops ''
 expect 0 '^CPU +MatMul\(.*\[.*transpose_a.*\]  T \{.*float' - tagflow ops
 expect 0 '"kernel":"CPU"' - tagflow ops MatMul --json
 expect 0 '"kernels":\{"CPU":\{"T":\[.*"float"' - tagflow ops MatMul --json

@@ -127,6 +127,22 @@ expect 2 - '--workers' tagflow run "$loop" --fetch Exit:0 --workers -1
 expect 2 - '--workers' tagflow run "$loop" --fetch Exit:0 --workers many
 expect 2 - '--window' tagflow run "$loop" --fetch Exit:0 --window -3
 expect 2 - '--timeout' tagflow run "$loop" --fetch Exit:0 --timeout -1
+# CLI11 finds no fault with a number that is none.
+expect 2 - '--timeout\] "nan" is no number' \
+  tagflow run "$loop" --feed n=1 --fetch Exit:0 --timeout nan
+expect 2 - '--timeout' tagflow run "$loop" --fetch Exit:0 --timeout inf
+# A time that rounds to nothing is not none.
+expect 1 - DeadlineExceeded tagflow run "$loop" --feed n=2000000000 \
+  --fetch Exit:0 --timeout 1e-300
+for option in --out --trace; do
+  expect 2 - "$option: the path is empty" \
+    tagflow run "$loop" --feed n=1 --fetch Exit:0 "$option" ''
+done
+expect 2 - '--html: the path is empty' \
+  tagflow step "$loop" --feed n=1 --fetch Exit:0 --html ''
+for option in --svg --dot; do
+  expect 2 - "$option: the path is empty" tagflow graph "$loop" "$option=" ''
+done
 expect 2 - '--repeat' tagflow run "$loop" --fetch Exit:0 --repeat 0
 expect 2 - 'no pass "magic"' \
   tagflow run "$loop" --fetch Exit:0 --passes magic
@@ -143,6 +159,8 @@ for spec in cpu:0 cpu:2, cpu:2:memory stream:bandwidth=0 stream:latency=9s \
 done
 expect 2 - '--scatter: "-1" is no whole number' tagflow run "$loop" --fetch Exit:0 --scatter -1
 expect 2 - '--seed: "-1" is no whole number' tagflow run "$loop" --fetch Exit:0 --seed -1
+expect 2 - '--seed: "18446744073709551616" is no whole' tagflow run "$loop" --fetch Exit:0 --seed 18446744073709551616
+expect 2 - '\[--target\] .*the name of a node is empty' tagflow run "$loop" --feed n=1 --target ''
 expect 0 '' '\[--scatter\] there is one device' \
   tagflow run "$loop" --feed n=1 --fetch Exit:0 --scatter 1
 expect 0 '' - tagflow run "$loop" --feed n=1 --fetch Exit:0 --scatter 1 \

@@ -24,6 +24,7 @@ TEST_CASE("slashes and colons of a name become underscores in a file's") {
   CHECK(fetch_of_port("while/Exit_1:2").label == "while/Exit_1:2");
   CHECK(fetch_of_port("y").stem == "y_0");
   CHECK(file_stem("a/b:c") == "a_b_c");
+  CHECK(file_stem(std::string("a\0b\n\x7f\xc3\xbc", 7)) == "a_b__\xc3\xbc");
 }
 
 TEST_CASE("two results for one file are refused before anything is written") {
@@ -34,6 +35,20 @@ TEST_CASE("two results for one file are refused before anything is written") {
         "[--out] \"a/b\" and \"a_b:0\" would both be written to a_b_0; fetch "
         "one at a time");
   CHECK(!fs::exists(folder));
+}
+
+TEST_CASE(
+    "a name that no file can have is refused before anything is written") {
+  const auto folder = testing::temp_path("long");
+  const FetchName fits{"fits", std::string(250, 'x')};
+  const FetchName is_long{"too_long", std::string(251, 'x')};
+  CHECK(prepare_folder(folder, std::vector{fits}).ok());
+  std::filesystem::remove(folder);
+  CHECK(
+      prepare_folder(folder, std::vector{fits, is_long}).to_string() ==
+      "InvalidArgument: [--out] the name of a file has 255 bytes at most, too "
+      "few for \"too_long\"");
+  CHECK(!std::filesystem::exists(folder));
 }
 
 TEST_CASE("results are lines of text") {

@@ -124,6 +124,11 @@ TEST_CASE("a tensor written as a literal is read back the same") {
   }
 }
 
+TEST_CASE("a name is a JSON string, also one that is not UTF-8") {
+  CHECK(io::json_string("a\"b\n\xc3\xbc") == "\"a\\\"b\\n\xc3\xbc\"");
+  CHECK(io::json_string("a\xff") == "\"a\xef\xbf\xbd\"");
+}
+
 TEST_CASE("a whole number of a floating-point type is told from an integer") {
   CHECK(format_json_literal(Tensor::vector<float>({1, -2, 0.5f, 1e30f})) ==
         "[1.0, -2.0, 0.5, 1e+30]");
