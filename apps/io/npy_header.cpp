@@ -70,12 +70,18 @@ class HeaderParser {
           at_);
     }
     TAGFLOW_ASSIGN(std::string_view text, quoted());
-    const char order = text.empty() ? '\0' : text[0];
-    const std::string_view code = text.substr(text.empty() ? 0 : 1);
+    // Of bytes without a meaning numpy may leave out the order, as it does for
+    // bfloat16 of ml_dtypes.
+    const bool is_plain_bytes = text.find('V') <= 1;
+    const bool is_bare = text.starts_with('V');
+    const char order = is_bare ? '|' : text.empty() ? '\0' : text[0];
+    const std::string_view code = text.substr(is_bare || text.empty() ? 0 : 1);
     for (const TypeCode& type : kTypeCodes) {
       if (type.code != code) continue;
       const bool one_byte = dtype_size(type.dtype) == 1;
-      if (order != '<' && order != '>' && !(order == '|' && one_byte)) break;
+      const bool has_no_order = one_byte || is_plain_bytes;
+      if (order != '<' && order != '>' && !(order == '|' && has_no_order))
+        break;
       header_.dtype = type.dtype;
       header_.swap_bytes = order == '>' && !one_byte;
       return {};

@@ -104,6 +104,17 @@ TEST_CASE("column-major arrays of rank 3 are read row-major") {
   CHECK(identical(*tensor, expected));
 }
 
+TEST_CASE("two bytes without a meaning are bfloat16, however numpy says it") {
+  for (const char* descr : {"|V2", "<V2", "V2"}) {
+    CAPTURE(descr);
+    const auto tensor = parse_npy(file_of(
+        header_of(descr, "(2,)"), std::string_view("\xc0\x3f\x00\xc0", 4)));
+    REQUIRE(tensor.ok());
+    CHECK(identical(
+        *tensor, Tensor::vector<BFloat16>({BFloat16(1.5f), BFloat16(-2.0f)})));
+  }
+}
+
 TEST_CASE("big-endian elements are swapped, the parts of complex ones apart") {
   const auto number = parse_npy(
       file_of(header_of(">i4", "(1,)"), std::string_view("\0\0\1\2", 4)));
@@ -167,6 +178,10 @@ TEST_CASE("malformed files are refused, and the message says why") {
       {file_of(header_of("f4", "(1,)"), four), "type 'f4'"},
       {file_of(header_of("|f4", "(1,)"), four), "type '|f4'"},
       {file_of(header_of("", "(1,)"), four), "type ''"},
+      {file_of(header_of("V4", "(1,)"), four), "type 'V4'"},
+      {file_of(header_of("|V4", "(1,)"), four), "type '|V4'"},
+      {file_of(header_of("V", "(1,)"), four), "type 'V'"},
+      {file_of(header_of("|<V2", "(2,)"), four), "type '|<V2'"},
       {file_of(header_of("<f4", "(1)"), four), "','"},
       {file_of(header_of("<f4", "(1 1)"), four), "','"},
       {file_of(header_of("<f4", "(-1,)"), four), "a dimension"},
