@@ -43,6 +43,9 @@ class DeathWalk {
         return exit + cause;
       all_dead = item_of(spot).kind == NodeKind::kMerge;
       spots = step_.into_node(*spot.iteration, origin.index);
+      std::erase_if(spots, [](const Spot& only_waited_for) {
+        return only_waited_for.origin.edge.kind == EdgeKind::kLiveControl;
+      });
     }
     return fallback.empty() ? "nothing that it depends on was live" : fallback;
   }

@@ -7,8 +7,10 @@
 #include "actors/evaluator.h"
 #include "actors/lossy_transfers.h"
 #include "devices/kernel_catalog.h"
+#include "devices/kernel_registry.h"
 #include "graph/function.h"
 #include "graph/functions/lower.h"
+#include "graph/partition/readers_first.h"
 #include "graph/partition/recv_schedule.h"
 #include "graph/passes/passes.h"
 #include "graph/placement/constraints.h"
@@ -100,6 +102,10 @@ Status rewrite(graph::Partition& partition, const graph::PassSet& wanted) {
   return graph::optimize(partition.program, passes, &evaluator);
 }
 
+bool may_wait(const graph::Node& node) {
+  return devices::KernelRegistry::global().has_async(node.op());
+}
+
 // In nanoseconds, on the device of the node; of a Recv, its transfer.
 class PlacedCosts {
  public:
@@ -185,6 +191,8 @@ Result<Distribution> distribute(const graph::Graph& graph,
               : result.placement.explain(program.graph, infos, *node);
     result.placed = program.graph.clone();
   }
+  graph::ReadersFirstOptions turns{.odd_frames = {}, .may_wait = may_wait};
+  TAGFLOW_ASSIGN(turns.odd_frames, graph::find_odd_frames(program));
   const graph::Placement& placement = result.placement.placement;
   LossyTransfers lossy(options.lossy);
   const auto only = only_device(program, placement);
@@ -202,9 +210,11 @@ Result<Distribution> distribute(const graph::Graph& graph,
   }
   TAGFLOW_ASSIGN(const std::vector<std::string> odd, lossy.warnings(graph));
   std::ranges::copy(odd, std::back_inserter(result.placement.warnings));
+  if (!is_whole)
+    for (graph::Partition& partition : result.partitions)
+      TAGFLOW_RETURN_IF_ERROR(rewrite(partition, options.passes));
+  TAGFLOW_RETURN_IF_ERROR(graph::put_readers_first(result.partitions, turns));
   if (is_whole) return result;
-  for (graph::Partition& partition : result.partitions)
-    TAGFLOW_RETURN_IF_ERROR(rewrite(partition, options.passes));
   if (options.schedule_receives)
     TAGFLOW_RETURN_IF_ERROR(schedule_receives(result.partitions, infos, costs));
   // The limit was for the program as it came: cut, it has more nodes.

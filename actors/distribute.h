@@ -41,9 +41,11 @@ struct Distribution {
 // The stages, in order: the part of the graph that is needed is copied, its
 // functions are lowered, what its nodes ask of their devices is resolved (Note
 // [Constraints and passes]), the passes rewrite it, its nodes are placed, it is
-// cut into one partition per device that has any, and these are rewritten once
-// more. InvalidArgument for a feed or fetch inside a loop, where a function
-// expands to what is not valid, and where a node cannot run where it must.
+// cut into one partition per device that has any, these are rewritten once
+// more, and readers get their turns (Note [Readers first] in
+// graph/partition/readers_first.h). InvalidArgument for a feed or fetch inside
+// a loop, where a function expands to what is not valid, and where a node
+// cannot run where it must.
 // Of the options it takes the passes and what is about placement and transfers.
 // With `explain`, the placement is simulated, whoever chose it, and reasons are
 // given.

@@ -181,6 +181,7 @@ inline void IterationActor::take_child_end(const Batch& batch) {
   if (child_received_[child] != child_expected_[child]) return;
   child_live_[child] = 0;
   --outstanding_;
+  if (!plan_.child_ends.empty()) send_control(plan_.child_ends[child]);
 }
 
 // What a call gives back are the outputs of its node.

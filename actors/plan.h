@@ -67,7 +67,7 @@ enum class NodeKind : uint8_t {
 enum class EdgeKind : uint8_t {
   kInput,        // `slot` of node `target`
   kControl,      // a control input of node `target`
-  kLiveControl,  // a control input that only waits: of Merge, ControlTrigger
+  kLiveControl,  // only waits: into a Merge or ControlTrigger; or a Turn
   kMergeInput,   // input `slot` of Merge `target`
   kNext,         // arrival `target` of the next iteration
   kEnter,        // arrival `target` of child `slot`
@@ -184,6 +184,8 @@ struct FramePlan {
   std::vector<EdgeItem> edges;
   std::vector<ArrivalItem> arrivals;
   std::vector<ExitItem> exits;
+  // Per child, the turns of those that wait for its end; empty: none does.
+  std::vector<PortItem> child_ends;
   uint32_t num_slots = 0;
   uint32_t num_merges = 0;
   uint32_t max_outputs = 0;     // of one node

@@ -355,12 +355,17 @@ Status PlanBuilder::add_target(Node* node) {
   return control_sources(node).status();
 }
 
+void PlanBuilder::add_turns(std::span<const graph::Turn> turns) {
+  turns_ = turns;
+}
+
 Status PlanBuilder::finish() {
   while (!work_.empty()) {
     const Work work = work_.front();
     work_.pop_front();
     TAGFLOW_RETURN_IF_ERROR(connect(work));
   }
+  for (const graph::Turn& turn : turns_) connect_turn(turn);
   for (DraftFrame& draft : drafts_) {
     lay_out(draft);
     plan_.frames.push_back(std::move(draft.plan));

@@ -33,6 +33,8 @@ class PlanBuilder {
   Status add_results(const std::string& name,
                      const std::vector<graph::Endpoint>& results);
   Status add_target(graph::Node* node);
+  // After all others.
+  void add_turns(std::span<const graph::Turn> turns);
   // Connects all that was asked for, and lays it out.
   Status finish();
 
@@ -73,6 +75,7 @@ class PlanBuilder {
     FramePlan plan;
     std::deque<DraftNode> nodes;
     std::deque<DraftArrival> arrivals;
+    std::vector<Edges> child_ends;  // per child, or none
     uint32_t next_port = 0;
   };
   // What is yet to be connected.
@@ -148,6 +151,7 @@ class PlanBuilder {
                           Seen& seen);
   Status connect_cross(graph::Node* node, const Sources& from);
   Status add_call(const graph::Node& node, NodeItem& item, DraftFrame& frame);
+  void connect_turn(const graph::Turn& turn);
   void lay_out(DraftFrame& draft);
 
   const graph::Graph& graph_;
@@ -173,6 +177,7 @@ class PlanBuilder {
   std::unordered_map<graph::Endpoint, uint32_t, graph::EndpointHash> feeds_;
   graph::NodeSet index_read_;  // Merges whose index somebody reads
   std::deque<Work> work_;
+  std::span<const graph::Turn> turns_;
 };
 
 }  // namespace tagflow::actors

@@ -167,6 +167,29 @@ Status PlanBuilder::connect_controls(Node* node, uint32_t frame, uint32_t index,
   return {};
 }
 
+// Who is not in the plan need not be waited for.
+void PlanBuilder::connect_turn(const graph::Turn& turn) {
+  const uint32_t then = node_index_[turn.then->id()];
+  if (then == kNone) return;
+  const uint32_t frame = frame_of(*turn.then);
+  Edges* from = nullptr;
+  if (turn.first->is_enter()) {
+    if (arrival_index_[turn.first->id()] == kNone) return;
+    const uint32_t child = drafts_[output_frame_of(*turn.first)].plan.ordinal;
+    auto& ends = drafts_[frame].child_ends;
+    ends.resize(drafts_[frame].plan.children.size());
+    from = &ends[child];
+  } else {
+    const uint32_t first = node_index_[turn.first->id()];
+    if (first == kNone) return;
+    from = &edges_of({frame, false, first, kControlPort});
+  }
+  from->push_back({EdgeKind::kLiveControl, then, 0});
+  DraftNode& waits = drafts_[frame].nodes[then];
+  ++waits.waits;
+  ++waits.waits_steady;
+}
+
 // --- Layout -----------------------------------------------------------------
 
 void PlanBuilder::lay_out(DraftFrame& draft) {
@@ -207,6 +230,8 @@ void PlanBuilder::lay_out(DraftFrame& draft) {
           plan.constant_edges.push_back({uint32_t(plan.arrivals.size()), edge});
     plan.arrivals.push_back(arrival.item);
   }
+  for (Edges& ends : draft.child_ends)
+    plan.child_ends.push_back(add_port(ends));
   const auto start = [&](bool steady, bool first) {
     StartState state;
     std::vector<uint32_t> ready;

@@ -21,8 +21,14 @@ Result<Tensor*> KernelContext::allocate_output(int i, const Shape& shape) {
 
 Result<Tensor*> KernelContext::forward_or_allocate(int candidate, int i,
                                                    const Shape& shape) {
-  Tensor& from = inputs_[size_t(candidate)];
-  if (step_->forward_buffers && from.buffer() != nullptr && from.unique() &&
+  return step_->forward_buffers ? change_or_allocate(candidate, i, shape)
+                                : allocate_output(i, shape);
+}
+
+Result<Tensor*> KernelContext::change_or_allocate(int candidate, int i,
+                                                  const Shape& shape) {
+  const Tensor& from = inputs_[size_t(candidate)];
+  if (from.buffer() != nullptr && from.unique() &&
       from.dtype() == node_->output_dtypes()[size_t(i)] &&
       allocator_->shares_memory(*from.buffer()->allocator) &&
       from.shape() == shape) {

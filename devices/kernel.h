@@ -187,6 +187,9 @@ class KernelContext {
   // the same memory that nobody else holds, and type and shape agree. Then the
   // output's elements ARE the input's: read element k before writing it.
   Result<Tensor*> forward_or_allocate(int candidate, int i, const Shape& shape);
+  // The same, whatever StepInfo::forward_buffers says: for values such as
+  // lists, of which a change copies all where it is not in place.
+  Result<Tensor*> change_or_allocate(int candidate, int i, const Shape& shape);
   Result<Tensor> allocate_temp(DataType dtype, const Shape& shape);
 
   // For who runs kernels: an accelerator brings inputs over to its memory.

@@ -115,6 +115,13 @@ bool KernelRegistry::has_op(std::string_view op,
          nullptr;
 }
 
+bool KernelRegistry::has_async(std::string_view op) const {
+  std::shared_lock lock(mutex_);
+  auto [begin, end] = defs_.equal_range(op);
+  return std::any_of(begin, end,
+                     [](const auto& def) { return def.second.is_async; });
+}
+
 std::vector<KernelDef> KernelRegistry::kernels_of(std::string_view op) const {
   std::shared_lock lock(mutex_);
   std::vector<KernelDef> kernels;

@@ -68,6 +68,8 @@ class KernelRegistry {
   bool is_excluded(const graph::Node& node, std::string_view device_type) const;
   // Whether any kernel of the op exists on the device type.
   bool has_op(std::string_view op, std::string_view device_type) const;
+  // Whether any kernel of the op, on whatever device, is asynchronous.
+  bool has_async(std::string_view op) const;
   // The kernels of the op, in the order in which they were added.
   std::vector<KernelDef> kernels_of(std::string_view op) const;
   // The device types with any kernel of the op, inherited ones included.

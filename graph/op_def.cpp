@@ -270,6 +270,11 @@ OpDefBuilder& OpDefBuilder::stateful() {
   return *this;
 }
 
+OpDefBuilder& OpDefBuilder::changes_input(int input) {
+  def_.changed_input = input;
+  return *this;
+}
+
 OpDefBuilder& OpDefBuilder::commutative() {
   def_.is_commutative = true;
   return *this;
@@ -296,6 +301,8 @@ OpDef OpDefBuilder::build() {
     def_.inputs.push_back(parse_arg(def_, text));
   for (const std::string& text : outputs_)
     def_.outputs.push_back(parse_arg(def_, text));
+  if (def_.changed_input >= int(def_.inputs.size()))
+    Scanner(def_.name, "changes_input").fail("there is no such input");
   return std::move(def_);
 }
 

@@ -53,6 +53,10 @@ struct OpDef {
   bool allows_uninitialized_input = false;
   // In the table of ops: no function of a graph's library.
   bool is_registered = false;
+  // The input whose value the kernel changes in place where nobody else holds
+  // it, and else copies, however large it is: its readers go first (Note
+  // [Readers first] in graph/partition/readers_first.h). -1: none.
+  int changed_input = -1;
   ShapeFn shape_fn;  // null: outputs of unknown shape
 
   const AttrDef* find_attr(std::string_view name) const;
@@ -81,6 +85,8 @@ class OpDefBuilder {
   OpDefBuilder& stateful();
   OpDefBuilder& commutative();
   OpDefBuilder& allows_uninitialized_input();
+  // REQUIRES: the op has that input, and none before it is a list.
+  OpDefBuilder& changes_input(int input);
   OpDefBuilder& shape(ShapeFn fn);
   OpDef build();
 

@@ -10,6 +10,14 @@
 
 namespace tagflow::graph {
 
+// `then` fires after `first` has, or was skipped; where that is an Enter, after
+// the loop that it enters is over. Unlike a control edge it says nothing of
+// deadness: Note [Readers first] in graph/partition/readers_first.h.
+struct Turn {
+  Node* first = nullptr;
+  Node* then = nullptr;
+};
+
 // The part of a graph that some fetches and targets need, given some feeds.
 // Passes rewrite it; the graph that it comes from stays as it is. What it
 // computes is said by these endpoints and nodes, which passes keep true, and
@@ -26,6 +34,8 @@ struct Program {
   // its attribute "body". Their feeds are the arguments, their fetches the
   // results. A body has none itself: its calls mean these.
   std::vector<std::unique_ptr<Program>> bodies;
+  // Of a partition, once it is as it will run: no pass knows of them.
+  std::vector<Turn> turns;
 };
 
 // Every fed tensor becomes the output of a Placeholder, which has the name of

@@ -98,7 +98,7 @@ Result<Tensor*> changed_values_output(KernelContext& context, int input,
                                       int output) {
   const Tensor& from = context.input(input);
   TAGFLOW_ASSIGN(Tensor * tensor,
-                 context.forward_or_allocate(input, output, from.shape()));
+                 context.change_or_allocate(input, output, from.shape()));
   for (int64_t i = 0; i < from.num_elements(); ++i) {
     const T* value = value_as<T>(from.data<Variant>()[i]);
     auto& variant = tensor->mutable_data<Variant>()[i];

@@ -1,18 +1,32 @@
 #include "devices/cpu/tensor_list.h"
 
+#include <atomic>
+
 #include "devices/cpu/container_kernels.h"
 
 namespace tagflow::devices {
+
+namespace {
+
+std::atomic<int64_t> copied{0};
+
+}  // namespace
 
 TensorList::TensorList(const TensorList& other)
     : ArithmeticValue(),
       dtype(other.dtype),
       element_shape(other.element_shape),
       max_size(other.max_size),
-      elements(other.elements) {}
+      elements(other.elements) {
+  copied.fetch_add(size(), std::memory_order_relaxed);
+}
 
 TensorList::~TensorList() {
   if (!is_plain(dtype)) release_nested(std::move(elements));
+}
+
+int64_t TensorList::elements_copied() {
+  return copied.load(std::memory_order_relaxed);
 }
 
 std::string TensorList::describe() const {

@@ -26,6 +26,10 @@ class TensorList final : public ArithmeticValue {
   Result<Variant> add(const KernelContext& context, const VariantValue& other,
                       int depth) const override;
 
+  // How many elements copies of lists have taken, since the program began: for
+  // tests of what is changed in place. Thread-safe.
+  static int64_t elements_copied();
+
   int64_t size() const { return int64_t(elements.size()); }
   // About the bytes of all elements, going by one of them.
   double estimated_bytes() const;

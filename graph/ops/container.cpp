@@ -5,14 +5,32 @@
 
 namespace tagflow::graph {
 
-void define_stateful(OpRegistry& registry, std::string name, Texts inputs,
-                     Texts outputs, Texts attrs, ShapeFn shape_fn) {
+namespace {
+
+OpDefBuilder build(std::string name, Texts inputs, Texts outputs, Texts attrs,
+                   ShapeFn shape_fn) {
   OpDefBuilder builder(std::move(name));
   for (std::string_view text : inputs) builder.input(text);
   for (std::string_view text : outputs) builder.output(text);
   for (std::string_view text : attrs) builder.attr(text);
-  builder.stateful().shape(std::move(shape_fn));
-  registry.add(std::move(builder));
+  builder.shape(std::move(shape_fn));
+  return builder;
+}
+
+}  // namespace
+
+void define_stateful(OpRegistry& registry, std::string name, Texts inputs,
+                     Texts outputs, Texts attrs, ShapeFn shape_fn) {
+  registry.add(
+      build(std::move(name), inputs, outputs, attrs, std::move(shape_fn))
+          .stateful());
+}
+
+void define_changing(OpRegistry& registry, std::string name, Texts inputs,
+                     Texts outputs, Texts attrs, ShapeFn shape_fn) {
+  registry.add(
+      build(std::move(name), inputs, outputs, attrs, std::move(shape_fn))
+          .changes_input(0));
 }
 
 Result<PartialShape> element_shape_input(const ShapeContext& c, int i) {

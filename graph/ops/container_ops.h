@@ -15,6 +15,10 @@ void register_optional_ops(OpRegistry& registry);
 void define_stateful(OpRegistry& registry, std::string name, Texts inputs,
                      Texts outputs, Texts attrs, ShapeFn shape_fn);
 
+// define() for an op that changes its first input: OpDef::changed_input.
+void define_changing(OpRegistry& registry, std::string name, Texts inputs,
+                     Texts outputs, Texts attrs, ShapeFn shape_fn);
+
 // What input i says of the shape of elements: a vector of dimensions, or -1.
 Result<PartialShape> element_shape_input(const ShapeContext& c, int i);
 

@@ -53,11 +53,12 @@ void register_stack_ops(OpRegistry& registry) {
 
   define(registry, "PersistentStack", {}, {"handle: variant"},
          {"elem_type: type"}, scalar_shape);
-  define(registry, "PersistentStackPush", {"handle: variant", "elem: T"},
-         {"output: variant"}, {"T: type"}, scalar_shape);
-  define(registry, "PersistentStackPop", {"handle: variant"},
-         {"output: variant", "elem: elem_type"}, {"elem_type: type"},
-         persistent_pop_shape);
+  define_changing(registry, "PersistentStackPush",
+                  {"handle: variant", "elem: T"}, {"output: variant"},
+                  {"T: type"}, scalar_shape);
+  define_changing(registry, "PersistentStackPop", {"handle: variant"},
+                  {"output: variant", "elem: elem_type"}, {"elem_type: type"},
+                  persistent_pop_shape);
   define(registry, "PersistentStackSize", {"handle: variant"}, {"size: int64"},
          {}, scalar_shape);
 }

@@ -123,27 +123,30 @@ void register_tensor_list_ops(OpRegistry& registry) {
            {"element_shape: shape_type",
             op[0] == 'E' ? "max_num_elements: int32" : "num_elements: int32"},
            {"handle: variant"}, {element_dtype, shape_type}, new_list_shape);
-  define(registry, "TensorListPushBack",
-         {"input_handle: variant", "tensor: element_dtype"},
-         {"output_handle: variant"}, {element_dtype}, scalar_shape);
-  define(registry, "TensorListPushBackBatch",
-         {"input_handles: variant", "tensor: element_dtype"},
-         {"output_handles: variant"}, {element_dtype}, push_batch_shape);
-  define(registry, "TensorListPopBack",
-         {"input_handle: variant", "element_shape: int32"},
-         {"output_handle: variant", "tensor: element_dtype"}, {element_dtype},
-         pop_back_shape);
+  define_changing(registry, "TensorListPushBack",
+                  {"input_handle: variant", "tensor: element_dtype"},
+                  {"output_handle: variant"}, {element_dtype}, scalar_shape);
+  define_changing(registry, "TensorListPushBackBatch",
+                  {"input_handles: variant", "tensor: element_dtype"},
+                  {"output_handles: variant"}, {element_dtype},
+                  push_batch_shape);
+  define_changing(registry, "TensorListPopBack",
+                  {"input_handle: variant", "element_shape: int32"},
+                  {"output_handle: variant", "tensor: element_dtype"},
+                  {element_dtype}, pop_back_shape);
   define(registry, "TensorListLength", {"input_handle: variant"},
          {"length: int32"}, {}, scalar_shape);
   define(registry, "TensorListElementShape", {"input_handle: variant"},
          {"element_shape: shape_type"}, {shape_type}, unknown_shape);
-  define(registry, "TensorListResize", {"input_handle: variant", "size: int32"},
-         {"output_handle: variant"}, {}, resize_shape);
-  define(registry, "TensorListSetItem",
-         {"input_handle: variant", "index: int32", "item: element_dtype"},
-         {"output_handle: variant"},
-         {element_dtype, "resize_if_index_out_of_bounds: bool = false"},
-         set_item_shape);
+  define_changing(registry, "TensorListResize",
+                  {"input_handle: variant", "size: int32"},
+                  {"output_handle: variant"}, {}, resize_shape);
+  define_changing(
+      registry, "TensorListSetItem",
+      {"input_handle: variant", "index: int32", "item: element_dtype"},
+      {"output_handle: variant"},
+      {element_dtype, "resize_if_index_out_of_bounds: bool = false"},
+      set_item_shape);
   define(registry, "TensorListGetItem",
          {"input_handle: variant", "index: int32", "element_shape: Tshape"},
          {"item: element_dtype"},
@@ -169,9 +172,10 @@ void register_tensor_list_ops(OpRegistry& registry) {
           "element_shape: shape_type", "num_elements: int32"},
          {"output_handle: variant"}, {element_dtype, shape_type},
          list_scatter_shape);
-  define(registry, "TensorListScatterIntoExistingList",
-         {"input_handle: variant", "tensor: element_dtype", "indices: int32"},
-         {"output_handle: variant"}, {element_dtype}, scatter_into_shape);
+  define_changing(
+      registry, "TensorListScatterIntoExistingList",
+      {"input_handle: variant", "tensor: element_dtype", "indices: int32"},
+      {"output_handle: variant"}, {element_dtype}, scatter_into_shape);
   define(registry, "TensorListConcat", {"input_handle: variant"},
          {"tensor: element_dtype", "lengths: int64"},
          {element_dtype, "element_shape: shape = <unknown>"},
@@ -186,9 +190,9 @@ void register_tensor_list_ops(OpRegistry& registry) {
       {"tensor: element_dtype", "element_shape: shape_type", "lengths: int64"},
       {"output_handle: variant"}, {element_dtype, shape_type},
       list_split_shape);
-  define(registry, "TensorListConcatLists",
-         {"input_a: variant", "input_b: variant"}, {"output: variant"},
-         {element_dtype}, concat_lists_shape);
+  define_changing(registry, "TensorListConcatLists",
+                  {"input_a: variant", "input_b: variant"}, {"output: variant"},
+                  {element_dtype}, concat_lists_shape);
 }
 
 }  // namespace tagflow::graph

@@ -1,13 +1,11 @@
 #include "graph/partition/recv_schedule.h"
 
 #include <algorithm>
-#include <map>
 #include <unordered_map>
 
-#include "graph/frames.h"
+#include "graph/partition/joint_program.h"
 #include "graph/passes/rewriting.h"
 #include "graph/placement/whole_loops.h"
-#include "graph/topology.h"
 
 namespace tagflow::graph {
 namespace {
@@ -22,14 +20,6 @@ struct Times {
   int64_t earliest_end() const { return asap + cost; }
   int64_t latest_end() const { return alap + cost; }
 };
-
-// A Send and its Recv have the same.
-Result<std::string> transfer_key(const Node& node) {
-  TAGFLOW_ASSIGN(const auto from, node.attr<std::string>("send_device"));
-  TAGFLOW_ASSIGN(const auto to, node.attr<std::string>("recv_device"));
-  TAGFLOW_ASSIGN(const auto name, node.attr<std::string>("tensor_name"));
-  return fmt::format("{};{};{}", from, to, name);
-}
 
 bool is_transfer(const Node& node) {
   return node.op() == "_Send" || node.op() == "_Recv";
@@ -47,23 +37,21 @@ bool is_below(const Node& recv, int64_t bytes) {
 
 class RecvScheduler {
  public:
-  RecvScheduler(std::vector<Partition>& partitions,
-                const RecvScheduleOptions& options)
-      : options_(options) {
-    for (Partition& partition : partitions)
-      parts_.push_back({&partition.program.graph, {}, {}});
+  RecvScheduler(const JointProgram& program, const RecvScheduleOptions& options)
+      : program_(program), options_(options), times_(program.size()) {
+    for (uint32_t thing = 0; thing < program.size(); ++thing)
+      times_[thing].cost = cost_of(program.node(thing));
   }
 
   Result<size_t> run() {
-    TAGFLOW_RETURN_IF_ERROR(number());
-    TAGFLOW_ASSIGN(const Precedence before, precedence());
+    const Precedence before = program_.precedence();
     const auto order = topological_order(
         before, [](size_t) { return std::string_view("a node"); });
     if (!order.ok()) return size_t(0);
     compute_asap(before, *order);
     compute_alap(before, *order, latest_ends(before, *order));
     size_t held_back = 0;
-    for (const Part& part : parts_) {
+    for (const Part& part : program_.parts()) {
       TAGFLOW_ASSIGN(const size_t count, schedule(part));
       held_back += count;
     }
@@ -71,11 +59,7 @@ class RecvScheduler {
   }
 
  private:
-  struct Part {
-    Graph* graph = nullptr;
-    FrameMap frames;
-    std::vector<uint32_t> things;  // by node id
-  };
+  using Part = JointProgram::Part;
   // What a Recv could wait for.
   struct Candidate {
     Node* node = nullptr;
@@ -83,82 +67,17 @@ class RecvScheduler {
     int64_t earliest_end = 0;
   };
 
-  // Nodes first, partition by partition; then the end of each frame.
-  Status number() {
-    for (Part& part : parts_) {
-      TAGFLOW_ASSIGN(part.frames, FrameMap::build(*part.graph));
-      part.things.resize(part.graph->end_id());
-      for (const Node* node : part.graph->nodes()) {
-        const auto thing = uint32_t(nodes_.size());
-        if (node->op() == "_Send") {
-          TAGFLOW_ASSIGN(std::string key, transfer_key(*node));
-          sends_[std::move(key)] = thing;
-        }
-        part.things[node->id()] = thing;
-        nodes_.push_back(node);
-      }
-    }
-    for (const Part& part : parts_)
-      for (const StaticFrame& frame : part.frames.frames())
-        if (ends_.try_emplace(frame.name, uint32_t(nodes_.size())).second)
-          nodes_.push_back(nullptr);
-    times_.resize(nodes_.size());
-    for (size_t thing = 0; thing < nodes_.size(); ++thing)
-      times_[thing].cost = cost_of(nodes_[thing]);
-    return {};
-  }
-
   int64_t cost_of(const Node* node) const {
     if (node == nullptr || !options_.cost) return 1;
     return std::clamp(options_.cost(*node), int64_t(1), kMaxCost);
   }
 
-  uint32_t end_of(const Part& part, FrameId frame) const {
-    return ends_.at(part.frames.frame(frame).name);
-  }
-
-  Result<Precedence> precedence() const {
-    Precedence before(times_.size(), 4 * times_.size());
-    std::vector<std::vector<uint32_t>> within(times_.size());  // of ends
-    for (const Part& part : parts_) {
-      for (const Node* node : part.graph->nodes()) {
-        for (size_t i = 0; i < node->inputs().size(); ++i)
-          if (!is_back_edge(*node, i))
-            before.add(part.things[node->inputs()[i].node->id()]);
-        for (const Node* control : node->control_inputs())
-          before.add(part.things[control->id()]);
-        if (node->op() == "_Recv") {
-          TAGFLOW_ASSIGN(const std::string key, transfer_key(*node));
-          if (const auto send = sends_.find(key); send != sends_.end())
-            before.add(send->second);
-        }
-        if (node->is_exit())
-          before.add(end_of(part, part.frames.of(*node)));
-        else
-          within[end_of(part, part.frames.of(*node))].push_back(
-              part.things[node->id()]);
-        if (node->is_enter())
-          within[end_of(part, part.frames.output_of(*node))].push_back(
-              part.things[node->id()]);
-        before.end_list();
-      }
-      for (const StaticFrame& frame : part.frames.frames())
-        if (frame.id != FrameId::kRoot)
-          within[end_of(part, frame.parent)].push_back(end_of(part, frame.id));
-    }
-    for (size_t end = before.size(); end < times_.size(); ++end) {
-      for (const uint32_t thing : within[end]) before.add(thing);
-      before.end_list();
-    }
-    return before;
-  }
-
   void compute_asap(const Precedence& before,
                     const std::vector<uint32_t>& order) {
-    may_block_.resize(nodes_.size());
+    may_block_.resize(program_.size());
     for (const uint32_t thing : order) {
       Times& times = times_[thing];
-      const Node* node = nodes_[thing];
+      const Node* node = program_.node(thing);
       may_block_[thing] =
           node != nullptr && node->op_def().is_stateful && !is_transfer(*node);
       for (const uint32_t input : before.of(thing)) {
@@ -173,7 +92,7 @@ class RecvScheduler {
     if (may_block_[part.things[node.id()]]) return true;
     for (FrameId at = part.frames.output_of(node); at != FrameId::kRoot;
          at = part.frames.frame(at).parent)
-      if (may_block_[end_of(part, at)]) return true;
+      if (may_block_[program_.end_of(part, at)]) return true;
     return false;
   }
 
@@ -193,7 +112,7 @@ class RecvScheduler {
     for_each_next([&](size_t thing, size_t end) { ends[thing] = pace[end]; });
     std::vector<bool> is_urgent(times_.size());
     for (const uint32_t thing : order) {
-      const Node* node = nodes_[thing];
+      const Node* node = program_.node(thing);
       if (node == nullptr) continue;
       is_urgent[thing] =
           node->is_loop_cond() ||
@@ -208,10 +127,10 @@ class RecvScheduler {
 
   template <class Function>
   void for_each_next(const Function& function) const {
-    for (const Part& part : parts_)
+    for (const Part& part : program_.parts())
       for (const StaticFrame& frame : part.frames.frames())
         for (const Node* next : frame.next_iterations)
-          function(part.things[next->id()], end_of(part, frame.id));
+          function(part.things[next->id()], program_.end_of(part, frame.id));
   }
 
   void compute_alap(const Precedence& before,
@@ -231,7 +150,7 @@ class RecvScheduler {
   // there is no loop, of all.
   std::vector<std::vector<Candidate>> candidates(const Part& part) const {
     std::vector<std::vector<Candidate>> all(part.frames.frames().size());
-    for (Node* node : part.graph->nodes()) {
+    for (Node* node : part.program->graph.nodes()) {
       const FrameId frame = part.frames.output_of(*node);
       if (leads_to_variable(*node) || node->op() == "_Send" ||
           may_block(part, *node))
@@ -254,7 +173,7 @@ class RecvScheduler {
   Result<size_t> schedule(const Part& part) {
     const auto all = candidates(part);
     std::vector<Node*> recvs;
-    for (Node* node : part.graph->nodes())
+    for (Node* node : part.program->graph.nodes())
       if (node->op() == "_Recv") recvs.push_back(node);
     std::unordered_map<const Node*, Node*> triggers;
     size_t held_back = 0;
@@ -270,24 +189,21 @@ class RecvScheduler {
       if (best.earliest_end < times.asap + options_.min_delay) continue;
       Node*& trigger = triggers[best.node];
       if (trigger == nullptr) {
-        Graph& graph = *part.graph;
+        Graph& graph = part.program->graph;
         Node* const controls[] = {best.node};
         TAGFLOW_ASSIGN(
             trigger,
             graph.add(name_after(graph, *best.node, "/done"), "ControlTrigger",
                       {}, {}, controls, best.node->device()));
       }
-      part.graph->add_control_input(recv, trigger);
+      part.program->graph.add_control_input(recv, trigger);
       ++held_back;
     }
     return held_back;
   }
 
+  const JointProgram& program_;
   const RecvScheduleOptions& options_;
-  std::vector<Part> parts_;
-  std::vector<const Node*> nodes_;  // by number; null: the end of a frame
-  std::unordered_map<std::string, uint32_t> sends_;  // by transfer_key()
-  std::map<std::string, uint32_t> ends_;             // of frames, by name
   // By number.
   std::vector<Times> times_;
   std::vector<bool> may_block_;  // it, or what it depends on
@@ -297,7 +213,11 @@ class RecvScheduler {
 
 Result<size_t> schedule_recvs(std::vector<Partition>& partitions,
                               const RecvScheduleOptions& options) {
-  return RecvScheduler(partitions, options).run();
+  std::vector<Program*> programs;
+  for (Partition& partition : partitions)
+    programs.push_back(&partition.program);
+  TAGFLOW_ASSIGN(const JointProgram joint, JointProgram::make(programs));
+  return RecvScheduler(joint, options).run();
 }
 
 }  // namespace tagflow::graph
