@@ -15,14 +15,15 @@ struct Compiled {
   std::vector<std::unique_ptr<devices::Kernel>> kernels;
 };
 
-// Of each device, by name.
-using Incarnations = std::unordered_map<std::string, uint64_t>;
-
 // A key of a device's earlier life is nobody's.
-Status check_incarnations(const graph::Graph& graph,
-                          const Incarnations& incarnations) {
+Status check_incarnations(const graph::Graph& graph, Devices devices) {
+  std::unordered_map<std::string, uint64_t> incarnations;  // by name
   for (const graph::Node* node : graph.nodes()) {
     if (node->op() != "_Send" && node->op() != "_Recv") continue;
+    if (incarnations.empty())
+      for (const auto& device : devices)
+        incarnations.emplace(device->info().name.to_string(),
+                             device->info().incarnation);
     TAGFLOW_ASSIGN(const auto sender, node->attr<std::string>("send_device"));
     TAGFLOW_ASSIGN(const auto incarnation,
                    node->attr<int64_t>("send_device_incarnation"));
@@ -87,14 +88,10 @@ Result<std::vector<std::unique_ptr<Plan>>> compile(
     Devices devices) {
   const auto compiled = std::make_shared<Compiled>();
   compiled->partitions = std::move(partitions);
-  Incarnations incarnations;
-  for (const auto& device : devices)
-    incarnations.emplace(device->info().name.to_string(),
-                         device->info().incarnation);
   std::vector<std::unique_ptr<Plan>> plans;
   for (const graph::Partition& partition : compiled->partitions) {
     TAGFLOW_RETURN_IF_ERROR(
-        check_incarnations(partition.program.graph, incarnations));
+        check_incarnations(partition.program.graph, devices));
     TAGFLOW_ASSIGN(auto plan, plan_partition(*compiled, partition, options,
                                              *devices[partition.device]));
     plan->owned = compiled;

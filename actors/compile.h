@@ -13,6 +13,7 @@ namespace tagflow::actors {
 // partitions and the kernels. Unimplemented where there is no kernel;
 // ResourceExhausted where a constant does not fit into its device's memory;
 // FailedPrecondition for a transfer from an earlier life of a device.
+// Thread-safe: it takes all it needs of a graph with the partitions.
 Result<std::vector<std::unique_ptr<Plan>>> compile(
     std::vector<graph::Partition> partitions, const PlanOptions& options,
     Devices devices);

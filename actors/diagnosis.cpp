@@ -186,12 +186,12 @@ class DeathWalk {
     const IterationActor* iteration = loop ? last_of(*loop) : nullptr;
     if (iteration == nullptr) return {};
     const FramePlan& plan = *loop->instance().plan;
-    const int64_t last = loop->last_iteration();
-    const StartState& start = last == 0 ? plan.steady_first : plan.steady_later;
     std::vector<std::string> waiting;
     for (uint32_t i = 0; i < plan.nodes.size(); ++i) {
       const uint32_t left = iteration->inputs_left(i);
-      const uint32_t awaited = start.words[i] & IterationState::kCount;
+      // Of all that it waits for, the same in every iteration.
+      const uint32_t awaited =
+          plan.steady_later.words[i] & IterationState::kCount;
       if (iteration->has_fired(i) || left == 0 || left >= awaited) continue;
       const graph::Node& node = *plan.nodes[i].node;
       waiting.push_back(fmt::format("{} \"{}\"", node.op(), node.name()));
@@ -203,7 +203,7 @@ class DeathWalk {
     return fmt::format(
         "in its last iteration, {}, an input never came to {}{}; what enters "
         "a loop is there in iteration 0 only, unless its Enter is constant",
-        last, fmt::join(waiting, ", "),
+        loop->last_iteration(), fmt::join(waiting, ", "),
         more == 0 ? "" : fmt::format(" and {} more", more));
   }
 
@@ -216,8 +216,22 @@ class DeathWalk {
     if (last == nullptr) return {};
     const Backwards& edges = step_.backwards(*loop->instance().plan);
     std::vector<Spot> spots = step_.spots(*last, edges.into_exit(place->exit));
-    const bool goes_on = std::ranges::all_of(spots, is_live_switch);
+    const bool goes_on = std::ranges::all_of(
+        spots, [this](const Spot& spot) { return goes_by_loop(spot); });
     return goes_on ? step_.spots(*last, edges.into_next()) : spots;
+  }
+  // Whether that is a live Switch whose predicate is the loop's, which another
+  // partition may have sent.
+  bool goes_by_loop(const Spot& spot) {
+    if (!is_live_switch(spot)) return false;
+    const graph::Node* predicate = item_of(spot).node->inputs()[1].node;
+    const std::vector<NodeItem>& nodes = plan_of(spot).nodes;
+    const auto recv = std::ranges::find(nodes, predicate, &NodeItem::node);
+    if (recv != nodes.end() && recv->kind == NodeKind::kRecv)
+      if (const std::optional<Spot> sender =
+              step_.sender_of(*spot.iteration, uint32_t(recv - nodes.begin())))
+        predicate = item_of(*sender).node->inputs()[0].node;
+    return predicate->is_loop_cond();
   }
   static bool is_live_switch(const Spot& spot) {
     if (spot.origin.is_arrival || !is_switch(item_of(spot))) return false;

@@ -40,9 +40,10 @@ Status check_outside_loops(const graph::FrameMap& frames,
 Status lower(graph::Program& program) {
   const size_t end_id = program.graph.end_id();
   TAGFLOW_RETURN_IF_ERROR(graph::lower_functions(program));
-  if (program.graph.end_id() == end_id) return {};
-  // Nothing asks for a function any more.
+  // Nothing asks for a function any more; a program that shared the library
+  // would make the graph copy it to add to it.
   program.graph.library() = graph::FunctionLibrary();
+  if (program.graph.end_id() == end_id) return {};
   TAGFLOW_RETURN_IF_ERROR(graph::validate(program.graph));
   for (const auto& body : program.bodies) {
     body->graph.library() = graph::FunctionLibrary();
@@ -104,6 +105,18 @@ Status rewrite(graph::Partition& partition, const graph::PassSet& wanted) {
 
 bool may_wait(const graph::Node& node) {
   return devices::KernelRegistry::global().has_async(node.op());
+}
+
+// Products by constants, where a CPU computes them.
+Status fuse_layers(std::vector<graph::Partition>& partitions,
+                   std::span<const graph::DeviceInfo> infos,
+                   const graph::PassSet& wanted) {
+  if (!wanted.has(graph::Pass::kLayer)) return {};
+  for (graph::Partition& partition : partitions)
+    if (infos[partition.device].name.type == "CPU")
+      TAGFLOW_RETURN_IF_ERROR(
+          graph::fuse_layers(partition.program, nullptr).status());
+  return {};
 }
 
 // In nanoseconds, on the device of the node; of a Recv, its transfer.
@@ -214,9 +227,11 @@ Result<Distribution> distribute(const graph::Graph& graph,
     for (graph::Partition& partition : result.partitions)
       TAGFLOW_RETURN_IF_ERROR(rewrite(partition, options.passes));
   TAGFLOW_RETURN_IF_ERROR(graph::put_readers_first(result.partitions, turns));
-  if (is_whole) return result;
-  if (options.schedule_receives)
+  if (!is_whole && options.schedule_receives)
     TAGFLOW_RETURN_IF_ERROR(schedule_receives(result.partitions, infos, costs));
+  TAGFLOW_RETURN_IF_ERROR(
+      fuse_layers(result.partitions, infos, options.passes));
+  if (is_whole) return result;
   // The limit was for the program as it came: cut, it has more nodes.
   const graph::Limits limits{.max_nodes = std::numeric_limits<size_t>::max()};
   for (const graph::Partition& partition : result.partitions)

@@ -30,7 +30,8 @@ struct Distribution {
   // In the order of the devices; those that have nothing to do have none.
   std::vector<graph::Partition> partitions;
   // Where each node runs, and why; its warnings are of transfers, too. Nodes
-  // keep their ids when they are cut.
+  // have ids of their own here, not those of the graph that they come from, and
+  // keep them when they are cut.
   graph::PlacementResult placement;
   // Where they were asked for: the graph that was placed, before the cut, and
   // the reasons in words, by node id.
@@ -42,13 +43,15 @@ struct Distribution {
 // functions are lowered, what its nodes ask of their devices is resolved (Note
 // [Constraints and passes]), the passes rewrite it, its nodes are placed, it is
 // cut into one partition per device that has any, these are rewritten once
-// more, and readers get their turns (Note [Readers first] in
-// graph/partition/readers_first.h). InvalidArgument for a feed or fetch inside
-// a loop, where a function expands to what is not valid, and where a node
-// cannot run where it must.
+// more, readers get their turns (Note [Readers first] in
+// graph/partition/readers_first.h), and layers are put together.
+// InvalidArgument for a feed or fetch inside a loop, where a function expands
+// to what is not valid, and where a node cannot run where it must.
 // Of the options it takes the passes and what is about placement and transfers.
 // With `explain`, the placement is simulated, whoever chose it, and reasons are
-// given.
+// given. It looks at what is needed of the graph only, and costs by that.
+// Thread-safe: several threads may distribute parts of one graph at once, as
+// long as nobody changes that, its frames or the costs meanwhile.
 // REQUIRES: `graph` is valid, and `frames` are its.
 Result<Distribution> distribute(const graph::Graph& graph,
                                 const graph::FrameMap& frames,

@@ -23,17 +23,16 @@ PlanBuilder::PlanBuilder(const graph::Graph& graph,
       plan_(plan),
       first_frame_(plan.frames.size()),
       frame_index_(frames.frames().size(), kNone),
-      roles_(graph.end_id()),
-      node_index_(graph.end_id(), kNone),
-      arrival_index_(graph.end_id(), kNone),
-      alias_memo_(graph.end_id()) {
+      known_(graph.end_id()) {
+  drafts_.reserve(frames.frames().size());
   for (const graph::StaticFrame& frame : frames.frames())
     has_start_.push_back(std::ranges::any_of(
         frame.enters,
         [](const Node* enter) { return !enter->is_constant_enter(); }));
   frame_index(FrameId::kRoot);
+  drafts_[0].nodes.reserve(graph.size());
   for (const Node* node : graph.nodes()) {
-    roles_[node->id()] = find_role(*node);
+    known_[node->id()].role = find_role(*node);
     // A Merge whose index somebody reads has to say which input came first.
     for (const Endpoint& input : node->inputs())
       if (input.port == 1 && input.node != nullptr && input.node->is_merge())
@@ -132,12 +131,12 @@ bool PlanBuilder::is_fed(const Endpoint& endpoint) const {
 Endpoint PlanBuilder::through_aliases(Endpoint endpoint) const {
   const Endpoint first = endpoint;
   while (is_alias(*endpoint.node) && !is_fed(endpoint)) {
-    const Endpoint& known = alias_memo_[endpoint.node->id()];
+    const Endpoint& known = known_[endpoint.node->id()].origin;
     endpoint = known.node != nullptr ? known : endpoint.node->inputs()[0];
   }
   // The same way again, to tell all that were passed.
   for (const Node* node = first.node; node != endpoint.node;) {
-    Endpoint& known = alias_memo_[node->id()];
+    Endpoint& known = known_[node->id()].origin;
     const Node* next =
         known.node != nullptr ? known.node : node->inputs()[0].node;
     known = endpoint;
@@ -149,7 +148,7 @@ Endpoint PlanBuilder::through_aliases(Endpoint endpoint) const {
 // --- Creating what is asked for ---------------------------------------------
 
 Result<uint32_t> PlanBuilder::draft(Node* node) {
-  if (const uint32_t known = node_index_[node->id()]; known != kNone)
+  if (const uint32_t known = known_[node->id()].index; known != kNone)
     return known;
   constexpr int kMost = std::numeric_limits<uint16_t>::max();
   if (node->num_inputs() > kMost || node->num_outputs() > kMost)
@@ -225,7 +224,7 @@ Result<uint32_t> PlanBuilder::draft(Node* node) {
   frame.plan.max_outputs =
       std::max(frame.plan.max_outputs, uint32_t(item.num_outputs));
   made.outputs.resize(size_t(item.num_outputs) + 1);
-  node_index_[node->id()] = index;
+  known_[node->id()].index = index;
   work_.push_back({node, index, true});
   return index;
 }
@@ -245,7 +244,7 @@ Status PlanBuilder::add_call(const Node& node, NodeItem& item,
 }
 
 uint32_t PlanBuilder::arrival(Node* node) {
-  if (const uint32_t known = arrival_index_[node->id()]; known != kNone)
+  if (const uint32_t known = known_[node->id()].arrival; known != kNone)
     return known;
   DraftFrame& frame = drafts_[output_frame_of(*node)];
   const auto index = uint32_t(frame.arrivals.size());
@@ -256,7 +255,7 @@ uint32_t PlanBuilder::arrival(Node* node) {
     frame.plan.has_loop_constants |= made.item.is_constant;
     ++frame.plan.num_enters;
   }
-  arrival_index_[node->id()] = index;
+  known_[node->id()].arrival = index;
   if (is_compiled_cross(*node)) work_.push_back({node, 0, false});
   return index;
 }
@@ -360,11 +359,11 @@ void PlanBuilder::add_turns(std::span<const graph::Turn> turns) {
 }
 
 Status PlanBuilder::finish() {
-  while (!work_.empty()) {
-    const Work work = work_.front();
-    work_.pop_front();
+  while (next_work_ < work_.size()) {
+    const Work work = work_[next_work_++];
     TAGFLOW_RETURN_IF_ERROR(connect(work));
   }
+  plan_.frames.reserve(plan_.frames.size() + drafts_.size());
   for (const graph::Turn& turn : turns_) connect_turn(turn);
   for (DraftFrame& draft : drafts_) {
     lay_out(draft);

@@ -2,7 +2,6 @@
 // plan.cpp; what it produces is described in plan.h.
 #pragma once
 
-#include <deque>
 #include <optional>
 #include <span>
 #include <string>
@@ -60,6 +59,11 @@ class PlanBuilder {
 
   using Edges = boost::container::small_vector<EdgeItem, 2>;
   struct DraftNode {
+    DraftNode() = default;
+    // Allocates nothing, though small_vector does not say so: a list of them
+    // that grows moves them.
+    DraftNode(DraftNode&&) noexcept = default;
+
     NodeItem item;
     uint32_t waits = 0;         // inputs and control inputs awaited
     uint32_t waits_steady = 0;  // the same without loop constants
@@ -73,8 +77,8 @@ class PlanBuilder {
   };
   struct DraftFrame {
     FramePlan plan;
-    std::deque<DraftNode> nodes;
-    std::deque<DraftArrival> arrivals;
+    std::vector<DraftNode> nodes;
+    std::vector<DraftArrival> arrivals;
     std::vector<Edges> child_ends;  // per child, or none
     uint32_t next_port = 0;
   };
@@ -120,7 +124,7 @@ class PlanBuilder {
     kCall
   };
   static Role find_role(const graph::Node& node);
-  Role role_of(const graph::Node& node) const { return roles_[node.id()]; }
+  Role role_of(const graph::Node& node) const { return known_[node.id()].role; }
   bool is_alias(const graph::Node& node) const;
   bool is_compiled_merge(const graph::Node& node) const;
   bool is_compiled_cross(const graph::Node& node) const;
@@ -152,7 +156,8 @@ class PlanBuilder {
   Status connect_cross(graph::Node* node, const Sources& from);
   Status add_call(const graph::Node& node, NodeItem& item, DraftFrame& frame);
   void connect_turn(const graph::Turn& turn);
-  void lay_out(DraftFrame& draft);
+  static size_t num_edges(const DraftFrame& draft);
+  static void lay_out(DraftFrame& draft);
 
   const graph::Graph& graph_;
   const graph::FrameMap& frames_;
@@ -160,15 +165,20 @@ class PlanBuilder {
   const KernelLookup& kernels_;
   Plan& plan_;
   const size_t first_frame_;  // in the plan
-  std::deque<DraftFrame> drafts_;
+  // With room for all static frames: they stay where they are.
+  std::vector<DraftFrame> drafts_;
   static constexpr uint32_t kNone = ~0u;
   std::vector<uint32_t> frame_index_;  // by FrameId; kNone: not there yet
-  // By node id.
-  std::vector<Role> roles_;
-  std::vector<uint32_t> node_index_;     // kNone: not there yet
-  std::vector<uint32_t> arrival_index_;  // kNone: not there yet
-  // What a chain of aliases begins with; of null where that is not known yet.
-  mutable std::vector<graph::Endpoint> alias_memo_;
+  // What is known of a node.
+  struct Known {
+    Role role = Role::kNode;
+    uint32_t index = kNone;    // of its draft
+    uint32_t arrival = kNone;  // its number
+    // What the chain of aliases that it ends begins with; of null where that is
+    // not known yet.
+    graph::Endpoint origin;
+  };
+  mutable std::vector<Known> known_;  // by node id
   // Of Consts with control inputs, by id, as far as asked for.
   std::unordered_map<graph::NodeId, Waits> waits_;
   // By FrameId: some Enter starts it, one that is not constant.
@@ -176,8 +186,9 @@ class PlanBuilder {
   graph::NodeSet fed_;
   std::unordered_map<graph::Endpoint, uint32_t, graph::EndpointHash> feeds_;
   graph::NodeSet index_read_;  // Merges whose index somebody reads
-  std::deque<Work> work_;
   std::span<const graph::Turn> turns_;
+  std::vector<Work> work_;  // done as far as next_work_
+  size_t next_work_ = 0;
 };
 
 }  // namespace tagflow::actors

@@ -169,18 +169,18 @@ Status PlanBuilder::connect_controls(Node* node, uint32_t frame, uint32_t index,
 
 // Who is not in the plan need not be waited for.
 void PlanBuilder::connect_turn(const graph::Turn& turn) {
-  const uint32_t then = node_index_[turn.then->id()];
+  const uint32_t then = known_[turn.then->id()].index;
   if (then == kNone) return;
   const uint32_t frame = frame_of(*turn.then);
   Edges* from = nullptr;
   if (turn.first->is_enter()) {
-    if (arrival_index_[turn.first->id()] == kNone) return;
+    if (known_[turn.first->id()].arrival == kNone) return;
     const uint32_t child = drafts_[output_frame_of(*turn.first)].plan.ordinal;
     auto& ends = drafts_[frame].child_ends;
     ends.resize(drafts_[frame].plan.children.size());
     from = &ends[child];
   } else {
-    const uint32_t first = node_index_[turn.first->id()];
+    const uint32_t first = known_[turn.first->id()].index;
     if (first == kNone) return;
     from = &edges_of({frame, false, first, kControlPort});
   }
@@ -191,6 +191,16 @@ void PlanBuilder::connect_turn(const graph::Turn& turn) {
 }
 
 // --- Layout -----------------------------------------------------------------
+
+size_t PlanBuilder::num_edges(const DraftFrame& draft) {
+  size_t edges = 0;
+  for (const DraftNode& node : draft.nodes)
+    for (const Edges& of_port : node.outputs) edges += of_port.size();
+  for (const DraftArrival& arrival : draft.arrivals)
+    edges += arrival.edges.size();
+  for (const Edges& ends : draft.child_ends) edges += ends.size();
+  return edges;
+}
 
 void PlanBuilder::lay_out(DraftFrame& draft) {
   FramePlan& plan = draft.plan;
@@ -212,6 +222,10 @@ void PlanBuilder::lay_out(DraftFrame& draft) {
   };
   plan.nodes.reserve(draft.nodes.size());
   plan.ports.reserve(draft.next_port);
+  plan.edges.reserve(num_edges(draft));
+  plan.arrivals.reserve(draft.arrivals.size());
+  plan.sticky.shrink_to_fit();
+  plan.constants.shrink_to_fit();
   for (DraftNode& node : draft.nodes) {
     node.item.edges.begin = uint32_t(plan.edges.size());
     const PortItem control = add_port(node.outputs.back());
@@ -233,21 +247,24 @@ void PlanBuilder::lay_out(DraftFrame& draft) {
   for (Edges& ends : draft.child_ends)
     plan.child_ends.push_back(add_port(ends));
   const auto start = [&](bool steady, bool first) {
+    const auto waits_of = [steady](const DraftNode& node) {
+      return steady ? node.waits_steady : node.waits;
+    };
     StartState state;
-    std::vector<uint32_t> ready;
+    state.num_ready = uint32_t(std::ranges::count(draft.nodes, 0u, waits_of));
     state.merge_inputs.resize(plan.num_merges);
-    for (const DraftNode& node : draft.nodes) {
-      const uint32_t waits = steady ? node.waits_steady : node.waits;
-      if (waits == 0) ready.push_back(uint32_t(state.words.size()));
-      state.words.push_back(waits);
+    constexpr size_t kBlock = StartState::kBlock;
+    const size_t used = draft.nodes.size() + state.num_ready;
+    state.words.resize((used + kBlock - 1) / kBlock * kBlock);
+    size_t ready = draft.nodes.size();
+    for (size_t i = 0; i < draft.nodes.size(); ++i) {
+      const DraftNode& node = draft.nodes[i];
+      state.words[i] = waits_of(node);
+      if (waits_of(node) == 0) state.words[ready++] = uint32_t(i);
       if (node.item.kind == NodeKind::kMerge)
         state.merge_inputs[node.item.ordinal] =
             first ? node.merge_first : node.merge_later;
     }
-    state.num_ready = uint32_t(ready.size());
-    state.words.insert(state.words.end(), ready.begin(), ready.end());
-    constexpr size_t kBlock = StartState::kBlock;
-    state.words.resize((state.words.size() + kBlock - 1) / kBlock * kBlock);
     return state;
   };
   plan.first = start(false, true);

@@ -2,8 +2,6 @@
 
 #include "actors/compile.h"
 #include "graph/fault.h"
-#include "graph/function.h"
-#include "graph/validate.h"
 
 namespace tagflow::actors {
 namespace {
@@ -62,33 +60,20 @@ SessionState::SessionState(SessionOptions options,
 Status SessionState::extend(std::span<const graph::NodeDef> nodes) {
   std::lock_guard no_compiling(compile_mutex_);
   std::unique_lock lock(graph_mutex_);
-  frames_.reset();
   return graph_.extend(nodes);
 }
 
 Status SessionState::extend(const graph::Graph& graph) {
   std::lock_guard no_compiling(compile_mutex_);
   std::unique_lock lock(graph_mutex_);
-  frames_.reset();
-  if (graph_.size() == 0 && graph_.library().empty()) {
-    graph_ = graph.clone();
-    return {};
-  }
-  std::vector<graph::NodeDef> defs;
-  for (const graph::Node* node : graph.nodes())
-    defs.push_back(graph::Graph::to_def(*node));
-  // All or nothing: the functions may be refused, too.
-  graph::FunctionLibrary before = graph_.library();
-  TAGFLOW_RETURN_IF_ERROR(graph_.library().merge(graph.library()));
-  Status status = graph_.extend(std::move(defs));
-  if (!status.ok()) graph_.library() = std::move(before);
-  return status;
+  return graph_.extend(graph);
 }
 
 Status SessionState::check_graph() {
-  if (frames_) return {};
-  TAGFLOW_ASSIGN(frames_, graph::validated_frames(graph_));
-  warn_once(frames_->warnings());
+  TAGFLOW_RETURN_IF_ERROR(check_.run(graph_));
+  const std::span<const std::string> warnings = check_.frames().warnings();
+  warn_once(warnings.subspan(num_frame_warnings_));
+  num_frame_warnings_ = warnings.size();
   return {};
 }
 
@@ -131,7 +116,7 @@ Result<Request> SessionState::find_request(const Signature& signature) {
 Result<Distribution> SessionState::distribute(const Request& request,
                                               bool explain) {
   TAGFLOW_RETURN_IF_ERROR(check_graph());
-  return actors::distribute(graph_, *frames_, request, options_,
+  return actors::distribute(graph_, check_.frames(), request, options_,
                             devices_->devices(), costs_, explain);
 }
 
@@ -176,7 +161,7 @@ void SessionState::warn(const std::string& text) const {
   }
 }
 
-void SessionState::warn_once(const std::vector<std::string>& warnings) {
+void SessionState::warn_once(std::span<const std::string> warnings) {
   for (const std::string& warning : warnings)
     if (warned_.insert(warning).second) warn(warning);
 }

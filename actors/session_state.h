@@ -6,7 +6,6 @@
 #include <deque>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <set>
 #include <shared_mutex>
 #include <span>
@@ -19,8 +18,9 @@
 #include "actors/session.h"
 #include "actors/signature_cache.h"
 #include "actors/step.h"
-#include "graph/frames.h"
+#include "graph/validate.h"
 #include "graph/graph.h"
+#include "graph/validate.h"
 
 namespace tagflow::actors {
 
@@ -78,9 +78,9 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   Result<Request> find_request(const Signature& signature);
   Result<Distribution> distribute(const Request& request, bool explain);
   Result<std::shared_ptr<const Prepared>> compile(const Signature& signature);
-  // Checks the whole graph, once after it was extended.
+  // Checks what the graph was extended by since.
   Status check_graph();
-  void warn_once(const std::vector<std::string>& warnings);
+  void warn_once(std::span<const std::string> warnings);
 
   Status check_call(const Prepared& prepared, std::span<const Tensor> feeds,
                     const RunOptions& options) const;
@@ -105,7 +105,8 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   std::mutex compile_mutex_;
   std::shared_mutex graph_mutex_;
   graph::Graph graph_;
-  std::optional<graph::FrameMap> frames_;  // of graph_, where it was checked
+  graph::GrowingCheck check_;      // of graph_
+  size_t num_frame_warnings_ = 0;  // of it, that were told
   std::set<std::string> warned_;
   graph::CostModel costs_;
   std::mutex steps_mutex_;  // guards the below

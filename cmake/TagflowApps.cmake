@@ -68,16 +68,19 @@ file(GLOB_RECURSE sources CONFIGURE_DEPENDS
 if(sources)
   tagflow_program(tagflow ${sources})
 endif()
-# The script that `tagflow bench compare` runs is part of the command.
-set(script "${apps}/bench/compare.py")
-if(sources AND EXISTS "${script}")
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${script}")
-  file(READ "${script}" TAGFLOW_COMPARE_SCRIPT)
-  configure_file("${apps}/bench/compare_script.h.in"
-    "${PROJECT_BINARY_DIR}/generated/apps/bench/compare_script.h" @ONLY)
-  target_include_directories(tagflow PRIVATE
-    "${PROJECT_BINARY_DIR}/generated")
-endif()
+# The scripts that `tagflow bench` gives to Python are part of the command.
+foreach(name IN ITEMS compare models)
+  set(script "${apps}/bench/${name}.py")
+  if(sources AND EXISTS "${script}")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${script}")
+    string(TOUPPER "TAGFLOW_${name}_SCRIPT" variable)
+    file(READ "${script}" ${variable})
+    configure_file("${apps}/bench/${name}_script.h.in"
+      "${PROJECT_BINARY_DIR}/generated/apps/bench/${name}_script.h" @ONLY)
+    target_include_directories(tagflow PRIVATE
+      "${PROJECT_BINARY_DIR}/generated")
+  endif()
+endforeach()
 
 tagflow_program(kmeans "${apps}/kmeans/main.cpp")
 

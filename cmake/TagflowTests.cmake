@@ -75,6 +75,8 @@ tagflow_check(format 300 bash format.sh)
 tagflow_check(includes 300 python3 includes.py)
 tagflow_check(consumer 600 bash consumer.sh
   "${CMAKE_COMMAND}" "${PROJECT_BINARY_DIR}" "${CMAKE_CXX_COMPILER}")
+tagflow_check(alignment 900 bash alignment.sh "$<TARGET_FILE:graph_tests>"
+  "$<TARGET_FILE:devices_tests>" "$<TARGET_FILE:actors_tests>")
 # The short sanitizer passes. Each builds what it runs in a folder of its own
 # below this build's, with all processors: nothing else may run meanwhile.
 foreach(sanitizer IN LISTS TAGFLOW_SANITIZER_CHECKS)

@@ -12,26 +12,35 @@ bool FrameMap::is_within(FrameId inner, FrameId outer) const {
   return inner == outer;
 }
 
-// Hands frames on along the edges, in topological order.
-class FrameMap::Builder {
+// Hands frames on along the edges into new nodes, in topological order.
+class FrameMap::Extension {
  public:
-  Builder(const Graph& graph, const Limits& limits)
-      : graph_(graph), limits_(limits) {
-    NodeId last = 0;
-    for (const Node* node : graph.nodes()) last = std::max(last, node->id());
-    map_.of_.resize(size_t(last) + 1);
-    map_.output_of_.resize(size_t(last) + 1);
-    map_.frames_.emplace_back();
+  Extension(FrameMap& map, const Graph& graph, const Limits& limits)
+      : map_(map),
+        graph_(graph),
+        limits_(limits),
+        old_frames_(map.frames_.size()),
+        old_warnings_(map.warnings_.size()),
+        old_ids_(map.of_.size()) {}
+
+  // Where it is left by an error, or by an exception, the map is as before.
+  ~Extension() {
+    if (!is_done_) take_back();
   }
 
-  Result<FrameMap> run() {
-    TAGFLOW_ASSIGN(const auto order, topological_order(graph_));
-    for (Node* node : order) TAGFLOW_RETURN_IF_ERROR(place(*node));
-    for (Node* node : graph_.nodes()) {
-      TAGFLOW_RETURN_IF_ERROR(check_back_edges(*node));
-      list(node);
+  Status run() {
+    const auto added = graph_.nodes().subspan(map_.num_nodes_);
+    if (!added.empty()) {
+      Status status = place(added);
+      if (!status.ok()) {
+        forget_names();
+        return status;
+      }
+      for (Node* node : added) list(node);
+      map_.num_nodes_ = graph_.size();
     }
-    return std::move(map_);
+    is_done_ = true;
+    return {};
   }
 
  private:
@@ -41,6 +50,40 @@ class FrameMap::Builder {
     const Node* source = nullptr;
     FrameId frame = FrameId::kRoot;
   };
+
+  // What may fail; nodes are in no list of a frame yet.
+  Status place(std::span<Node* const> added) {
+    map_.of_.resize(added.back()->id() + 1);
+    map_.output_of_.resize(map_.of_.size());
+    TAGFLOW_ASSIGN(const auto order,
+                   topological_order(graph_, map_.num_nodes_));
+    for (const Node* node : order) TAGFLOW_RETURN_IF_ERROR(place(*node));
+    for (const Node* node : added)
+      TAGFLOW_RETURN_IF_ERROR(check_back_edges(*node));
+    return check_predicates(added);
+  }
+
+  void take_back() {
+    map_.of_.resize(old_ids_);
+    map_.output_of_.resize(old_ids_);
+    map_.warnings_.resize(old_warnings_);
+    while (map_.frames_.size() > old_frames_) map_.frames_.pop_back();
+    for (StaticFrame& frame : map_.frames_)
+      for (auto* nodes : {&frame.enters, &frame.exits, &frame.next_iterations,
+                          &frame.loop_conds, &frame.merges})
+        while (!nodes->empty() && nodes->back()->id() >= old_ids_)
+          nodes->pop_back();
+  }
+
+  // Names of frames that are gone do no harm in the index, but they would be
+  // more with each try.
+  void forget_names() {
+    if (map_.frames_.size() == old_frames_) return;
+    NameIndex old(old_frames_);
+    for (size_t i = 1; i < old_frames_; ++i)
+      old.insert(map_.frames_[i].name, uint32_t(i));
+    map_.by_name_ = std::move(old);
+  }
 
   static std::string prefix(const Node& node) {
     return fmt::format("[{}] node \"{}\": ", node.op(), node.name());
@@ -142,11 +185,15 @@ class FrameMap::Builder {
           "{}the attribute \"parallel_iterations\" is {}, at least 1 is "
           "wanted",
           prefix(node), *parallel);
-    auto [it, added] = by_name_.try_emplace(name, FrameId(map_.frames_.size()));
-    map_.output_of_[node.id()] = it->second;
+    const uint32_t known =
+        map_.by_name_.find(name, [&](uint32_t i) -> std::string_view {
+          return i < map_.frames_.size() ? map_.frames_[i].name
+                                         : std::string_view();
+        });
     const int64_t window = parallel.ok() ? *parallel : 1;
-    if (added) return add_frame(node, name, parent, window);
-    StaticFrame& frame = map_.frames_[size_t(it->second)];
+    if (known == NameIndex::kNone) return add_frame(node, name, parent, window);
+    map_.output_of_[node.id()] = FrameId(known);
+    const StaticFrame& frame = map_.frames_[known];
     if (window != frame.parallel_iterations)
       map_.warnings_.push_back(fmt::format(
           "{}it asks for parallel_iterations = {} of frame \"{}\", whose first "
@@ -173,6 +220,8 @@ class FrameMap::Builder {
       return error(Code::kResourceExhausted,
                    "{}frame \"{}\" is {} loops deep, the limit is {}",
                    prefix(node), name, frame.depth, limits_.max_frame_depth);
+    map_.output_of_[node.id()] = frame.id;
+    map_.by_name_.insert(name, uint32_t(frame.id));
     map_.frames_.push_back(std::move(frame));
     return {};
   }
@@ -192,6 +241,25 @@ class FrameMap::Builder {
     return {};
   }
 
+  // A loop has one predicate. Of several that have more, the first is told.
+  Status check_predicates(std::span<Node* const> added) const {
+    std::map<FrameId, boost::container::small_vector<const Node*, 2>> found;
+    for (const Node* node : added)
+      if (node->is_loop_cond() && map_.of(*node) != FrameId::kRoot)
+        found[map_.of(*node)].push_back(node);
+    for (auto& [id, nodes] : found) {
+      const StaticFrame& frame = map_.frame(id);
+      nodes.insert(nodes.begin(), frame.loop_conds.begin(),
+                   frame.loop_conds.end());
+      if (nodes.size() > 1)
+        return invalid_argument(
+            "[LoopCond] frame \"{}\" has \"{}\" and \"{}\"; a loop has one "
+            "predicate: give each loop a frame_name of its own",
+            frame.name, nodes[0]->name(), nodes[1]->name());
+    }
+    return {};
+  }
+
   void list(Node* node) {
     StaticFrame& frame = map_.frames_[size_t(map_.of(*node))];
     if (node->is_enter())
@@ -202,14 +270,25 @@ class FrameMap::Builder {
     if (node->is_merge()) frame.merges.push_back(node);
   }
 
+  FrameMap& map_;
   const Graph& graph_;
   const Limits& limits_;
-  FrameMap map_;
-  std::map<std::string, FrameId, std::less<>> by_name_;
+  const size_t old_frames_;
+  const size_t old_warnings_;
+  const size_t old_ids_;
+  bool is_done_ = false;
 };
 
+FrameMap::FrameMap() : frames_(1) {}
+
 Result<FrameMap> FrameMap::build(const Graph& graph, const Limits& limits) {
-  return Builder(graph, limits).run();
+  FrameMap map;
+  TAGFLOW_RETURN_IF_ERROR(map.extend(graph, limits));
+  return map;
+}
+
+Status FrameMap::extend(const Graph& graph, const Limits& limits) {
+  return Extension(*this, graph, limits).run();
 }
 
 }  // namespace tagflow::graph

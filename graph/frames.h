@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "graph/hash_index.h"
 #include "graph/limits.h"
 
 namespace tagflow::graph {
@@ -36,17 +37,28 @@ struct StaticFrame {
   std::vector<Node*> merges;
 };
 
-// The frames of one graph, parents before children. Immutable; valid while the
-// graph is unchanged. Thread-safe.
+// The frames of one graph, parents before children. Valid while what the graph
+// has of nodes is unchanged. Thread-compatible.
 class FrameMap {
  public:
+  FrameMap();
   // InvalidArgument where a node's inputs come from different frames, a back
   // edge leaves its frame, an Exit or NextIteration is in no loop, the Enters
-  // of one frame have different parents, or edges form an illegal cycle;
-  // ResourceExhausted where loops nest too deep. The message names the edges,
-  // their frames, and what to do. A back edge may still be open.
+  // of one frame have different parents, a frame has two LoopConds, or edges
+  // form an illegal cycle; ResourceExhausted where loops nest too deep. The
+  // message names the edges, their frames, and what to do. A back edge may
+  // still be open.
   static Result<FrameMap> build(const Graph& graph, const Limits& limits = {});
 
+  // Takes in the nodes that were added to the graph since, and looks at no
+  // others: what is there keeps its frame, since nothing can be put in front
+  // of it. The result, and the error, is that of build(); after an error this
+  // is as before. REQUIRES: nodes were added only, by Graph::extend() or so
+  // that none that was there reads one that was not.
+  Status extend(const Graph& graph, const Limits& limits = {});
+
+  // Of how many nodes of the graph it has the frames.
+  size_t num_nodes() const { return num_nodes_; }
   const std::vector<StaticFrame>& frames() const { return frames_; }
   const StaticFrame& frame(FrameId id) const { return frames_[size_t(id)]; }
   // Where the node's inputs arrive. REQUIRES: a node of the graph.
@@ -54,15 +66,17 @@ class FrameMap {
   // Where its outputs arrive: differs for Enter and Exit.
   FrameId output_of(const Node& node) const { return output_of_[node.id()]; }
   // What is odd, but no error: Enters of one frame that disagree on
-  // parallel_iterations.
+  // parallel_iterations. Later ones come behind.
   const std::vector<std::string>& warnings() const { return warnings_; }
   // `inner` is `outer` or inside it.
   bool is_within(FrameId inner, FrameId outer) const;
 
  private:
-  class Builder;
+  class Extension;
 
+  size_t num_nodes_ = 0;
   std::vector<StaticFrame> frames_;
+  NameIndex by_name_;  // of frames_, the root apart
   // By node id; kRoot where there is no such node.
   std::vector<FrameId> of_;
   std::vector<FrameId> output_of_;

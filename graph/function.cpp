@@ -57,6 +57,18 @@ FunctionLibrary::Maps& FunctionLibrary::own() {
   return *maps_;
 }
 
+void FunctionLibrary::Maps::add(std::shared_ptr<const FunctionDef> function) {
+  const std::string& name = function->name();
+  const auto [it, is_new] = functions.try_emplace(name, std::move(function));
+  if (is_new) order.push_back(it->second.get());
+}
+
+void FunctionLibrary::Maps::add_gradient(const std::string& function,
+                                         const std::string& gradient) {
+  if (gradients.try_emplace(function, gradient).second)
+    named.push_back(function);
+}
+
 Status FunctionLibrary::add(FunctionDef function) {
   if (function.name().empty())
     return invalid_argument("[function] a function has no name");
@@ -64,9 +76,7 @@ Status FunctionLibrary::add(FunctionDef function) {
     if (same_definition(*there, function)) return {};
     return conflict(function.name());
   }
-  std::string name = function.name();
-  own().functions.emplace(std::move(name), std::make_shared<const FunctionDef>(
-                                               std::move(function)));
+  own().add(std::make_shared<const FunctionDef>(std::move(function)));
   return {};
 }
 
@@ -77,9 +87,13 @@ const FunctionDef* FunctionLibrary::find(std::string_view name) const {
 
 Status FunctionLibrary::add_gradient(std::string function,
                                      std::string gradient) {
-  auto [it, added] = own().gradients.try_emplace(function, gradient);
-  if (added || it->second == gradient) return {};
-  return gradient_conflict(function, it->second, gradient);
+  const auto it = gradients().find(function);
+  if (it == gradients().end()) {
+    own().add_gradient(function, gradient);
+  } else if (it->second != gradient) {
+    return gradient_conflict(function, it->second, gradient);
+  }
+  return {};
 }
 
 std::string_view FunctionLibrary::gradient_of(std::string_view function) const {
@@ -105,10 +119,22 @@ Status FunctionLibrary::merge(const FunctionLibrary& other) {
   }
   if (other.empty()) return {};
   Maps& mine = own();
-  mine.functions.insert(other.maps().functions.begin(),
-                        other.maps().functions.end());
-  mine.gradients.insert(other.gradients().begin(), other.gradients().end());
+  for (const auto& [name, function] : other.maps().functions)
+    mine.add(function);
+  for (const auto& [name, gradient] : other.gradients())
+    mine.add_gradient(name, gradient);
   return {};
+}
+
+void FunctionLibrary::take_back(const Mark& mark) {
+  const Mark now = this->mark();
+  if (now.functions == mark.functions && now.gradients == mark.gradients)
+    return;
+  Maps& mine = own();
+  for (; mine.order.size() > mark.functions; mine.order.pop_back())
+    mine.functions.erase(mine.functions.find(mine.order.back()->name()));
+  for (; mine.named.size() > mark.gradients; mine.named.pop_back())
+    mine.gradients.erase(mine.named.back());
 }
 
 std::vector<const FunctionDef*> FunctionLibrary::functions() const {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,9 +41,9 @@ std::vector<const FunctionRef*> functions_of(const AttrMap& attrs);
 // The same but for the shape function.
 bool same_definition(const FunctionDef& a, const FunctionDef& b);
 
-// The functions of one graph, by name. Functions are never changed or removed:
-// pointers live as long as a copy does. Copies share all until one is changed.
-// Thread-compatible.
+// The functions of one graph, by name. Functions are never changed, and removed
+// by take_back() only: pointers live as long as a copy does. Copies share all
+// until one is changed. Thread-compatible.
 class FunctionLibrary {
  public:
   // AlreadyExists where another function has the name; no effect where the
@@ -58,10 +59,23 @@ class FunctionLibrary {
   // Adds all of `other`. AlreadyExists, and nothing added, on a conflict.
   Status merge(const FunctionLibrary& other);
 
+  // What has been added so far.
+  struct Mark {
+    size_t functions = 0;
+    size_t gradients = 0;
+  };
+  Mark mark() const { return {maps().order.size(), maps().named.size()}; }
+  // Removes what was added since.
+  void take_back(const Mark& mark);
+
   bool empty() const { return maps().functions.empty() && gradients().empty(); }
   size_t size() const { return maps().functions.size(); }
   // Sorted by name.
   std::vector<const FunctionDef*> functions() const;
+  // Valid until one is added.
+  std::span<const FunctionDef* const> in_order_added() const {
+    return maps().order;
+  }
   // From functions to their gradients.
   const std::map<std::string, std::string, std::less<>>& gradients() const {
     return maps().gradients;
@@ -71,11 +85,20 @@ class FunctionLibrary {
   struct Maps : RefCounted {
     Maps() = default;
     Maps(const Maps& other)
-        : functions(other.functions), gradients(other.gradients) {}
+        : functions(other.functions),
+          gradients(other.gradients),
+          order(other.order),
+          named(other.named) {}
+    // No effect where it is there already.
+    void add(std::shared_ptr<const FunctionDef> function);
+    void add_gradient(const std::string& function, const std::string& gradient);
 
     std::map<std::string, std::shared_ptr<const FunctionDef>, std::less<>>
         functions;
     std::map<std::string, std::string, std::less<>> gradients;
+    // As they were added; of gradients, the functions that have them.
+    std::vector<const FunctionDef*> order;
+    std::vector<std::string> named;
   };
   const Maps& maps() const;
   // To be changed: not shared.

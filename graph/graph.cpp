@@ -8,6 +8,7 @@
 #include "graph/node_name.h"
 #include "graph/node_types.h"
 #include "graph/op_registry.h"
+#include "graph/paged_table.h"
 #include "graph/prune.h"
 #include "graph/shape_context.h"
 
@@ -159,24 +160,25 @@ Status Graph::infer_shapes(Node& node) {
 }
 
 Status Graph::set_input(Node* node, int index, Endpoint source) {
-  const std::string prefix = prefix_of(node->op(), node->name());
+  const auto refuse = [&](Status status) {
+    return about(prefix_of(node->op(), node->name()), std::move(status));
+  };
   if (index < 0 || index >= node->num_inputs())
-    return invalid_argument("{}no input {}, there are {}", prefix, index,
-                            node->num_inputs());
+    return refuse(invalid_argument("no input {}, there are {}", index,
+                                   node->num_inputs()));
   if (source.node == nullptr) {
     if (!node->is_merge())
-      return invalid_argument(
-          "{}input {} cannot be open; only those of a Merge can", prefix,
-          index);
+      return refuse(invalid_argument(
+          "input {} cannot be open; only those of a Merge can", index));
   } else {
     Status status = check_source(source, size_t(index));
-    if (!status.ok()) return about(prefix, std::move(status));
+    if (!status.ok()) return refuse(std::move(status));
     const DataType want = node->input_dtypes_[size_t(index)];
     const DataType have = source.node->output_dtypes_[size_t(source.port)];
     if (have != want && (is_ref(want) || remove_ref(have) != want))
-      return invalid_argument("{}input {} (\"{}\") is {}, {} is wanted", prefix,
-                              index, source.to_string(), dtype_name(have),
-                              dtype_name(want));
+      return refuse(invalid_argument("input {} (\"{}\") is {}, {} is wanted",
+                                     index, source.to_string(),
+                                     dtype_name(have), dtype_name(want)));
   }
   node->inputs_[size_t(index)] = source;
   return {};
@@ -272,6 +274,19 @@ std::string Graph::unique_name(std::string_view prefix) const {
   return name;
 }
 
+template <class Twin>
+void Graph::lead_edges(Node& node, const Twin& twin) {
+  for (Endpoint& input : node.inputs_) {
+    if (input.node == nullptr) continue;
+    input.node = twin(input.node);
+    if (input.node == nullptr) input.port = 0;
+  }
+  auto& controls = node.control_inputs_;
+  for (Node*& input : controls) input = twin(input);
+  controls.erase(std::remove(controls.begin(), controls.end(), nullptr),
+                 controls.end());
+}
+
 template <class Keep>
 Graph Graph::copy(Keep keep) const {
   Graph copy;
@@ -287,26 +302,38 @@ Graph Graph::copy(Keep keep) const {
     copy.order_.push_back(made.get());
     copy.num_outputs_ += made->num_outputs();
   }
-  const auto twin = [&](const Node* node) {
-    return copy.by_id_[node->id_].get();
-  };
-  for (Node* node : copy.order_) {
-    for (Endpoint& input : node->inputs_) {
-      if (input.node == nullptr) continue;
-      input.node = twin(input.node);
-      if (input.node == nullptr) input.port = 0;
-    }
-    auto& controls = node->control_inputs_;
-    for (Node*& input : controls) input = twin(input);
-    controls.erase(std::remove(controls.begin(), controls.end(), nullptr),
-                   controls.end());
-  }
+  for (Node* node : copy.order_)
+    lead_edges(*node, [&](const Node* source) {
+      return copy.by_id_[source->id_].get();
+    });
   if (copy.size() == size()) {
     copy.by_name_ = by_name_;
   } else {
     copy.index_names();
   }
   return copy;
+}
+
+void Graph::add_copies(std::span<Node* const> nodes,
+                       PagedTable<Node*, 64>& twins) {
+  const size_t first = order_.size();
+  const size_t size = first + nodes.size();
+  by_id_.reserve(size);
+  order_.reserve(size);
+  if (first == 0) by_name_ = NameIndex(size);
+  for (const Node* node : nodes) {
+    auto copy = std::make_unique<Node>(*node);
+    copy->id_ = NodeId(by_id_.size());
+    num_outputs_ += copy->num_outputs();
+    by_name_.insert(copy->name_, copy->id_);
+    twins[node->id_] = copy.get();
+    order_.push_back(copy.get());
+    by_id_.push_back(std::move(copy));
+  }
+  const auto twin = [&](const Node* node) {
+    return std::as_const(twins).at(node->id_);
+  };
+  for (size_t i = first; i < size; ++i) lead_edges(*order_[i], twin);
 }
 
 Graph Graph::clone() const {

@@ -18,6 +18,8 @@ namespace tagflow::graph {
 class Node;
 class NodeSet;          // graph/prune.h
 class FunctionLibrary;  // graph/function.h
+template <class T, size_t kPage>
+class PagedTable;  // graph/paged_table.h
 
 // A node as text: what a file, a function body or a caller says. Inputs are
 // "name", "name:port" or "^name"; control inputs come last.
@@ -50,7 +52,8 @@ using Endpoints = boost::container::small_vector<Endpoint, 2>;
 using DataTypes = boost::container::small_vector<DataType, 8>;
 using PartialShapes = boost::container::small_vector<PartialShape, 1>;
 
-// Identity of a node that survives passes, for random numbers and traces.
+// A node's number in its graph, for tables. Nodes that are added later have
+// higher ones; what passes and cuts leave of a program keeps its own.
 using NodeId = uint32_t;
 
 // A node of a Graph, which owns it. Immutable but through its graph.
@@ -154,6 +157,8 @@ class Graph {
   Status extend(std::span<const NodeDef> defs);
   // The same, taking from them what can be taken.
   Status extend(std::vector<NodeDef>&& defs);
+  // Adds copies of all nodes and functions of another graph, as one step.
+  Status extend(const Graph& other);
 
   // Replaces an input; the types must agree. REQUIRES: 0 <= index.
   Status set_input(Node* node, int index, Endpoint source);
@@ -192,8 +197,14 @@ class Graph {
   Graph clone() const;
   // A copy of these nodes. An input that comes from another node is open, as
   // only a Merge's may be: to be closed with set_input(). A control input from
-  // another node is left out.
+  // another node is left out. Nodes keep their ids.
   Graph subset(const NodeSet& nodes) const;
+  // Adds copies of nodes of another graph, in this order, with new ids: tables
+  // of a part of a graph are as small as that part is. Edges from other nodes
+  // are as for subset(). `twins` gets the copy of each, by the id that it has
+  // there. REQUIRES: each once; no name is taken; they are of registered ops,
+  // or of functions that the library has.
+  void add_copies(std::span<Node* const> nodes, PagedTable<Node*, 64>& twins);
   // The node as text, inputs in order, control inputs last.
   static NodeDef to_def(const Node& node);
 
@@ -218,6 +229,9 @@ class Graph {
   // Of the nodes for which keep(node) holds.
   template <class Keep>
   Graph copy(Keep keep) const;
+  // Leads its edges to what twin(node) says; where that is null, it is open.
+  template <class Twin>
+  static void lead_edges(Node& node, const Twin& twin);
   // ", did you mean ...?" or nothing.
   std::string suggestion(std::string_view name) const;
 

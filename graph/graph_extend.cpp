@@ -1,6 +1,7 @@
 // Graph::extend: adds nodes that come in any order.
 #include <algorithm>
 
+#include "graph/function.h"
 #include "graph/functions/check.h"
 #include "graph/graph.h"
 #include "graph/node_name.h"
@@ -237,6 +238,21 @@ Status Graph::extend(std::span<const NodeDef> defs) { return extend_by(defs); }
 
 Status Graph::extend(std::vector<NodeDef>&& defs) {
   return extend_by(std::span(defs));
+}
+
+Status Graph::extend(const Graph& other) {
+  if (size() == 0 && library_->empty()) {
+    *this = other.clone();
+    return {};
+  }
+  std::vector<NodeDef> defs;
+  defs.reserve(other.size());
+  for (const Node* node : other.nodes()) defs.push_back(to_def(*node));
+  const FunctionLibrary::Mark before = library_->mark();
+  TAGFLOW_RETURN_IF_ERROR(library_->merge(*other.library_));
+  Status status = extend(std::move(defs));
+  if (!status.ok()) library_->take_back(before);
+  return status;
 }
 
 }  // namespace tagflow::graph

@@ -3,20 +3,52 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "graph/function.h"
+#include "graph/node_name.h"
+#include "graph/paged_table.h"
 #include "graph/prune.h"
 
 namespace tagflow::graph {
 namespace {
 
-// The Placeholder that stands for a fed tensor.
-Result<Node*> add_placeholder(Graph& graph, const Endpoint& fed) {
-  const Node& node = *fed.node;
-  AttrMap attrs;
-  attrs["dtype"] = node.output_dtypes()[size_t(fed.port)];
-  attrs["shape"] = node.output_shape(fed.port);
-  return graph.add(graph.unique_name(node.name()), "Placeholder", {},
-                   std::move(attrs), {}, node.device());
-}
+// Adds the Placeholders that stand for what is fed: before all that reads them,
+// so that the program stays in the order in which it can run.
+class Placeholders {
+ public:
+  // `needed` of the graph is copied beside them.
+  Placeholders(const Graph& graph, std::span<Node* const> needed, Graph& made)
+      : graph_(graph), needed_(needed), made_(made) {}
+
+  Result<Node*> add(const Endpoint& fed) {
+    const Node& node = *fed.node;
+    AttrMap attrs;
+    attrs["dtype"] = node.output_dtypes()[size_t(fed.port)];
+    attrs["shape"] = node.output_shape(fed.port);
+    return made_.add(free_name(node), "Placeholder", {}, std::move(attrs), {},
+                     node.device());
+  }
+
+ private:
+  // The node's own, unless that is needed beside, or has another one.
+  std::string free_name(const Node& node) {
+    if (!std::ranges::binary_search(needed_, node.id(), {}, &Node::id) &&
+        made_.find(node.name()) == nullptr)
+      return node.name();
+    const std::string_view prefix =
+        std::string_view(node.name()).substr(0, kMaxNameLength - 12);
+    int& number = numbers_[&node];
+    std::string name;
+    do {
+      name = fmt::format("{}_{}", prefix, ++number);
+    } while (graph_.find(name) != nullptr || made_.find(name) != nullptr);
+    return name;
+  }
+
+  const Graph& graph_;
+  const std::span<Node* const> needed_;
+  Graph& made_;
+  std::unordered_map<const Node*, int> numbers_;  // the last one's
+};
 
 }  // namespace
 
@@ -36,31 +68,36 @@ Result<Program> extract(const Graph& graph, std::span<const Endpoint> feeds,
   std::vector<Node*> to_run;
   for (Node* target : targets)
     if (!has_run(target)) to_run.push_back(target);
-  const NodeSet needed = prune(graph, fetches, to_run, feeds);
+  const std::vector<Node*> needed = needed_nodes(graph, fetches, to_run, feeds);
   Program program;
-  program.graph = graph.subset(needed);
   Graph& copy = program.graph;
+  copy.library() = graph.library();
+  copy.set_producer_version(graph.producer_version());
+  Placeholders placeholders(graph, needed, copy);
   for (const Endpoint& feed : feeds) {
-    TAGFLOW_ASSIGN(Node * placeholder, add_placeholder(copy, feed));
+    TAGFLOW_ASSIGN(Node * placeholder, placeholders.add(feed));
     program.feeds.push_back({placeholder, 0});
     twins[feed] = {placeholder, 0};
   }
+  PagedTable<Node*> copies;
+  copy.add_copies(needed, copies);
+  const auto copy_of = [&](const Node* node) {
+    return std::as_const(copies).at(node->id());
+  };
   const auto twin = [&](const Endpoint& endpoint) {
     const auto fed = twins.find(endpoint);
-    return fed != twins.end()
-               ? fed->second
-               : Endpoint{copy.node(endpoint.node->id()), endpoint.port};
+    return fed != twins.end() ? fed->second
+                              : Endpoint{copy_of(endpoint.node), endpoint.port};
   };
   for (const Endpoint& fetch : fetches) program.fetches.push_back(twin(fetch));
   // Any other op runs, though what it gives is fed.
   const auto stand_in = [&](Node* node) {
-    return has_run(node) ? twin({node, 0}).node : copy.node(node->id());
+    return has_run(node) ? twin({node, 0}).node : copy_of(node);
   };
   for (Node* target : targets) program.targets.push_back(stand_in(target));
   if (feeds.empty()) return program;
-  for (const Node* node : graph.nodes()) {
-    if (!needed.contains(*node)) continue;
-    Node* made = copy.node(node->id());
+  for (const Node* node : needed) {
+    Node* made = copy_of(node);
     for (size_t i = 0; i < node->inputs().size(); ++i)
       if (twins.contains(node->inputs()[i]))
         TAGFLOW_RETURN_IF_ERROR(

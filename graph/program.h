@@ -19,6 +19,7 @@ struct Turn {
 };
 
 // The part of a graph that some fetches and targets need, given some feeds.
+// Its nodes are numbered from 0 on: what is made of it costs by what it uses.
 // Passes rewrite it; the graph that it comes from stays as it is. What it
 // computes is said by these endpoints and nodes, which passes keep true, and
 // not by names. Movable: nodes stay where they are.
@@ -41,6 +42,8 @@ struct Program {
 // Every fed tensor becomes the output of a Placeholder, which has the name of
 // the fed node unless that is needed beside: a target that is fed still runs,
 // but a Placeholder. InvalidArgument where a tensor is fed twice.
+// Of `graph` it looks at what is needed only. It may be called by several
+// threads at once while nobody changes the graph.
 // REQUIRES: all are of `graph`, and none is inside a loop.
 Result<Program> extract(const Graph& graph, std::span<const Endpoint> feeds,
                         std::span<const Endpoint> fetches,

@@ -11,31 +11,24 @@ bool is_placeholder(const Node& node) {
          node.op() == "PlaceholderWithDefault";
 }
 
-}  // namespace
-
-bool NodeSet::insert(const Node& node) {
-  if (node.id() >= bits_.size())
-    bits_.resize(std::max<size_t>(size_t(node.id()) + 1, 2 * bits_.size()));
-  if (bits_[node.id()]) return false;
-  bits_[node.id()] = true;
-  ++size_;
-  return true;
-}
-
-NodeSet prune(const Graph& /*graph*/, std::span<const Endpoint> fetches,
-              std::span<Node* const> targets, std::span<const Endpoint> feeds) {
+// Calls found(node) for each node that is needed, once.
+template <class Found>
+NodeSet walk(std::span<const Endpoint> fetches, std::span<Node* const> targets,
+             std::span<const Endpoint> feeds, const Found& found) {
   const std::unordered_set<Endpoint, EndpointHash> fed(feeds.begin(),
                                                        feeds.end());
   NodeSet needed;
   std::vector<const Node*> open;
-  auto need = [&](const Node* node) {
-    if (needed.insert(*node)) open.push_back(node);
+  auto need = [&](Node* node) {
+    if (!needed.insert(*node)) return;
+    open.push_back(node);
+    found(node);
   };
   auto need_output = [&](const Endpoint& output) {
     if (output.node != nullptr && !fed.contains(output)) need(output.node);
   };
   for (const Endpoint& fetch : fetches) need_output(fetch);
-  for (const Node* target : targets) need(target);
+  for (Node* target : targets) need(target);
   while (!open.empty()) {
     const Node* node = open.back();
     open.pop_back();
@@ -44,6 +37,41 @@ NodeSet prune(const Graph& /*graph*/, std::span<const Endpoint> fetches,
       if (!is_placeholder(*input) || !fed.contains({input, 0})) need(input);
   }
   return needed;
+}
+
+}  // namespace
+
+bool NodeSet::insert(const Node& node) {
+  uint64_t& word = words_[node.id() / kBits];
+  const uint64_t bit = uint64_t(1) << (node.id() % kBits);
+  if ((word & bit) != 0) return false;
+  word |= bit;
+  ++size_;
+  return true;
+}
+
+NodeSet prune(const Graph& /*graph*/, std::span<const Endpoint> fetches,
+              std::span<Node* const> targets, std::span<const Endpoint> feeds) {
+  return walk(fetches, targets, feeds, [](const Node*) {});
+}
+
+std::vector<Node*> needed_nodes(const Graph& graph,
+                                std::span<const Endpoint> fetches,
+                                std::span<Node* const> targets,
+                                std::span<const Endpoint> feeds) {
+  std::vector<Node*> nodes;
+  const NodeSet needed =
+      walk(fetches, targets, feeds, [&](Node* node) { nodes.push_back(node); });
+  // To look at all nodes takes as long as to sort a part of them.
+  constexpr size_t kMuch = 16;
+  if (nodes.size() < graph.size() / kMuch) {
+    std::ranges::sort(nodes, {}, &Node::id);
+    return nodes;
+  }
+  nodes.clear();
+  for (Node* node : graph.nodes())
+    if (needed.contains(*node)) nodes.push_back(node);
+  return nodes;
 }
 
 }  // namespace tagflow::graph

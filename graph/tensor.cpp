@@ -79,8 +79,9 @@ Result<Tensor> Tensor::allocate(DataType dtype, const Shape& shape,
   TAGFLOW_ASSIGN(const int64_t count, checked_count(shape));
   const auto bytes = checked_multiply(count, int64_t(size));
   if (!bytes)
-    return invalid_argument("[tensor] the bytes of {}{} overflow",
-                            dtype_name(dtype), shape.to_string());
+    return error(Code::kResourceExhausted,
+                 "[tensor] the bytes of {}{} overflow", dtype_name(dtype),
+                 shape.to_string());
   if (size_t(*bytes) <= kInlineBytes && shape.rank() <= 1 && is_plain(dtype) &&
       allocator.host_visible()) {
     Tensor tensor;

@@ -46,20 +46,43 @@ bool is_in_order(const Precedence& before) {
   return true;
 }
 
-bool is_in_order(const Graph& graph, const std::vector<uint32_t>& position) {
-  for (const Node* node : graph.nodes()) {
-    const uint32_t own = position[node->id()];
-    for (size_t k = 0; k < node->inputs().size(); ++k) {
-      const Node* source = node->inputs()[k].node;
-      if (source != nullptr && position[source->id()] >= own &&
-          !is_back_edge(*node, k))
-        return false;
-    }
-    for (const Node* source : node->control_inputs())
-      if (position[source->id()] >= own) return false;
+// Nodes of a graph by their place among some of its last ones.
+class LastNodes {
+ public:
+  explicit LastNodes(std::span<Node* const> nodes)
+      : nodes_(nodes), first_id_(nodes.front()->id()) {
+    position_.resize(nodes.back()->id() - first_id_ + 1);
+    for (size_t i = 0; i < nodes.size(); ++i)
+      position_[nodes[i]->id() - first_id_] = uint32_t(i);
   }
-  return true;
-}
+
+  // Calls found(position) for what each edge into node `i` comes from among
+  // them, back edges apart.
+  template <class Found>
+  void visit_edges(size_t i, const Found& found) const {
+    const Node& node = *nodes_[i];
+    const auto visit = [&](const Node* source) {
+      if (source->id() >= first_id_) found(position_[source->id() - first_id_]);
+    };
+    for (size_t k = 0; k < node.inputs().size(); ++k) {
+      const Node* source = node.inputs()[k].node;
+      if (source != nullptr && !is_back_edge(node, k)) visit(source);
+    }
+    for (const Node* source : node.control_inputs()) visit(source);
+  }
+
+  bool are_in_order() const {
+    bool in_order = true;
+    for (size_t i = 0; i < nodes_.size() && in_order; ++i)
+      visit_edges(i, [&](uint32_t source) { in_order &= source < i; });
+    return in_order;
+  }
+
+ private:
+  const std::span<Node* const> nodes_;
+  const NodeId first_id_;
+  std::vector<uint32_t> position_;  // by id, from the first one's on
+};
 
 }  // namespace
 
@@ -114,22 +137,19 @@ Result<std::vector<uint32_t>> topological_order(
 }
 
 Result<std::vector<Node*>> topological_order(const Graph& graph) {
-  const auto nodes = graph.nodes();
-  std::vector<uint32_t> position(graph.end_id());
-  for (size_t i = 0; i < nodes.size(); ++i)
-    position[nodes[i]->id()] = uint32_t(i);
-  if (is_in_order(graph, position))
+  return topological_order(graph, 0);
+}
+
+Result<std::vector<Node*>> topological_order(const Graph& graph, size_t first) {
+  const auto nodes = graph.nodes().subspan(first);
+  if (nodes.empty()) return std::vector<Node*>();
+  const LastNodes last(nodes);
+  if (last.are_in_order())
     return std::vector<Node*>(nodes.begin(), nodes.end());
 
   Precedence before(nodes.size(), 2 * nodes.size());
-  for (const Node* node : nodes) {
-    for (size_t k = 0; k < node->inputs().size(); ++k) {
-      const Node* source = node->inputs()[k].node;
-      if (source != nullptr && !is_back_edge(*node, k))
-        before.add(position[source->id()]);
-    }
-    for (const Node* source : node->control_inputs())
-      before.add(position[source->id()]);
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    last.visit_edges(i, [&](uint32_t source) { before.add(source); });
     before.end_list();
   }
   TAGFLOW_ASSIGN(const auto indices, topological_order(before, [&](size_t i) {

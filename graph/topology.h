@@ -18,6 +18,9 @@ bool is_back_edge(const Node& node, size_t index);
 // Every node after its inputs, back edges apart; otherwise as inserted.
 // InvalidArgument where other edges form a cycle, naming its nodes.
 Result<std::vector<Node*>> topological_order(const Graph& graph);
+// The same of the nodes from position `first` on: those before it are there.
+// REQUIRES: none of those has a later one as input, back edges apart.
+Result<std::vector<Node*>> topological_order(const Graph& graph, size_t first);
 
 // For each of some things, numbered from 0 on, those that come before it.
 class Precedence {

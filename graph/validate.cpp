@@ -20,43 +20,27 @@ int attr_depth(const AttrMap& attrs, int limit) {
   return deepest;
 }
 
+// What holds of a node or function by itself.
 class Validator {
  public:
   Validator(const Graph& graph, const Limits& limits)
       : graph_(graph), limits_(limits) {}
 
-  Status run() {
-    TAGFLOW_RETURN_IF_ERROR(check_size());
-    for (const Node* node : graph_.nodes()) {
-      Status status = check_node(*node);
-      if (!status.ok())
-        return std::move(status).with_prefix(
-            fmt::format("[{}] node \"{}\": ", node->op(), node->name()));
-    }
-    TAGFLOW_RETURN_IF_ERROR(check_frames());
-    for (const FunctionDef* function : graph_.library().functions()) {
-      Status status = check_function(*function);
-      if (!status.ok())
-        return std::move(status).with_prefix(
-            fmt::format("[function] \"{}\": ", function->name()));
-    }
-    return {};
+  Status check(const Node& node) const {
+    Status status = check_node(node);
+    if (status.ok()) return status;
+    return std::move(status).with_prefix(
+        fmt::format("[{}] node \"{}\": ", node.op(), node.name()));
   }
-  // After run().
-  FrameMap take_frames() { return std::move(frames_); }
+
+  Status check(const FunctionDef& function) const {
+    Status status = check_function(function);
+    if (status.ok()) return status;
+    return std::move(status).with_prefix(
+        fmt::format("[function] \"{}\": ", function.name()));
+  }
 
  private:
-  Status check_size() const {
-    size_t nodes = graph_.size();
-    for (const FunctionDef* function : graph_.library().functions())
-      nodes += function->nodes.size();
-    if (nodes <= limits_.max_nodes) return {};
-    return error(Code::kResourceExhausted,
-                 "[graph] {} nodes, those of functions included, are over "
-                 "the limit of {}",
-                 nodes, limits_.max_nodes);
-  }
-
   Status check_name(const std::string& name) const {
     if (name.size() > limits_.max_name_length)
       return error(Code::kResourceExhausted,
@@ -132,19 +116,6 @@ class Validator {
                             dtype_name(node.output_dtypes()[0]));
   }
 
-  Status check_frames() {
-    TAGFLOW_ASSIGN(FrameMap frames, FrameMap::build(graph_, limits_));
-    for (const StaticFrame& frame : frames.frames()) {
-      if (frame.id == FrameId::kRoot || frame.loop_conds.size() <= 1) continue;
-      return invalid_argument(
-          "[LoopCond] frame \"{}\" has \"{}\" and \"{}\"; a loop has one "
-          "predicate: give each loop a frame_name of its own",
-          frame.name, frame.loop_conds[0]->name(), frame.loop_conds[1]->name());
-    }
-    frames_ = std::move(frames);
-    return {};
-  }
-
   Status check_function(const FunctionDef& function) const {
     if (OpRegistry::global().find_or_null(function.name()) != nullptr)
       return error(Code::kAlreadyExists, "an op has this name");
@@ -215,19 +186,52 @@ class Validator {
 
   const Graph& graph_;
   const Limits& limits_;
-  FrameMap frames_;
 };
 
 }  // namespace
 
+Status GrowingCheck::run(const Graph& graph) {
+  const auto nodes = graph.nodes().subspan(frames_.num_nodes());
+  const auto added = graph.library().in_order_added().subspan(num_functions_);
+  size_t function_nodes = function_nodes_;
+  for (const FunctionDef* function : added)
+    function_nodes += function->nodes.size();
+  if (graph.size() + function_nodes > limits_.max_nodes)
+    return error(Code::kResourceExhausted,
+                 "[graph] {} nodes, those of functions included, are over "
+                 "the limit of {}",
+                 graph.size() + function_nodes, limits_.max_nodes);
+  const Validator validator(graph, limits_);
+  for (const Node* node : nodes) {
+    ++num_visits_;
+    TAGFLOW_RETURN_IF_ERROR(validator.check(*node));
+  }
+  TAGFLOW_RETURN_IF_ERROR(frames_.extend(graph, limits_));
+  // The first one by name that is wrong is told.
+  std::vector<const FunctionDef*> functions(added.begin(), added.end());
+  std::ranges::sort(functions, {}, &FunctionDef::name);
+  for (const FunctionDef* function : functions) {
+    ++num_visits_;
+    TAGFLOW_RETURN_IF_ERROR(validator.check(*function));
+  }
+  num_functions_ += added.size();
+  function_nodes_ = function_nodes;
+  return {};
+}
+
+bool GrowingCheck::covers(const Graph& graph) const {
+  return frames_.num_nodes() == graph.size() &&
+         num_functions_ == graph.library().size();
+}
+
 Status validate(const Graph& graph, const Limits& limits) {
-  return validated_frames(graph, limits).status();
+  return GrowingCheck(limits).run(graph);
 }
 
 Result<FrameMap> validated_frames(const Graph& graph, const Limits& limits) {
-  Validator validator(graph, limits);
-  TAGFLOW_RETURN_IF_ERROR(validator.run());
-  return validator.take_frames();
+  GrowingCheck check(limits);
+  TAGFLOW_RETURN_IF_ERROR(check.run(graph));
+  return std::move(check).take_frames();
 }
 
 }  // namespace tagflow::graph

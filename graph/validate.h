@@ -27,4 +27,32 @@ Status validate(const Graph& graph, const Limits& limits = {});
 Result<FrameMap> validated_frames(const Graph& graph,
                                   const Limits& limits = {});
 
+// The same of a graph that grows, piece by piece: what is found to be right is
+// not looked at again. Thread-compatible.
+class GrowingCheck {
+ public:
+  explicit GrowingCheck(const Limits& limits = {}) : limits_(limits) {}
+
+  // The result is that of validate() on the whole; it takes as long as what
+  // was added since the last call that was ok. REQUIRES: it is always the same
+  // graph, of which nothing that was found to be right was changed or removed;
+  // as for FrameMap::extend().
+  Status run(const Graph& graph);
+  // Whether nothing was added since. May be called by several threads at once,
+  // as may frames().
+  bool covers(const Graph& graph) const;
+  // After run() that was ok. Stays where it is, and grows.
+  const FrameMap& frames() const { return frames_; }
+  FrameMap take_frames() && { return std::move(frames_); }
+  // How often it has looked at a node or a function.
+  size_t num_visits() const { return num_visits_; }
+
+ private:
+  const Limits limits_;
+  FrameMap frames_;            // of the nodes that are right
+  size_t num_functions_ = 0;   // those that are
+  size_t function_nodes_ = 0;  // of these
+  size_t num_visits_ = 0;
+};
+
 }  // namespace tagflow::graph

@@ -1,15 +1,12 @@
 #include "apps/bench/compare.h"
 
 #include <spdlog/spdlog.h>
-#include <unistd.h>
 
 #include <charconv>
-#include <filesystem>
-#include <fstream>
 
 #include "apps/bench/compare_entries.h"
 #include "apps/bench/compare_script.h"
-#include "apps/common/child_process.h"
+#include "apps/bench/rival.h"
 #include "apps/common/terminal.h"
 #include "apps/io/file.h"
 #include "graph/graphdef.h"
@@ -18,33 +15,6 @@ namespace tagflow::apps {
 namespace {
 
 namespace fs = std::filesystem;
-
-// A folder that goes when this does.
-class TemporaryFolder {
- public:
-  static Result<TemporaryFolder> make() {
-    std::string path = (fs::temp_directory_path() / "tagflow-XXXXXX").string();
-    if (mkdtemp(path.data()) == nullptr) {
-      return error(Code::kPermissionDenied,
-                   "[bench] cannot make a temporary folder \"{}\"", path);
-    }
-    return TemporaryFolder(std::move(path));
-  }
-  TemporaryFolder(TemporaryFolder&& other) noexcept
-      : path_(std::exchange(other.path_, fs::path())) {}
-  TemporaryFolder& operator=(TemporaryFolder&&) = delete;
-  ~TemporaryFolder() {
-    std::error_code code;
-    if (!path_.empty()) fs::remove_all(path_, code);
-  }
-
-  const fs::path& path() const { return path_; }
-
- private:
-  explicit TemporaryFolder(fs::path path) : path_(std::move(path)) {}
-
-  fs::path path_;
-};
 
 // Writes graphs and manifest; returns the manifest's path.
 Result<fs::path> write_manifest(const std::vector<CompareEntry>& entries,
@@ -72,45 +42,17 @@ Result<fs::path> write_manifest(const std::vector<CompareEntry>& entries,
   return path;
 }
 
-// TensorFlow in a process of its own.
-class Rival {
- public:
-  static Result<Rival> start(const std::string& python,
-                             const fs::path& manifest) {
-    TAGFLOW_ASSIGN(
-        ChildProcess process,
-        ChildProcess::start({python, "-c", kCompareScript, manifest.string()}));
-    const Result<std::string> line = process.read_line();
-    if (!line.ok() || !line->starts_with("ready ")) {
-      return error(Code::kFailedPrecondition,
-                   "[bench] \"{}\" did not start: can it import tensorflow?",
-                   python);
-    }
-    return Rival(std::move(process), line->substr(6));
+// Seconds of a run of the entry in TensorFlow.
+Result<double> rival_seconds(Rival& rival, size_t entry) {
+  TAGFLOW_ASSIGN(const std::string line, rival.ask(entry));
+  double value = 0;
+  const auto [end, code] =
+      std::from_chars(line.data(), line.data() + line.size(), value);
+  if (code != std::errc() || end != line.data() + line.size()) {
+    return error(Code::kDataLoss, "[bench] TensorFlow answered \"{}\"", line);
   }
-
-  const std::string& version() const { return version_; }
-
-  // Seconds of a run of the entry.
-  Result<double> seconds(size_t entry) {
-    TAGFLOW_RETURN_IF_ERROR(process_.write_line(std::to_string(entry)));
-    TAGFLOW_ASSIGN(const std::string line, process_.read_line());
-    double value = 0;
-    const auto [end, code] =
-        std::from_chars(line.data(), line.data() + line.size(), value);
-    if (code != std::errc() || end != line.data() + line.size()) {
-      return error(Code::kDataLoss, "[bench] TensorFlow answered \"{}\"", line);
-    }
-    return value;
-  }
-
- private:
-  Rival(ChildProcess process, std::string version)
-      : process_(std::move(process)), version_(std::move(version)) {}
-
-  ChildProcess process_;
-  std::string version_;
-};
+  return value;
+}
 
 Result<double> own_seconds(const CompareEntry& entry,
                            const CompareOptions& options) {
@@ -138,7 +80,7 @@ Result<Row> compare_entry(const CompareEntry& entry, size_t index, Rival& rival,
                           const CompareOptions& options) {
   std::vector<double> theirs, ours, ratios;
   for (int round = 0; round < options.rounds; ++round) {
-    TAGFLOW_ASSIGN(const double a, rival.seconds(index));
+    TAGFLOW_ASSIGN(const double a, rival_seconds(rival, index));
     TAGFLOW_ASSIGN(const double b, own_seconds(entry, options));
     theirs.push_back(entry.figure(a));
     ours.push_back(entry.figure(b));
@@ -146,23 +88,6 @@ Result<Row> compare_entry(const CompareEntry& entry, size_t index, Rival& rival,
   }
   return Row{median(std::move(theirs)), median(std::move(ours)),
              median(std::move(ratios))};
-}
-
-// "Intel(R) ...", for the table's caption.
-std::string processor_name() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("model name")) {
-      return line.substr(line.find(':') + 2);
-    }
-  }
-  return "an unknown processor";
-}
-
-// Four digits that count, without an exponent.
-std::string four_digits(double value) {
-  return value < 1e4 ? fmt::format("{:.4g}", value)
-                     : fmt::format("{:.0f}", value);
 }
 
 void print_row(const CompareEntry& entry, const Row& row, bool json) {
@@ -183,13 +108,14 @@ Status compare_all(const std::vector<CompareEntry>& entries,
   TAGFLOW_ASSIGN(const TemporaryFolder folder, TemporaryFolder::make());
   TAGFLOW_ASSIGN(const fs::path manifest,
                  write_manifest(entries, options, folder.path()));
-  TAGFLOW_ASSIGN(Rival rival, Rival::start(options.python, manifest));
+  TAGFLOW_ASSIGN(Rival rival,
+                 Rival::start(options.python, kCompareScript, manifest));
   if (!options.json) {
     print_text(fmt::format(
-        "{} hardware threads of {}, TensorFlow {}\n\n"
+        "{}\n\n"
         "| workload | TensorFlow | tagflow | unit | times better |\n"
         "|---|--:|--:|---|--:|\n",
-        sysconf(_SC_NPROCESSORS_ONLN), processor_name(), rival.version()));
+        describe_machine(rival)));
   }
   for (size_t i = 0; i < entries.size(); ++i) {
     TAGFLOW_ASSIGN(const Row row, compare_entry(entries[i], i, rival, options));

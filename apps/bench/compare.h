@@ -13,6 +13,7 @@ struct CompareOptions {
   std::string only;    // a workload's name; empty: all
   int rounds = 3;      // in which both sides take turns
   int threads = 2;     // TensorFlow's threads between ops
+  int batch = 0;       // of a model; 0: its own
   bool json = false;
   BenchOptions bench;
 };

@@ -26,6 +26,11 @@ Status PreparedRun::run(std::span<const Tensor> feeds,
   return call_(feeds, options).status();
 }
 
+Result<std::vector<Tensor>> PreparedRun::results(
+    std::span<const Tensor> feeds) {
+  return call_(feeds);
+}
+
 Result<double> PreparedRun::time(std::span<const Tensor> feeds,
                                  const actors::RunOptions& options) {
   const auto start = std::chrono::steady_clock::now();

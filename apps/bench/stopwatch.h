@@ -25,9 +25,10 @@ class PreparedRun {
   Result<double> seconds(std::span<const Tensor> feeds, int repeats,
                          int inner = 1);
 
-  // Runs once.
+  // Runs once; the second gives what was fetched.
   Status run(std::span<const Tensor> feeds,
              const actors::RunOptions& options = {});
+  Result<std::vector<Tensor>> results(std::span<const Tensor> feeds);
   // The seconds of one run.
   Result<double> time(std::span<const Tensor> feeds,
                       const actors::RunOptions& options = {});

@@ -72,12 +72,7 @@ std::vector<std::pair<std::string, TensorNote>> notes_of(
 Nodes needed_by(const graph::Graph& graph,
                 const std::vector<graph::Endpoint>& endpoints,
                 const Nodes& targets) {
-  const graph::NodeSet needed = graph::prune(graph, endpoints, targets, {});
-  Nodes nodes;
-  for (graph::Node* node : graph.nodes()) {
-    if (needed.contains(*node)) nodes.push_back(node);
-  }
-  return nodes;
+  return graph::needed_nodes(graph, endpoints, targets, {});
 }
 
 void add_signatures(const Model& model, const NamedSignature* chosen,

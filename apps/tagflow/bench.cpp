@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "apps/bench/compare.h"
+#include "apps/bench/models.h"
 #include "apps/bench/workload.h"
 #include "apps/common/child_process.h"
 #include "apps/common/command_line.h"
@@ -69,7 +70,7 @@ Failure run_all(const BenchOptions& options) {
 }
 
 Failure unknown_workload(const std::string& name) {
-  std::vector<std::string> names = {"all", "compare"};
+  std::vector<std::string> names = {"all", "compare", "models"};
   for (const Workload& workload : workloads()) {
     names.emplace_back(workload.name);
   }
@@ -82,12 +83,14 @@ Failure unknown_workload(const std::string& name) {
 Failure run_bench(const BenchCommand& command) {
   const CompareOptions& options = command.options;
   if (command.name == "all") return run_all(options.bench);
-  if (command.name == "compare") {
+  if (command.name == "compare" || command.name == "models") {
     if (options.python.empty()) {
       return usage_error(invalid_argument(
-          "[bench] compare needs --python PATH, a Python with tensorflow"));
+          "[bench] {} needs --python PATH, a Python with tensorflow",
+          command.name));
     }
-    return compare_with_tensorflow(options);
+    return command.name == "models" ? compare_models(options)
+                                    : compare_with_tensorflow(options);
   }
   const Workload* workload = find_workload(command.name);
   if (workload == nullptr) return unknown_workload(command.name);
@@ -100,6 +103,7 @@ std::string list_of_workloads() {
     lines.emplace_back(workload.name, workload.what);
   lines.emplace_back("all", "each in a process of its own");
   lines.emplace_back("compare", "the same graphs in TensorFlow (--python)");
+  lines.emplace_back("models", "frozen Keras models, also there (--python)");
   size_t width = 0;
   for (const auto& line : lines) width = std::max(width, line.first.size());
   std::string text = "Workloads:\n";
@@ -117,7 +121,7 @@ void add_bench_command(CLI::App& app, ExitCode& exit_code) {
   CLI::App* sub =
       app.add_subcommand("bench", "measure a workload; one JSON object a line");
   append_to_footer(*sub, list_of_workloads());
-  sub->add_option("name", command->name, "a workload, all, or compare")
+  sub->add_option("name", command->name, "a workload, all, compare, or models")
       ->required()
       ->type_name("NAME");
   sub->add_option("--vars", bench.vars, "variables of the loop")
@@ -133,15 +137,20 @@ void add_bench_command(CLI::App& app, ExitCode& exit_code) {
       ->check(CLI::Range(1, 16'384));
   sub->add_option("--repeats", bench.repeats, "measurements; the median counts")
       ->check(CLI::Range(1, 10'000));
-  sub->add_option("--python", options.python, "for compare")->type_name("PATH");
-  sub->add_option("--only", options.only, "the one workload to compare")
+  sub->add_option("--python", options.python, "for compare and models")
+      ->type_name("PATH");
+  sub->add_option("--only", options.only,
+                  "the one workload or model to compare")
       ->type_name("NAME");
-  sub->add_option("--rounds", options.rounds, "rounds of compare")
+  sub->add_option("--rounds", options.rounds, "rounds of compare and models")
       ->check(CLI::Range(1, 100));
+  sub->add_option("--batch", options.batch, "of models; 0: the model's own")
+      ->check(CLI::Range(0, 4096));
   sub->add_option("--threads", options.threads,
                   "TensorFlow's threads between ops")
       ->check(CLI::Range(1, 1024));
-  sub->add_flag("--json", options.json, "one object a line, also of compare");
+  sub->add_flag("--json", options.json,
+                "one object a line, also of compare and models");
   add_engine_options(*sub, bench.engine);
   sub->callback(
       [command, &exit_code] { exit_code = report(run_bench(*command)); });

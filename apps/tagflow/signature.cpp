@@ -71,11 +71,8 @@ Status check_needed_ops(const Model& model, const Prepared& prepared) {
   for (const std::string& target : prepared.targets) {
     if (graph.find(target) != nullptr) targets.push_back(graph.find(target));
   }
-  const graph::NodeSet needed = graph::prune(graph, fetches, targets, feeds);
-  std::vector<graph::Node*> callers;
-  std::ranges::copy_if(
-      graph.nodes(), std::back_inserter(callers),
-      [&](const graph::Node* node) { return needed.contains(*node); });
+  const std::vector<graph::Node*> callers =
+      graph::needed_nodes(graph, fetches, targets, feeds);
   return graph::check_ops(
       {}, graph::reached_functions(callers, graph.library()), graph.library());
 }

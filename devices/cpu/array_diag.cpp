@@ -205,11 +205,13 @@ class MatrixDiagKernel : public BytesKernel {
   // Inputs 2 and 3, the number of rows and columns; -1 stands for as few as
   // the diagonals need, and twice for a square.
   static Status read_size(const KernelContext& context, Band& band) {
+    constexpr const char* kNames[] = {"num_rows", "num_cols", "padding_value"};
+    for (int i = 2; i < 5; ++i)
+      if (!context.input(i).is_scalar())
+        return context.fail("{} must be a scalar, is {}", kNames[i - 2],
+                            context.input(i).describe());
     TAGFLOW_ASSIGN(band.rows, index_scalar(context, 2, "num_rows"));
     TAGFLOW_ASSIGN(band.cols, index_scalar(context, 3, "num_cols"));
-    if (context.input(4).num_elements() != 1)
-      return context.fail("padding_value must be a scalar, is {}",
-                          context.input(4).describe());
     int64_t rows = 0, cols = 0;
     if (__builtin_sub_overflow(band.width, std::min<int64_t>(band.upper, 0),
                                &rows) ||
@@ -250,6 +252,11 @@ class MatrixBandPartKernel : public BytesKernel {
                           input.describe());
     const int64_t rows = input.dim(input.rank() - 2);
     const int64_t cols = input.dim(input.rank() - 1);
+    for (int i : {1, 2})
+      if (!context.input(i).is_scalar())
+        return context.fail("{} must be a scalar, got {}",
+                            i == 1 ? "num_lower" : "num_upper",
+                            context.input(i).describe());
     TAGFLOW_ASSIGN(int64_t lower, index_scalar(context, 1, "num_lower"));
     TAGFLOW_ASSIGN(int64_t upper, index_scalar(context, 2, "num_upper"));
     if (lower > rows || upper > cols)

@@ -9,6 +9,11 @@ namespace tagflow::devices {
 
 namespace {
 
+// A scalar, or what older graphs have for one: a vector of one element.
+bool is_scalar_or_single(const Tensor& tensor) {
+  return tensor.rank() <= 1 && tensor.num_elements() == 1;
+}
+
 class FillKernel : public BytesKernel {
  public:
   explicit FillKernel(const KernelInfo& info)
@@ -16,7 +21,7 @@ class FillKernel : public BytesKernel {
 
   Status compute(KernelContext& context) const override {
     const Tensor& value = context.input(1);
-    if (value.num_elements() != 1)
+    if (!is_scalar_or_single(value))
       return context.fail("value must be a scalar, got {}", value.describe());
     Shape::Dims dims;
     TAGFLOW_RETURN_IF_ERROR(index_vector(context, 0, "dims", dims));
@@ -110,7 +115,7 @@ class RangeKernel : public BytesKernel {
 
   Status compute(KernelContext& context) const override {
     for (int i = 0; i < 3; ++i)
-      if (context.input(i).num_elements() != 1)
+      if (!is_scalar_or_single(context.input(i)))
         return context.fail("input {} must be a scalar, got {}", i,
                             context.input(i).describe());
     Status status;

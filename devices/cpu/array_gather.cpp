@@ -77,6 +77,8 @@ class GatherKernel : public BytesKernel {
   Status compute(KernelContext& context) const override {
     const Tensor& params = context.input(0);
     TAGFLOW_ASSIGN(const GatherPlan plan, plan_gather(context, batch_dims_));
+    if (plan.shape.num_elements() == 0)  // whatever the indices are
+      return context.allocate_output(0, plan.shape).status();
     TAGFLOW_ASSIGN(const Tensor numbers, as_int64(context, context.input(1)));
     const auto flat = numbers.flat<int64_t>();
     for (size_t i = 0; i < flat.size(); ++i)
@@ -84,7 +86,6 @@ class GatherKernel : public BytesKernel {
         return context.fail("indices[{}] = {} is outside [0, {})", i, flat[i],
                             plan.limit);
     TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, plan.shape));
-    if (output->num_elements() == 0) return {};
     SliceGather gather;
     gather.numbers = flat;
     gather.slice = plan.slice;

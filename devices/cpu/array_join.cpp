@@ -46,8 +46,12 @@ class ConcatKernel : public BytesKernel {
     const int count = context.num_inputs() - 1;
     const int first = axis_first_ ? 1 : 0;
     const Tensor& start = context.input(first);
+    const int axis_input = axis_first_ ? 0 : count;
+    if (context.input(axis_input).rank() > 1)
+      return context.fail("axis must be a scalar, got {}",
+                          context.input(axis_input).describe());
     TAGFLOW_ASSIGN(const int64_t axis,
-                   index_scalar(context, axis_first_ ? 0 : count, "axis"));
+                   index_scalar(context, axis_input, "axis"));
     TAGFLOW_ASSIGN(const int at, checked_axis(context, axis, start.rank()));
 
     Shape shape = start.shape();
@@ -84,6 +88,9 @@ class ConcatOffsetKernel : public CheapKernel {
     const Tensor& first = context.input(1);
     if (first.rank() != 1)
       return context.fail("shape 0 must be a vector, got {}", first.describe());
+    if (!context.input(0).is_scalar())
+      return context.fail("concat_dim must be a scalar, got {}",
+                          context.input(0).describe());
     TAGFLOW_ASSIGN(const int64_t axis, index_scalar(context, 0, "concat_dim"));
     const auto rank = int(std::min<int64_t>(first.dim(0), kMaxRank));
     TAGFLOW_ASSIGN(const int at,

@@ -151,6 +151,9 @@ Status check_updates(const KernelContext& context, const Tensor& indices,
   if (indices.rank() < 1)
     return context.fail("indices must be at least a vector, got {}",
                         indices.describe());
+  if (updates.rank() < 1)
+    return context.fail("updates must be at least a vector, got {}",
+                        updates.describe());
   const bool no_indices = indices.num_elements() == 0;
   const bool no_updates = updates.num_elements() == 0;
   const bool no_elements = shape.num_elements() == 0;

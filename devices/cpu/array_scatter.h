@@ -30,8 +30,8 @@ Result<Tensor> slice_numbers(KernelContext& context, const Tensor& indices,
 
 // InvalidArgument unless updates have the shape that `indices` into a tensor
 // of `shape` ask for: indices.shape[:-1] + shape[indices.shape[-1]:]. As in
-// TensorFlow, indices of no dimension are refused, and of the three either
-// none is empty, or both indices and updates are.
+// TensorFlow, indices or updates of no dimension are refused, and of the three
+// either none is empty, or both indices and updates are.
 Status check_updates(const KernelContext& context, const Tensor& indices,
                      const Tensor& updates, const Shape& shape);
 

@@ -104,6 +104,10 @@ class ReshapeKernel : public CheapKernel {
     const Tensor& input = context.input(0);
     Shape::Dims dims;
     TAGFLOW_RETURN_IF_ERROR(index_vector(context, 1, "shape", dims));
+    // As in TensorFlow, one dimension less than other ops take.
+    if (dims.size() >= size_t(kMaxRank))
+      return context.fail("{} dimensions are wanted, there may be {}",
+                          dims.size(), kMaxRank - 1);
     TAGFLOW_RETURN_IF_ERROR(infer_open_dim(context, input, dims));
     TAGFLOW_ASSIGN(const Shape shape, Shape::make({dims.data(), dims.size()}));
     if (shape.num_elements() != input.num_elements())

@@ -31,6 +31,9 @@ class SplitKernel : public BytesKernel {
 
   Status compute(KernelContext& context) const override {
     const Tensor& input = context.input(1);
+    if (!context.input(0).is_scalar())
+      return context.fail("split_dim must be a scalar, got {}",
+                          context.input(0).describe());
     TAGFLOW_ASSIGN(const int64_t axis, index_scalar(context, 0, "split_dim"));
     TAGFLOW_ASSIGN(const int at,
                    checked_axis(context, axis, input.rank(), "split_dim"));

@@ -66,7 +66,11 @@ class ReduceJoinKernel : public BytesKernel {
     std::vector<bool> joined(size_t(rank), false);
     StridedCopy kept, within;  // their loops, as walks over the input
     for (int64_t axis : index_elements(context.input(1))) {
-      TAGFLOW_ASSIGN(const int at, checked_axis(context, axis, rank));
+      const Result<int> checked = checked_axis(context, axis, rank);
+      if (!checked.ok())  // of this op alone by this code, as in TensorFlow
+        return Status(Code::kOutOfRange,
+                      std::string(checked.status().message()));
+      const int at = *checked;
       if (joined[size_t(at)]) return context.fail("axis {} is given twice", at);
       joined[size_t(at)] = true;
       within.add(input.dim(at), strides[size_t(at)], 0);

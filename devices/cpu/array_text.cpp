@@ -168,8 +168,11 @@ class StringFormatKernel : public BytesKernel {
       // Of a tensor of no elements no brackets either, of which it may have
       // any number.
       const int64_t all = input.num_elements();
-      append_summary(input, 0, 0,
-                     summarize_ < 0 ? all : std::min(summarize_, all), text);
+      if (input.is_scalar() && summarize_ == 0)
+        text += "...";
+      else
+        append_summary(input, 0, 0,
+                       summarize_ < 0 ? all : std::min(summarize_, all), text);
       text += pieces_[size_t(i) + 1];
     }
     context.set_output(0, Tensor::scalar(std::move(text)));

@@ -131,7 +131,7 @@ class UniqueKernel : public BytesKernel {
     bool has_axis = false;
     if (context.num_inputs() == 2) {
       const Tensor& axes = context.input(1);
-      if (axes.rank() > 1 || axes.num_elements() > 1)
+      if (axes.rank() != 1 || axes.num_elements() > 1)
         return context.fail("axis must be a vector of at most one, is {}",
                             axes.describe());
       has_axis = axes.num_elements() == 1;

@@ -11,6 +11,7 @@
 
 #include "devices/cpu/elementwise_register.h"
 #include "devices/cpu/fused_program.h"
+#include "devices/cpu/fused_tiles.h"
 #include "graph/graph.h"
 
 namespace tagflow::devices {
@@ -38,7 +39,7 @@ struct FusedOp {
 // By number, whether an operand goes from element to element with the output.
 using Moves = std::array<bool, 2 * kMaxFused>;
 
-class FusedKernel final : public Kernel {
+class FusedKernel final : public Kernel, public FusedTiles {
  public:
   static Result<std::unique_ptr<Kernel>> make(const KernelInfo& info) {
     auto kernel = std::make_unique<FusedKernel>();
@@ -68,6 +69,27 @@ class FusedKernel final : public Kernel {
   }
   bool may_be_expensive() const override { return may_be_expensive_; }
   bool may_be_expensive_on_small_inputs() const override { return false; }
+
+  bool can_run_in_place(const KernelContext& context) const override {
+    Moves moves;
+    return fits(context, context.input(0), moves) && moves[0];
+  }
+
+  void run_in_place(const KernelContext& context, void* elements, int64_t begin,
+                    int64_t end) const override {
+    Moves moves;
+    std::array<const std::byte*, kMaxFused> inputs;
+    auto* to = static_cast<std::byte*>(elements);
+    for (size_t i = 0; i < num_inputs_; ++i) {
+      const Tensor& input = context.input(int(i));
+      moves[i] = same_dims(input, context.input(0));
+      inputs[i] = i == 0 ? to : static_cast<const std::byte*>(input.raw());
+    }
+    std::fill_n(moves.begin() + std::ptrdiff_t(num_inputs_), ops_.size(), true);
+    run_tiles(inputs.data(), moves, to, /*is_fresh=*/false, begin, end);
+  }
+
+  double element_cost() const override { return cost_; }
 
  private:
   // --- Making ---------------------------------------------------------------

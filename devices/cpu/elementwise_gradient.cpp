@@ -83,6 +83,34 @@ struct SoftsignGradient : Elementwise<T> {
   }
 };
 
+// Of as many elements, whatever their shapes: the result has that of y. So
+// TensorFlow has it, but for the activations.
+template <class Op>
+class PairedKernel final : public BinaryKernel<Op> {
+ public:
+  using BinaryKernel<Op>::BinaryKernel;
+
+  Status compute(KernelContext& context) const override {
+    const Tensor& y = context.input(0);
+    const Tensor& dy = context.input(1);
+    if (same_dims(y, dy)) return BinaryKernel<Op>::compute(context);
+    if (y.num_elements() != dy.num_elements())
+      return context.fail(
+          "the inputs must have as many elements, not {} and {}", y.describe(),
+          dy.describe());
+    Tensor operands[2] = {y};
+    TAGFLOW_ASSIGN(operands[1], dy.reshaped(y.shape()));
+    KernelContext alike(&context.node(), operands, context.mutable_outputs(),
+                        &context.step(), &context.tag(), &context.allocator());
+    return BinaryKernel<Op>::compute(alike);
+  }
+};
+
+template <template <class> class Op, class... Lists>
+void add_paired(KernelRegistry& registry, const char* op, Lists... types) {
+  (add_elementwise<PairedKernel, Op>(registry, op, types), ...);
+}
+
 template <template <class> class Op, class... Lists>
 void add_alike(KernelRegistry& registry, const char* op, Lists... types) {
   (add_elementwise<AlikeKernel, Op>(registry, op, types), ...);
@@ -93,12 +121,12 @@ void add_alike(KernelRegistry& registry, const char* op, Lists... types) {
 void register_gradient_kernels(KernelRegistry& registry) {
   const FloatingTypes floating;
   const ComplexTypes complex;
-  add_alike<SigmoidGradient>(registry, "SigmoidGrad", floating, complex);
-  add_alike<TanhGradient>(registry, "TanhGrad", floating, complex);
-  add_alike<RootGradient>(registry, "SqrtGrad", floating, complex);
-  add_alike<ReciprocalRootGradient>(registry, "RsqrtGrad", floating, complex);
+  add_paired<SigmoidGradient>(registry, "SigmoidGrad", floating, complex);
+  add_paired<TanhGradient>(registry, "TanhGrad", floating, complex);
+  add_paired<RootGradient>(registry, "SqrtGrad", floating, complex);
+  add_paired<ReciprocalRootGradient>(registry, "RsqrtGrad", floating, complex);
   for (const char* op : {"ReciprocalGrad", "InvGrad"})
-    add_alike<ReciprocalGradient>(registry, op, floating, complex);
+    add_paired<ReciprocalGradient>(registry, op, floating, complex);
   add_alike<SeluGradient>(registry, "SeluGrad", floating);
   add_alike<SoftsignGradient>(registry, "SoftsignGrad", floating);
   add_unary<Selu>(registry, "Selu", floating);

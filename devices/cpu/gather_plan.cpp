@@ -35,6 +35,9 @@ Result<GatherPlan> plan_gather(const KernelContext& context,
                         params.describe());
   int64_t axis_value = 0;
   if (context.num_inputs() == 3) {
+    if (!context.input(2).is_scalar())
+      return context.fail("axis must be a scalar, got {}",
+                          context.input(2).describe());
     TAGFLOW_ASSIGN(axis_value, index_scalar(context, 2, "axis"));
   }
   TAGFLOW_ASSIGN(const int axis,

@@ -107,6 +107,10 @@ class BatchNormKernel : public Kernel {
   Status compute(KernelContext& context) const override {
     const Tensor& x = context.input(0);
     TAGFLOW_ASSIGN(const Rows rows, rows_of(context, attrs_, x));
+    for (int i = 1; i < 5; ++i)
+      if (context.input(i).rank() != 1)
+        return context.fail("input {} is {}, not a vector", i,
+                            context.input(i).describe());
     // Running averages count only where they enter into the result.
     const int used = attrs_.training && attrs_.factor == 1 ? 3 : 5;
     for (int i = 1; i < used; ++i)

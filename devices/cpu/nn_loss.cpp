@@ -65,7 +65,7 @@ class CrossEntropyKernel : public CrossEntropyBase {
   // Element (i, j) of a matrix that repeats its rows or columns.
   struct Matrix {
     Matrix(const Tensor& t, Broadcast2D size) : data(t.data<T>()) {
-      const int64_t columns = t.dim(t.rank() - 1);
+      const int64_t columns = t.rank() == 0 ? 1 : t.dim(t.rank() - 1);
       const int64_t rows = t.rank() == 2 ? t.dim(0) : 1;
       column_step = columns == 1 && size.columns != 1 ? 0 : 1;
       row_step = rows == 1 && size.rows != 1 ? 0 : columns;
@@ -80,10 +80,9 @@ class CrossEntropyKernel : public CrossEntropyBase {
   static Result<Broadcast2D> fit(const KernelContext& context,
                                  const Tensor& logits, const Tensor& labels) {
     const auto dim = [](const Tensor& t, int i) {
-      return t.rank() == 2 ? t.dim(i) : i == 1 ? t.dim(0) : 1;
+      return t.rank() == 2 ? t.dim(i) : i == 1 && t.rank() == 1 ? t.dim(0) : 1;
     };
-    bool fits = std::max(logits.rank(), labels.rank()) == 2 &&
-                std::min(logits.rank(), labels.rank()) >= 1;
+    bool fits = std::max(logits.rank(), labels.rank()) == 2;
     int64_t sizes[2] = {};
     for (int i = 0; fits && i < 2; ++i) {
       const int64_t a = dim(logits, i), b = dim(labels, i);

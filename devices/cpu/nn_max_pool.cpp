@@ -125,6 +125,8 @@ class ArgmaxPoolKernel : public Kernel {
     if (input.rank() != 4)
       return context.fail("the input is {}, not of 4 dimensions",
                           input.describe());
+    if (input.num_elements() == 0)
+      return context.fail("the input {} is empty", input.describe());
     TAGFLOW_ASSIGN(const Geometry g,
                    make_pool_geometry(context, window_, input.shape()));
     TAGFLOW_ASSIGN(const Shape shape,

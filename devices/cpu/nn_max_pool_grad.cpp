@@ -8,7 +8,8 @@ namespace tagflow::devices {
 namespace {
 
 // From orig_input, orig_output and grad. The first order adds the gradient of
-// each window to its largest element; the second picks the gradient there.
+// each window to its largest element, in three dimensions to all that are as
+// large, as TensorFlow's CPU kernels do; the second picks the gradient there.
 template <class T>
 class MaxPoolGradKernel : public Kernel {
  public:
@@ -46,6 +47,9 @@ class MaxPoolGradKernel : public Kernel {
     TAGFLOW_ASSIGN(Tensor last, context.allocate_temp(kDataTypeOf<T>, shape));
     if (second_order_)
       pick(context, g, in.data<T>(), grad.data<T>(), last.mutable_data<T>());
+    else if (window.rank == 5)
+      add_to_all(context, g, in.data<T>(), grad.data<T>(),
+                 last.mutable_data<T>());
     else
       add(context, g, in.data<T>(), grad.data<T>(), last.mutable_data<T>());
     return set_output_from(context, window, shape, last);
@@ -86,6 +90,24 @@ class MaxPoolGradKernel : public Kernel {
           T& to = out[n * image + best[c] * g.channels + c];
           to = T(to + from[c]);
         }
+    });
+  }
+
+  static void add_to_all(const KernelContext& context, const Geometry& g,
+                         const T* in, const T* grad, T* out) {
+    const int64_t image = g.in_positions() * g.channels;
+    std::fill_n(out, g.batch * image, T(0));
+    for_windows(context, g, in, [&](int64_t n, int64_t at, int64_t* best) {
+      const T* from = grad + (n * g.out_positions() + at) * g.channels;
+      const T* values = in + n * image;
+      T* to = out + n * image;
+      g.for_taps(at, [&](int64_t, int64_t position) {
+        for (int64_t c = 0; c < g.channels; ++c) {
+          const int64_t i = position * g.channels + c;
+          if (values[i] == values[best[c] * g.channels + c])
+            to[i] = T(to[i] + from[c]);
+        }
+      });
     });
   }
 

@@ -112,6 +112,12 @@ class ResizeBase : public Kernel {
     return Status();
   }
 
+  static Status check_channels(const KernelContext& context) {
+    const Tensor& images = context.input(0);
+    if (images.dim(3) > 0) return Status();
+    return context.fail("input 0 is {}, without a channel", images.describe());
+  }
+
   // [batch, size[0], size[1], channels], the size from input 1.
   static Result<Shape> sized(const KernelContext& context) {
     const Tensor& size = context.input(1);
@@ -144,10 +150,11 @@ class ResizeBilinearKernel : public ResizeBase {
 
   Status compute(KernelContext& context) const override {
     TAGFLOW_RETURN_IF_ERROR(check_images(context, 0));
+    const Tensor& images = context.input(0);
+    TAGFLOW_RETURN_IF_ERROR(check_channels(context));
     TAGFLOW_ASSIGN(const Shape shape, sized(context));
     TAGFLOW_ASSIGN(Tensor * out, context.allocate_output(0, shape));
     if (out->num_elements() == 0) return Status();
-    const Tensor& images = context.input(0);
     const int64_t height = images.dim(1), width = images.dim(2);
     const int64_t channels = images.dim(3);
     TAGFLOW_ASSIGN(const auto ys,
@@ -213,16 +220,19 @@ class ResizeBilinearGradKernel : public ResizeBase {
     for (int64_t n = 0; n < image.dim(0); ++n)
       for (const Between& y : ys.positions)
         for (const Between& x : xs.positions) {
-          const auto add = [&](int64_t row, int64_t column, double weight) {
+          // The parts are floats, as TensorFlow's, also of doubles.
+          const auto add = [&](int64_t row, int64_t column, float y_part,
+                               float x_part) {
             double* pixel =
                 to +
                 ((n * image.dim(1) + row) * image.dim(2) + column) * channels;
-            for (int64_t c = 0; c < channels; ++c) pixel[c] += weight * from[c];
+            for (int64_t c = 0; c < channels; ++c)
+              pixel[c] += double(from[c] * y_part * x_part);
           };
-          add(y.low, x.low, (1.0 - y.weight) * (1.0 - x.weight));
-          add(y.low, x.high, (1.0 - y.weight) * x.weight);
-          add(y.high, x.low, double(y.weight) * (1.0 - x.weight));
-          add(y.high, x.high, double(y.weight) * x.weight);
+          add(y.low, x.low, 1 - y.weight, 1 - x.weight);
+          add(y.low, x.high, 1 - y.weight, x.weight);
+          add(y.high, x.low, y.weight, 1 - x.weight);
+          add(y.high, x.high, y.weight, x.weight);
           from += channels;
         }
     return finish(context, sums);
@@ -248,10 +258,11 @@ class ResizeNearestKernel : public ResizeBase {
 
   Status compute(KernelContext& context) const override {
     TAGFLOW_RETURN_IF_ERROR(check_images(context, 0));
+    const bool is_grad = context.node().op() == "ResizeNearestNeighborGrad";
+    if (!is_grad) TAGFLOW_RETURN_IF_ERROR(check_channels(context));
     TAGFLOW_ASSIGN(const Shape shape, sized(context));
     TAGFLOW_ASSIGN(Tensor * out, context.allocate_output(0, shape));
     if (out->num_elements() == 0) return Status();
-    const bool is_grad = context.node().op() == "ResizeNearestNeighborGrad";
     const Shape images = context.input(0).shape();
     const Shape& small = is_grad ? shape : images;  // the original
     const Shape& large = is_grad ? images : shape;  // the resized

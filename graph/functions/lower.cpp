@@ -60,7 +60,7 @@ Status Lowering::Bodies::count(size_t more) {
                limits_.max_nodes);
 }
 
-const LibraryTraits& Lowering::Bodies::traits() {
+LibraryTraits& Lowering::Bodies::traits() {
   if (!traits_) traits_.emplace(program_.graph.library());
   return *traits_;
 }
@@ -148,11 +148,17 @@ bool Lowering::is_functional(std::string_view op) const {
           graph_.library().find(op) != nullptr);
 }
 
+bool Lowering::is_functional(const Node& node) const {
+  return node.op_def().is_registered
+             ? is_functional_op(node.op())
+             : graph_.library().find(node.op()) != nullptr;
+}
+
 Status Lowering::run() {
   for (;;) {
     std::vector<Node*> round;
     for (Node* node : graph_.nodes())
-      if (is_functional(node->op())) round.push_back(node);
+      if (is_functional(*node)) round.push_back(node);
     if (round.empty()) return {};
     find_mortal();
     find_frames();
@@ -277,7 +283,7 @@ void Lowering::find_mortal() {
       users[control].push_back(node);
     if (node->is_switch() || node->is_merge() || node->is_enter() ||
         node->is_exit() || node->op() == "_Recv" || node->op() == "_HostRecv" ||
-        ((node->op() == "_Call" || is_functional(node->op())) &&
+        ((node->op() == "_Call" || is_functional(*node)) &&
          bodies_.traits_of(*node).may_die))
       open.push_back(node);
   }

@@ -80,6 +80,7 @@ class Lowering {
   };
 
   bool is_functional(std::string_view op) const;
+  bool is_functional(const Node& node) const;
   // What uses the node is led to what replaces it, once the detour is applied.
   Status replace(Node* node, Detour& detour);
   Status dispatch(Draft& draft);
@@ -144,7 +145,7 @@ class Lowering::Bodies {
   size_t num_nodes() const { return nodes_; }
   const Limits& limits() const { return limits_; }
   // Of the functions that nodes call: `_Call`s, and those not yet lowered.
-  const LibraryTraits& traits();
+  LibraryTraits& traits();
   Traits traits_of(const Node& node);
 
  private:

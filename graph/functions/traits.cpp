@@ -54,32 +54,49 @@ Traits own_traits(const FunctionDef& function, const Visit& visit) {
 
 }  // namespace
 
-LibraryTraits::LibraryTraits(const FunctionLibrary& library) {
+void LibraryTraits::learn(std::string_view name) {
+  const auto is_new = [&](std::string_view called) {
+    return !traits_.contains(called) && library_.find(called) != nullptr;
+  };
+  if (!is_new(name)) return;
+  // What was known before reaches nothing that is new.
   std::unordered_map<std::string_view, std::vector<std::string_view>> callers;
-  std::vector<std::string_view> open;
-  for (const FunctionDef* function : library.functions()) {
-    const std::string_view name = function->name();
-    traits_[name] = own_traits(*function, [&](std::string_view called) {
-      callers[called].push_back(name);
-    });
-    open.push_back(name);
+  std::vector<std::string_view> met;
+  const auto meet = [&](std::string_view called) {
+    const FunctionDef& function = *library_.find(called);
+    traits_.emplace(function.name(), Traits());
+    met.push_back(function.name());
+  };
+  meet(name);
+  for (size_t i = 0; i < met.size(); ++i) {
+    const std::string_view caller = met[i];
+    const Traits own =
+        own_traits(*library_.find(caller), [&](std::string_view called) {
+          if (is_new(called)) meet(called);
+          if (traits_.contains(called)) callers[called].push_back(caller);
+        });
+    merge(traits_.at(caller), own);
   }
+  std::vector<std::string_view> open;
+  for (const auto& [called, by] : callers) open.push_back(called);
   while (!open.empty()) {
     const std::string_view called = open.back();
     open.pop_back();
-    const auto found = traits_.find(called);
-    for (const std::string_view caller : callers[called]) {
+    const auto found = callers.find(called);
+    if (found == callers.end()) continue;
+    for (const std::string_view caller : found->second) {
       Traits& traits = traits_.at(caller);
       const Traits before = traits;
-      merge(traits, found->second);
+      merge(traits, traits_.at(called));
       if (!(traits == before)) open.push_back(caller);
     }
   }
 }
 
-Traits LibraryTraits::of(std::string_view op, const AttrMap& attrs) const {
+Traits LibraryTraits::of(std::string_view op, const AttrMap& attrs) {
   Traits traits;
   const auto add = [&](std::string_view name) {
+    learn(name);
     if (const auto it = traits_.find(name); it != traits_.end())
       merge(traits, it->second);
   };
@@ -88,7 +105,7 @@ Traits LibraryTraits::of(std::string_view op, const AttrMap& attrs) const {
   return traits;
 }
 
-Traits LibraryTraits::of(const FunctionInstance& function) const {
+Traits LibraryTraits::of(const FunctionInstance& function) {
   return of(function.name(), function.attrs());
 }
 

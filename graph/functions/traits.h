@@ -3,6 +3,7 @@
 
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "graph/function.h"
 #include "graph/functions/instance.h"
@@ -20,17 +21,25 @@ struct Traits {
   bool operator==(const Traits&) const = default;
 };
 
-// Those of all functions of a library. A function that is not named, but given
-// as an attribute, counts where that attribute gets its value.
+// Those of a library's functions, found out when they are asked for: a program
+// that calls a few of many costs by these. A function that is not named, but
+// given as an attribute, counts where that attribute gets its value.
 class LibraryTraits {
  public:
-  explicit LibraryTraits(const FunctionLibrary& library);
+  explicit LibraryTraits(FunctionLibrary library)
+      : library_(std::move(library)) {}
 
   // Of all that a node of that op and those attributes may call.
-  Traits of(std::string_view op, const AttrMap& attrs) const;
-  Traits of(const FunctionInstance& function) const;
+  Traits of(std::string_view op, const AttrMap& attrs);
+  Traits of(const FunctionInstance& function);
+  // How many functions it has looked at.
+  size_t num_known() const { return traits_.size(); }
 
  private:
+  // Finds out about the function and all that it reaches.
+  void learn(std::string_view name);
+
+  const FunctionLibrary library_;
   std::unordered_map<std::string_view, Traits> traits_;  // by function
 };
 

@@ -1,8 +1,35 @@
 // What passes make of other ops; graphs from elsewhere need not have it.
+#include <cstdlib>
+
 #include "graph/op_registry.h"
 #include "graph/ops/ops.h"
 
 namespace tagflow::graph {
+namespace {
+
+// "_Fused" and the op's name: the op itself, and what is done to its result.
+// Where `has_bias` is set, the first of the `others` is a bias for each of its
+// channels, the last dimension. Then comes `program`, which may be empty, as
+// in _FusedElementwise: there the result is number 0, and the other `others`
+// are numbered from 1 on. `names` are the nodes', for messages: of the op, of
+// the bias if there is one, of the program's.
+void add_layer(OpRegistry& registry, const std::string& op) {
+  OpDef def = *registry.find_or_null(op);
+  def.name = "_Fused" + op;
+  const OpDef more = OpDefBuilder(def.name)
+                         .input("others: N * T")
+                         .attr("T: type")
+                         .attr("N: int >= 0")
+                         .attr("has_bias: bool")
+                         .attr("program: list(string)")
+                         .attr("names: list(string) >= 1")
+                         .build();
+  def.inputs.push_back(more.inputs[0]);
+  def.attrs.insert(def.attrs.end(), more.attrs.begin() + 1, more.attrs.end());
+  if (!registry.add(std::move(def)).ok()) std::abort();
+}
+
+}  // namespace
 
 void register_fused_ops(OpRegistry& registry) {
   // `program` lists element-wise ops in the order in which they are computed,
@@ -16,6 +43,9 @@ void register_fused_ops(OpRegistry& registry) {
                    .attr("T: {half, bfloat16, float, double}")
                    .attr("program: list(string) >= 1")
                    .attr("names: list(string) >= 1"));
+  for (const char* op :
+       {"Conv2D", "DepthwiseConv2dNative", "MatMul", "BatchMatMulV2"})
+    add_layer(registry, op);
 }
 
 }  // namespace tagflow::graph

@@ -54,6 +54,18 @@ OpDefBuilder binary(const char* name, const char* types,
       .shape(broadcast_shape);
 }
 
+// That of input 0; input 1 has as many elements.
+Status paired_shape(ShapeContext& c) {
+  const PartialShape &y = c.input(0), &dy = c.input(1);
+  if (y.fully_known() && dy.fully_known() &&
+      y.num_elements() != dy.num_elements())
+    return c.fail(
+        fmt::format("inputs 0 and 1 have not as many elements: {}, {}",
+                    y.to_string(), dy.to_string()));
+  c.set_output(0, y);
+  return {};
+}
+
 // The gradient of a unary op, from its result and its result's gradient.
 OpDefBuilder unary_gradient(const char* name) {
   return OpDefBuilder(name)
@@ -61,7 +73,7 @@ OpDefBuilder unary_gradient(const char* name) {
       .input("dy: T")
       .output("z: T")
       .attr(type_set(kInexact))
-      .shape(same_shape);
+      .shape(paired_shape);
 }
 
 void register_unary(OpRegistry& registry) {

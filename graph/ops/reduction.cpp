@@ -24,6 +24,9 @@ std::vector<int64_t> integers(const Tensor& tensor) {
 Status reduction_shape(ShapeContext& c) {
   const PartialShape& in = c.input(0);
   TAGFLOW_ASSIGN(const bool keep_dims, c.attr<bool>("keep_dims"));
+  if (c.input(1).has_rank() && c.input(1).rank() > 1)
+    return c.fail(fmt::format("the axes are {}, not a scalar or a vector",
+                              c.input(1).to_string()));
   const Tensor* axes = c.constant(1);
   if (!in.has_rank()) return Status();
   if (axes == nullptr) {

@@ -40,6 +40,14 @@ bool may_fit(const PartialShape& shape, const PartialShape& result) {
   return !result.has_rank() || shape.compatible(result);
 }
 
+// What can be said without its frame and its operands.
+bool may_fuse(const Node& node) {
+  if (!is_elementwise(node) || !is_floating(node.output_dtypes()[0]))
+    return false;
+  const PartialShape& shape = node.output_shape(0);
+  return !shape.has_rank() || may_be_large(shape);
+}
+
 class Fusion {
  public:
   Fusion(Program& program, const FrameMap& frames)
@@ -77,22 +85,12 @@ class Fusion {
   }
 
  private:
-  // Ops that cannot fail but by the shapes of their operands.
   bool can_fuse(const Node& node) const {
-    static const std::unordered_set<std::string_view> kOps = {
-        "Abs",      "Add",      "AddV2",      "Ceil",    "Div",
-        "Elu",      "Exp",      "Expm1",      "Floor",   "Inv",
-        "Log",      "Log1p",    "Maximum",    "Minimum", "Mul",
-        "Neg",      "RealDiv",  "Reciprocal", "Relu",    "Relu6",
-        "Rint",     "Round",    "Rsqrt",      "Sigmoid", "Sign",
-        "Softplus", "Softsign", "Sqrt",       "Square",  "SquaredDifference",
-        "Sub",      "Tanh"};
-    if (!kOps.contains(node.op()) || !is_pure(node)) return false;
+    if (!may_fuse(node)) return false;
     const PartialShape& shape = node.output_shape(0);
     const bool runs_once =
         program_.name.empty() && frames_.of(node) == FrameId::kRoot;
-    return is_floating(node.output_dtypes()[0]) &&
-           (shape.has_rank() ? may_be_large(shape) : runs_once) &&
+    return (shape.has_rank() || runs_once) &&
            std::ranges::all_of(node.inputs(), [&](const Endpoint& input) {
              return may_fit(input.node->output_shape(input.port), shape);
            });
@@ -168,7 +166,22 @@ class Fusion {
 
 }  // namespace
 
+bool is_elementwise(const Node& node) {
+  static const std::unordered_set<std::string_view> kOps = {
+      "Abs",      "Add",      "AddV2",      "Ceil",    "Div",
+      "Elu",      "Exp",      "Expm1",      "Floor",   "Inv",
+      "Log",      "Log1p",    "Maximum",    "Minimum", "Mul",
+      "Neg",      "RealDiv",  "Reciprocal", "Relu",    "Relu6",
+      "Rint",     "Round",    "Rsqrt",      "Sigmoid", "Sign",
+      "Softplus", "Softsign", "Sqrt",       "Square",  "SquaredDifference",
+      "Sub",      "Tanh"};
+  return kOps.contains(node.op()) && is_pure(node);
+}
+
 Result<bool> fuse_elementwise(Program& program, const Evaluator*) {
+  if (std::ranges::none_of(program.graph.nodes(),
+                           [](const Node* node) { return may_fuse(*node); }))
+    return false;
   TAGFLOW_ASSIGN(const FrameMap frames, FrameMap::build(program.graph));
   return Fusion(program, frames).run();
 }

@@ -27,6 +27,8 @@ class Identities {
     for (Node* node : order) {
       if (changes_nothing(*node)) TAGFLOW_RETURN_IF_ERROR(make_identity(node));
       if (is_plain_identity(*node)) bypass(node);
+      if (node->op() == "IdentityN" && node->num_inputs() > 1)
+        bypass_each(node);
     }
     if (detour_.empty()) return false;
     TAGFLOW_RETURN_IF_ERROR(detour_.apply());
@@ -46,6 +48,39 @@ class Identities {
     detour_.lead({node, 0}, source);
     if (control_tells_deadness(source))
       detour_.lead_control(node, {source.node});
+  }
+
+  // An IdentityN of several tensors is dead where one of them is. So what
+  // reads one of its outputs may read the input itself where all others come
+  // with that: Keras' activations hand on what their gradients would need.
+  void bypass_each(Node* node) {
+    if (!node->control_inputs().empty() || !is_unconstrained(*node) ||
+        reads_reference(*node) || merged_.contains(*node))
+      return;
+    for (int i = 0; i < node->num_inputs(); ++i) {
+      const Endpoint source = detour_.end(node->inputs()[size_t(i)]);
+      if (std::ranges::all_of(node->inputs(), [&](const Endpoint& other) {
+            return comes_with(detour_.end(other), source);
+          }))
+        detour_.lead({node, i}, source);
+    }
+  }
+
+  // Whether a tensor is live wherever another one of its iteration is: it is a
+  // constant, or the other one is computed from it.
+  bool comes_with(const Endpoint& tensor, const Endpoint& other) const {
+    constexpr size_t kMostVisits = 32;
+    if (tensor.node->is_const() && tensor.node->control_inputs().empty())
+      return true;
+    std::vector<Endpoint> seen = {other};
+    for (size_t i = 0; i < seen.size(); ++i) {
+      if (seen[i] == tensor) return true;
+      const Node& node = *seen[i].node;
+      if (!is_pure(node) || seen.size() > kMostVisits) continue;
+      for (const Endpoint& input : node.inputs())
+        seen.push_back(detour_.end(input));
+    }
+    return false;
   }
 
   // An Identity of its first input, which waits for the others.

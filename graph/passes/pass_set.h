@@ -19,8 +19,10 @@ enum class Pass : uint8_t {
   kFuse,
   kInplace,
   kEdges,
+  kAbsorb,
+  kLayer,
 };
-inline constexpr uint8_t kNumPasses = 8;
+inline constexpr uint8_t kNumPasses = 10;
 
 // A set of passes; all of them by default. A value.
 class PassSet {

@@ -31,6 +31,12 @@ constexpr std::array<PassItem, kNumPasses> kPasses = {{
      "lets kernels write over inputs that nobody else needs", nullptr},
     {Pass::kEdges, "edges",
      "compiles constants, identities and control-flow nodes to edges", nullptr},
+    {Pass::kAbsorb, "absorb",
+     "takes scales and shifts by constants into the weights before them",
+     absorb_scales},
+    {Pass::kLayer, "layer",
+     "computes products by constants, with what is done to their elements",
+     nullptr},
 }};
 
 // A pass can make work for those before it; few rounds find nearly all.
@@ -67,10 +73,8 @@ Status optimize(Program& program, const PassSet& set,
                    run_pass(Pass::kDead, program, set, evaluator));
     if (!pruned) break;
   }
-  TAGFLOW_RETURN_IF_ERROR(
-      run_pass(Pass::kCse, program, set, evaluator).status());
-  TAGFLOW_RETURN_IF_ERROR(
-      run_pass(Pass::kHoist, program, set, evaluator).status());
+  for (const Pass pass : {Pass::kAbsorb, Pass::kCse, Pass::kHoist})
+    TAGFLOW_RETURN_IF_ERROR(run_pass(pass, program, set, evaluator).status());
   return run_pass(Pass::kFuse, program, set, evaluator).status();
 }
 

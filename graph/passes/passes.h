@@ -1,7 +1,8 @@
 // The passes: rewrites of a program that keep what it means.
 //
 // Note [What a pass keeps]
-//   1. Values, to the bit, and deadness: a fetch is dead exactly where it was.
+//   1. Values, to the bit but for what Note [What is absorbed] says, and
+//      deadness: a fetch is dead exactly where it was.
 //      A node that goes hands on what it waited for, and with that what it
 //      would have died with: as inputs, or as control inputs of what stands
 //      for it. A control edge cannot say "this output of the Switch", so what
@@ -10,7 +11,7 @@
 //      code. What fails only for a dead branch need not.
 //   3. Effects: a stateful op that ran runs, once; its neighbours by control
 //      edges stay so.
-//   4. Ids: a node that stays has its id, which keys random numbers.
+//   4. Ids: a node that stays has its id, by which tables know it.
 // A token that never comes (a Recv nobody sends to) counts as dead or alive,
 // whichever lets the program end.
 #pragma once
@@ -34,7 +35,7 @@ struct PassItem {
   Pass pass = Pass::kFold;
   std::string_view name;  // as PassSet::parse() takes it
   std::string_view summary;
-  PassFunction run = nullptr;  // null: the engine does it
+  PassFunction run = nullptr;  // null: not by optimize(); the engine does it
 };
 
 // All of them, as Pass counts them.
@@ -54,9 +55,14 @@ Result<bool> remove_identities(Program& program, const Evaluator* evaluator);
 Result<bool> share_subexpressions(Program& program, const Evaluator* evaluator);
 // What can never be live, and what chooses between it and the rest.
 Result<bool> remove_dead_branches(Program& program, const Evaluator* evaluator);
+// Scales and shifts by constants, into the weights of the products before them.
+Result<bool> absorb_scales(Program& program, const Evaluator* evaluator);
 // What every iteration of a loop computes anew from loop constants.
 Result<bool> hoist_invariants(Program& program, const Evaluator* evaluator);
 // One node for element-wise ops that only feed each other.
 Result<bool> fuse_elementwise(Program& program, const Evaluator* evaluator);
+// One node for a product by constants and what is done to its elements. Not
+// among those of optimize(): Note [What is a layer]. Also of the bodies.
+Result<bool> fuse_layers(Program& program, const Evaluator* evaluator);
 
 }  // namespace tagflow::graph

@@ -24,6 +24,10 @@ bool reads_reference(const Node& node);
 // control inputs, and no reader of a reference.
 bool is_plain_identity(const Node& node);
 
+// An op on the elements of one or two tensors, one by one, which keeps their
+// type and cannot fail but by their shapes. Defined in fuse.cpp.
+bool is_elementwise(const Node& node);
+
 // An Enter, visible in every iteration, that waits for its input only.
 bool is_loop_constant(const Node& node);
 

@@ -477,7 +477,8 @@ TEST_CASE("a class stays together though its anchor is folded, or not needed") {
   must(s.status());
   auto session = make_session(on("cpu:3"), graph);
   const auto device_of = [](const Distribution& made, const Output& output) {
-    return made.placement.placement.device_of[output.node()->id()];
+    const Node* node = made.placed->find(output.node()->name());
+    return made.placement.placement.device_of[node->id()];
   };
   Distribution made = must(session->explain({"x"}, {a.name(), b.name()}));
   CHECK(made.placed->find("anchor") == nullptr);
@@ -498,9 +499,10 @@ TEST_CASE("an Identity that asks for another device stays there") {
   must(s.status());
   auto session = make_session(on("cpu:2"), graph);
   const Distribution made = must(session->explain({"x"}, {y.name()}));
-  CHECK(made.placed->find("brought") != nullptr);
+  const Node* placed = made.placed->find("brought");
+  REQUIRE(placed != nullptr);
   CHECK(made.placed->find("again") == nullptr);
-  CHECK(made.placement.placement.device_of[brought.node()->id()] == 1);
+  CHECK(made.placement.placement.device_of[placed->id()] == 1);
   // On one device it is for nothing.
   Graph alone = graph.clone();
   for (Node* node : alone.nodes()) alone.set_device(node, "/cpu:0");

@@ -202,6 +202,79 @@ TEST_CASE("a recursion that branches without end is refused") {
   }
 }
 
+TEST_CASE("recursions that fail leave no call open") {
+  // Divides by n on the way back, so that all calls are open when it fails.
+  FunctionGraph g;
+  g.define(function("down", {"n: int32"}, {"r: int32"},
+                    {body_const("zero", Tensor::scalar(0)),
+                     body_int("end", "LessEqual", "n", "zero:output:0"),
+                     if_node("choose", {"end:z:0", "n"}, "divide", "next")},
+                    {{"r", "choose:output:0"}}));
+  g.define(function("divide", {"n: int32"}, {"r: int32"},
+                    {body_int("ratio", "FloorDiv", "n", "n")},
+                    {{"r", "ratio:z:0"}}));
+  g.define(function("next", {"n: int32"}, {"r: int32"},
+                    {body_const("two", Tensor::scalar(2)),
+                     body_int("less", "Sub", "n", "two:output:0"),
+                     body_node("again", "down", {"less:z:0"})},
+                    {{"r", "again:r:0"}}));
+  g.add({int_placeholder("x"), body_node("y", "down", {"x"})});
+  for (SessionOptions options : configurations()) {
+    CAPTURE(describe(options));
+    options.max_open_calls = 20;
+    const auto session = g.session(options);
+    for (int i = 0; i < 10; ++i) {
+      // 0 at the end, after ten calls.
+      CHECK(run_int(*session, 20).status().code() == Code::kInvalidArgument);
+      // -1, after as many.
+      expect_int(*session, 19, 1);
+    }
+    CHECK(run_int(*session, 60).status().code() == Code::kResourceExhausted);
+    expect_int(*session, 19, 1);
+  }
+}
+
+TEST_CASE("what waits for a recursive call runs after it") {
+  // f(n) fails where n is below 0; else it gives n, after f(n - 1) is done.
+  FunctionGraph g;
+  g.define(function(
+      "f", {"n: int32"}, {"r: int32"},
+      {body_const("low", Tensor::scalar(-1)),
+       body_const("zero", Tensor::scalar(0)),
+       body_int("fine", "Greater", "n", "low:output:0"),
+       body_node("assert", "Assert", {"fine:z:0", "n"},
+                 {{"T", std::vector<DataType>{kInt}}, {"summarize", 3}}),
+       body_int("more", "Greater", "n", "zero:output:0"),
+       if_node("choose", {"more:z:0", "n"}, "step", "same")},
+      {{"r", "choose:output:0"}}));
+  g.define(function("same", {"n: int32"}, {"r: int32"}, {}, {{"r", "n"}}));
+  g.define(
+      function("step", {"n: int32"}, {"r: int32"},
+               {body_const("one", Tensor::scalar(1)),
+                body_int("less", "Sub", "n", "one:output:0"),
+                body_node("rest", "f", {"less:z:0"}),
+                body_node("after", "Identity", {"n", "^rest"}, {{"T", kInt}})},
+               {{"r", "after:output:0"}}));
+  g.add({int_placeholder("x"), body_node("y", "f", {"x"})});
+  for (const SessionOptions& options : configurations()) {
+    const auto session = g.session(options);
+    expect_int(*session, 5, 5);
+    CHECK(run_int(*session, -1).status().message().find("[Assert]") !=
+          std::string::npos);
+  }
+}
+
+TEST_CASE("as many calls as may be are open at once, and not one more") {
+  SessionOptions options;
+  options.max_open_calls = 30;
+  const auto session = counting_graph().session(options);
+  for (int i = 0; i < 3; ++i) {
+    expect_int(*session, 30, 30);
+    expect_int(*session, 30, 30);
+    CHECK(run_int(*session, 31).status().code() == Code::kResourceExhausted);
+  }
+}
+
 TEST_CASE("a call on a branch that is not taken does not run") {
   FunctionGraph g = counting_graph();
   g.define(function("endless", {"n: int32"}, {"r: int32"},

@@ -45,10 +45,10 @@ Output length(const Scope& s, const Output& list) {
 }
 
 // while i < n: list, sum = body(i, list, sum); sums wrap around.
-struct Step {
+struct Trip {
   Output list, sum;
 };
-using Body = std::function<Step(const Scope&, const Output& i,
+using Body = std::function<Trip(const Scope&, const Output& i,
                                 const Output& list, const Output& sum)>;
 
 // Fetches "sum" and "length" of the loop, fed with n, over a list of n + 1
@@ -65,7 +65,7 @@ struct ListLoop {
           return ops::less(in, v[0], n);
         },
         [&](const Scope& in, const Outputs& v) -> Outputs {
-          const Step next = body(in, v[0], v[1], v[2]);
+          const Trip next = body(in, v[0], v[1], v[2]);
           return {ops::add(in, v[0], 1), next.list, next.sum};
         },
         {0, list, 0});
@@ -198,7 +198,7 @@ void register_list_test_ops() {
 TEST_CASE("a loop that reads its list and then writes to it copies nothing") {
   check_none_copied(
       [](const Scope& s, const Output& i, const Output& list,
-         const Output& sum) -> Step {
+         const Output& sum) -> Trip {
         const Output read = get(s, list, i);
         return {set(s, list, ops::add(s, i, 1), i), ops::add(s, sum, read)};
       },
@@ -208,7 +208,7 @@ TEST_CASE("a loop that reads its list and then writes to it copies nothing") {
 TEST_CASE("nor does one whose writer is before the reader in the graph") {
   check_none_copied(
       [](const Scope& s, const Output& i, const Output& list,
-         const Output& sum) -> Step {
+         const Output& sum) -> Trip {
         const Output written = set(s, list, ops::add(s, i, 1), i);
         return {written, ops::add(s, sum, get(s, list, i))};
       },
@@ -218,13 +218,13 @@ TEST_CASE("nor does one whose writer is before the reader in the graph") {
 TEST_CASE("nor does one that only writes, or reads what it has written") {
   check_none_copied(
       [](const Scope& s, const Output& i, const Output& list,
-         const Output& sum) -> Step {
+         const Output& sum) -> Trip {
         return {set(s, list, i, i), sum};
       },
       0);
   check_none_copied(
       [](const Scope& s, const Output& i, const Output& list,
-         const Output& sum) -> Step {
+         const Output& sum) -> Trip {
         const Output written = set(s, list, i, 1);
         return {written, ops::add(s, sum, get(s, written, i))};
       },
@@ -234,7 +234,7 @@ TEST_CASE("nor does one that only writes, or reads what it has written") {
 TEST_CASE("several readers go before the writer of a list") {
   check_none_copied(
       [](const Scope& s, const Output& i, const Output& list,
-         const Output& sum) -> Step {
+         const Output& sum) -> Trip {
         const Output written = set(s, list, ops::add(s, i, 1), i);
         // Two elements, and none of a list that is as long as at first.
         const Output two = ops::add(s, get(s, list, i), get(s, list, 0));
@@ -248,7 +248,7 @@ TEST_CASE("a reader whose index takes long goes before the writer of a list") {
   register_list_test_ops();
   check_none_copied(
       [](const Scope& s, const Output& i, const Output& list,
-         const Output& sum) -> Step {
+         const Output& sum) -> Trip {
         const Output late = s.op("TestListHeavy", {i});
         return {set(s, list, ops::add(s, i, 1), i),
                 ops::add(s, sum, get(s, list, late))};
@@ -265,7 +265,7 @@ TEST_CASE("a reader in a branch, taken or not, goes before the writer") {
       if (i % period == 0) expected += i - 1;
     check_none_copied(
         [&](const Scope& s, const Output& i, const Output& list,
-            const Output& sum) -> Step {
+            const Output& sum) -> Trip {
           const Output taken = ops::equal(s, s.op("FloorMod", {i, period}), 0);
           const Output written = set(s, list, ops::add(s, i, 1), i);
           const Outputs read = cond(
@@ -288,7 +288,7 @@ TEST_CASE("a writer in a branch goes after the readers around it") {
       if ((i - 1) % period == 0) expected += i - 1;
     check_none_copied(
         [&](const Scope& s, const Output& i, const Output& list,
-            const Output& sum) -> Step {
+            const Output& sum) -> Trip {
           const Output taken = ops::equal(s, s.op("FloorMod", {i, period}), 0);
           const Outputs next = cond(
               s, taken,
@@ -309,7 +309,7 @@ TEST_CASE("pushing, popping, growing and joining in a loop copy no list") {
          std::optional<int32_t> sum) {
         check_none_copied(
             [&](const Scope& s, const Output& i, const Output& list,
-                const Output& sum) -> Step {
+                const Output& sum) -> Trip {
               const Output changed = change(s, i, list);
               return {changed, ops::add(s, sum, length(s, list))};
             },
@@ -346,7 +346,7 @@ TEST_CASE("pushing, popping, growing and joining in a loop copy no list") {
 TEST_CASE("a loop in a loop lets go of a list before the writer around it") {
   // The list is read in the inner loop, and written to beside it.
   const ListLoop beside([](const Scope& s, const Output& i, const Output& list,
-                           const Output& sum) -> Step {
+                           const Output& sum) -> Trip {
     const Output written = set(s, list, ops::add(s, i, 1), i);
     const Outputs inner = while_loop(
         s,
@@ -361,7 +361,7 @@ TEST_CASE("a loop in a loop lets go of a list before the writer around it") {
   });
   // It is read beside an inner loop that writes to it.
   const ListLoop inside([](const Scope& s, const Output& i, const Output& list,
-                           const Output& sum) -> Step {
+                           const Output& sum) -> Trip {
     const Outputs inner = while_loop(
         s,
         [&](const Scope& in, const Outputs& v) {
@@ -386,7 +386,7 @@ TEST_CASE("a loop in a loop lets go of a list before the writer around it") {
 TEST_CASE("a loop cut over two devices copies no list") {
   register_list_test_ops();
   const ListLoop loop([](const Scope& s, const Output& i, const Output& list,
-                         const Output& sum) -> Step {
+                         const Output& sum) -> Trip {
     const Scope there = s.with_device("/cpu:1");
     const Scope here = s.with_device("/cpu:0");
     // The index comes from there, and the sum is there.
@@ -440,7 +440,7 @@ TEST_CASE("a list is copied once where it is needed as it was") {
 TEST_CASE("a writer does not wait for a reader that waits for it unseen") {
   register_list_test_ops();
   const ListLoop loop([](const Scope& s, const Output& i, const Output& list,
-                         const Output& sum) -> Step {
+                         const Output& sum) -> Trip {
     const Output written = set(s, list, ops::add(s, i, 1), i);
     const Output told = s.op("TestListTell", {length(s, written)});
     // Which is there when the writer has told; nothing in the graph says so.
@@ -463,7 +463,7 @@ TEST_CASE("two lists whose readers wait for each other's writers") {
   // a is written, b read where a's new length says; b is written, a read where
   // b's says: one of the two has to be copied.
   const ListLoop loop([](const Scope& s, const Output& i, const Output& a,
-                         const Output& sum) -> Step {
+                         const Output& sum) -> Trip {
     const Output b = reserve(s, 4);
     const Output new_a = set(s, a, ops::add(s, i, 1), i);
     const Output new_b = set(s, b, 0, 7);

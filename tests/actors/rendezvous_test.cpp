@@ -233,6 +233,21 @@ TEST_CASE("to send a key twice is an error") {
         "[rendezvous] A;1;B;t0:0 was sent twice");
 }
 
+TEST_CASE("an error in a loop says in which iteration of which frame") {
+  Meeting meeting;
+  for (int i = 0; i < 2; ++i) {
+    Batch* batch = meeting.batch(0, 3);
+    batch->tag.frame_hi = 0x12;
+    batch->tag.frame_lo = 0x34;
+    Meeting::send(*batch, 0, 42);
+    meeting.post(batch);
+  }
+  CHECK(meeting.over());
+  CHECK(meeting.step->error().message() ==
+        "[rendezvous] A;1;B;t0:0, iteration 3 of frame instance "
+        "00000000000000120000000000000034 was sent twice");
+}
+
 TEST_CASE("to receive a key twice is an error") {
   Meeting meeting;
   meeting.receive(0, 3, 7);

@@ -8,6 +8,7 @@
 
 #include "graph/builder/builder.h"
 #include "tests/actors/sessions.h"
+#include "tests/graph/hand_made_functions.h"
 
 using namespace tagflow;
 using namespace tagflow::actors;
@@ -429,4 +430,95 @@ TEST_CASE("an iteration may have any number of nodes, ready at once or not") {
       }
     }
   }
+}
+
+TEST_CASE("signatures that differ in their targets alone are two") {
+  Graph graph;
+  Scope s(graph);
+  const Output x = ops::placeholder(s.named("x"), DataType::kInt32, {});
+  ops::neg(s.named("y"), x);
+  ops::assert_(s.named("small"), ops::less(s, x, 5), {"x is", x});
+  ops::assert_(s.named("large"), ops::less(s, 7, x), {"x is", x});
+  REQUIRE(s.ok());
+  for (const SessionOptions& options : configurations()) {
+    auto session = make_session(options, graph);
+    const auto fails = [&](const std::vector<std::string>& targets) {
+      const auto out = session->run({{"x", Tensor::scalar(6)}}, {"y"}, targets);
+      if (out.ok()) return std::string();
+      const std::string text(out.status().message());
+      const size_t at = text.find("(node \"");
+      REQUIRE(at != std::string::npos);
+      return text.substr(at + 7, 5);
+    };
+    for (int i = 0; i < 2; ++i) {
+      CHECK(fails({}).empty());
+      CHECK(fails({"small"}) == "small");
+      CHECK(fails({"large"}) == "large");
+      CHECK(fails({"y"}).empty());
+      CHECK_FALSE(fails({"small", "large"}).empty());
+    }
+  }
+}
+
+TEST_CASE("what is fed, fetched and run are told apart by kind and by name") {
+  Graph graph;
+  Scope s(graph);
+  const Output a = ops::placeholder(s.named("a"), DataType::kInt32, {});
+  const Output b = ops::neg(s.named("b"), a);
+  const Output c = ops::neg(s.named("c"), b);
+  REQUIRE(s.ok());
+  auto session = make_session({}, graph);
+  const auto run = [&](const char* feed, const char* fetch) {
+    return must_run(*session, {{feed, Tensor::scalar(5)}}, {fetch})[0]
+        .scalar_value<int32_t>();
+  };
+  for (int i = 0; i < 2; ++i) {
+    CHECK(run("a", "b") == -5);
+    CHECK(run("a", "c") == 5);
+    CHECK(run("b", "c") == -5);
+    CHECK(session->run({{"a", Tensor::scalar(5)}}, {}, {"c"})->empty());
+  }
+}
+
+// "again" adds 1 in the session's own library, 10 in what is refused.
+TEST_CASE("an extension that is refused leaves no function behind") {
+  const auto adds = [](const std::string& name, int number) {
+    return function(name, {"n: int32"}, {"r: int32"},
+                    {body_const("number", Tensor::scalar(number)),
+                     body_int("sum", "Add", "n", "number:output:0")},
+                    {{"r", "sum:z:0"}});
+  };
+  const auto graph_of = [](const std::vector<FunctionDef>& functions,
+                           const std::vector<NodeDef>& nodes) {
+    Graph graph;
+    for (const FunctionDef& each : functions)
+      REQUIRE(graph.library().add(each).ok());
+    graph::testing::must(graph.extend(nodes));
+    return graph;
+  };
+  const NodeDef x =
+      body_node("x", "Placeholder", {}, {{"dtype", DataType::kInt32}});
+  const NodeDef other =
+      body_node("z", "Placeholder", {}, {{"dtype", DataType::kInt32}});
+  auto session = graph::testing::must(Session::create({}));
+  graph::testing::must(session->extend(
+      graph_of({adds("one", 1)}, {x, body_node("y", "one", {"x"})})));
+  // Its node "x" is there already.
+  const Status twice = session->extend(graph_of(
+      {adds("two", 10), adds("three", 3)}, {x, body_node("w", "two", {"x"})}));
+  CHECK(twice.code() == Code::kAlreadyExists);
+  // Of another "one", though "two" comes with it.
+  const Status conflict =
+      session->extend(graph_of({adds("one", 2), adds("two", 10)},
+                               {other, body_node("v", "two", {"z"})}));
+  CHECK_FALSE(conflict.ok());
+  CHECK(session->graph().library().size() == 1);
+  CHECK(session->graph().find("w") == nullptr);
+  CHECK(session->graph().find("z") == nullptr);
+  graph::testing::must(session->extend(
+      graph_of({adds("two", 2)}, {other, body_node("v", "two", {"z"})})));
+  CHECK(must_run(*session, {{"z", Tensor::scalar(5)}}, {"v"})[0]
+            .scalar_value<int32_t>() == 7);
+  CHECK(must_run(*session, {{"x", Tensor::scalar(5)}}, {"y"})[0]
+            .scalar_value<int32_t>() == 6);
 }

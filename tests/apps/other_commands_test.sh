@@ -66,6 +66,23 @@ expect 3 - 'cannot start' \
   tagflow bench compare --python /no/such/python --only empty_step
 expect 1 - 'import tensorflow' \
   tagflow bench compare --python true --only empty_step
+expect 0 '^  models  +frozen Keras' - tagflow bench --help
+expect 2 - 'models needs --python' tagflow bench models
+expect 2 - 'no model is named "x"; there is "mobilenet", ' \
+  tagflow bench models --python python3 --only x
+expect 3 - 'cannot start' tagflow bench models --python /no/such/python
+expect 1 - 'import tensorflow' tagflow bench models --python true --only lstm
+# One that answers, with a model that is no such.
+fake="$here/fake_tensorflow.py"
+expect 0 '^\| ResNet50, 224 x 224 x 3 \| 1 \| 250 \| [0-9.e-]+ \| [0-9.e+]+ \|' \
+  - tagflow bench models --python "$fake" --only resnet --repeats 1
+expect 0 '"batch":5,"difference":0.0,"how":"session","name":"transformer"' - \
+  tagflow bench models --python "$fake" --only transformer --batch 5 \
+  --repeats 1 --rounds 1 --json
+expect 1 '' "lstm: the result differs from TensorFlow's by 2 of" \
+  tagflow bench models --python "$fake" --only lstm --repeats 1
+expect 1 '' 'TensorFlow answered "Killed"' \
+  tagflow bench models --python "$fake" --only bigru --repeats 1
 
 # --- examples over several devices -------------------------------------------
 # What the trace of a cut loop has: the nodes of both partitions.

@@ -2,8 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -98,4 +101,11 @@ TEST_CASE("to give memory back takes none") {
     failed = fail.failed();
   }).join();
   CHECK(!failed);
+}
+
+// check.alignment depends on it.
+TEST_CASE("Where the environment asks, plain new is off a stricter alignment") {
+  if (std::getenv("TAGFLOW_MISALIGNED_NEW") == nullptr) return;
+  const auto block = std::make_unique<char>();
+  CHECK(reinterpret_cast<uintptr_t>(block.get()) % 64 == 16);
 }

@@ -79,6 +79,33 @@ TEST_CASE("merging libraries adds all or nothing") {
   CHECK(library.find("b") == nullptr);
 }
 
+TEST_CASE("what was added to a library since a mark can be taken back") {
+  FunctionLibrary library;
+  must(library.add(square("m")));
+  must(library.add_gradient("m", "m_grad"));
+  const FunctionLibrary::Mark mark = library.mark();
+  FunctionLibrary more;
+  must(more.add(square("z")));
+  must(more.add(square("m")));
+  must(more.add(square("a")));
+  must(more.add_gradient("m", "m_grad"));
+  must(more.add_gradient("a", "z"));
+  must(library.merge(more));
+  REQUIRE(library.in_order_added().size() == 3);
+  CHECK(library.in_order_added()[0]->name() == "m");
+  const FunctionLibrary copy = library;
+  library.take_back(mark);
+  REQUIRE(library.functions().size() == 1);
+  CHECK(library.functions()[0]->name() == "m");
+  CHECK(library.in_order_added().size() == 1);
+  CHECK(library.gradients().size() == 1);
+  CHECK(library.gradient_of("m") == "m_grad");
+  // A copy keeps what it had; what is gone may come again.
+  CHECK(copy.size() == 3);
+  must(library.add(square("a", "AddV2")));
+  CHECK(library.in_order_added()[1]->name() == "a");
+}
+
 TEST_CASE("copies of a library share its functions") {
   FunctionLibrary library;
   must(library.add(square("f")));

@@ -1,6 +1,7 @@
 // Graph::extend of graph/graph.h.
 #include <doctest/doctest.h>
 
+#include "graph/function.h"
 #include "graph/graph.h"
 #include "tests/graph/hand_made.h"
 
@@ -146,4 +147,42 @@ TEST_CASE("all unknown ops are named at once, those of functions too") {
         "\"Mul\"? (node \"c\"); unknown op \"Nooopp\" (node \"p\" of function "
         "\"f\")");
   CHECK(graph.size() == 0);
+}
+
+TEST_CASE("a graph may be extended by a graph, functions and loops included") {
+  Graph graph;
+  Graph loop;
+  must(loop.extend(backwards_counter()));
+  must(graph.extend(loop));
+  CHECK(graph.size() == 12);
+  CHECK(graph.find("merge") != loop.find("merge"));
+  Graph more;
+  FunctionDef f;
+  f.signature = OpDefBuilder("F").input("x: int32").build();
+  must(more.library().add(f));
+  Node* called = constant(more, "called", Tensor::scalar(1));
+  add(more, "call", "F", {{called, 0}});
+  must(graph.extend(more));
+  CHECK(graph.size() == 14);
+  CHECK(&graph.find("call")->op_def() == &graph.library().find("F")->signature);
+}
+
+TEST_CASE("of a graph that is refused nothing stays, functions included") {
+  Graph graph;
+  constant(graph, "c", Tensor::scalar(1));
+  FunctionDef f;
+  f.signature = OpDefBuilder("F").input("x: int32").build();
+  Graph more;
+  must(more.library().add(f));
+  must(more.library().add_gradient("F", "G"));
+  add(more, "before", "NoOp");
+  constant(more, "c", Tensor::scalar(2));
+  CHECK(message_of(graph.extend(more), Code::kAlreadyExists) ==
+        "[Const] node \"c\": a node of this name is there already");
+  CHECK(graph.size() == 1);
+  CHECK(graph.find("before") == nullptr);
+  CHECK(graph.library().empty());
+  // Another function of that name may come.
+  f.signature = OpDefBuilder("F").input("x: float").build();
+  must(graph.library().add(f));
 }

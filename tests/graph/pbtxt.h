@@ -87,6 +87,23 @@ struct Row {
   Limits limits = {};
 };
 
+// Added to a graph that was checked, it is refused as it is alone.
+inline void check_as_piece(const Graph& piece, const Status& alone,
+                           Limits limits) {
+  Graph grown;
+  const Result<Node*> ground = grown.add("_ground", "NoOp", {});
+  REQUIRE(ground.ok());
+  ++limits.max_nodes;
+  GrowingCheck growing(limits);
+  REQUIRE(growing.run(grown).ok());
+  Status status = grown.extend(piece);
+  if (!status.ok()) return;  // as where it is read
+  status = growing.run(grown);
+  CHECK(status.code() == alone.code());
+  if (status.code() != Code::kResourceExhausted)
+    CHECK(status.message() == alone.message());
+}
+
 inline void check(const std::vector<Row>& rows) {
   for (const Row& row : rows) {
     CAPTURE(row.text);
@@ -96,6 +113,7 @@ inline void check(const std::vector<Row>& rows) {
     CHECK_MESSAGE(status.code() == row.code, status.to_string());
     CHECK_MESSAGE(status.message().find(row.message) != std::string_view::npos,
                   status.to_string());
+    if (graph.ok()) check_as_piece(*graph, status, row.limits);
   }
 }
 

@@ -81,3 +81,32 @@ TEST_CASE("a loop not yet closed can be pruned") {
   Node* merge = add(graph, "merge", "Merge", {{a, 0}, {}});
   CHECK(needed(graph, {{merge, 0}}) == "a merge");
 }
+
+TEST_CASE("what a part needs is listed in order of insertion, of any size") {
+  Graph graph;
+  std::vector<Node*> nodes;
+  for (int i = 0; i < 200; ++i)
+    nodes.push_back(
+        constant(graph, "c" + std::to_string(i), Tensor::scalar(i)));
+  // A few of many, and most of them.
+  const std::vector<Node*> few = {nodes[150], nodes[3], nodes[70]};
+  CHECK(needed_nodes(graph, {}, few, {}) ==
+        std::vector{nodes[3], nodes[70], nodes[150]});
+  std::vector<Node*> most(nodes.rbegin(), nodes.rend() - 20);
+  const std::vector<Node*> in_order(most.rbegin(), most.rend());
+  CHECK(needed_nodes(graph, {}, most, {}) == in_order);
+}
+
+TEST_CASE("a table has pages where it was set only") {
+  PagedTable<int> table;
+  const PagedTable<int>& read = table;
+  CHECK(read.at(1'000'000) == 0);
+  CHECK(read.num_pages() == 0);
+  table[1'000'000] = 7;
+  table[3] = 5;
+  CHECK(read.at(1'000'000) == 7);
+  CHECK(read.at(3) == 5);
+  CHECK(read.at(4) == 0);
+  CHECK(read.at(2'000'000) == 0);
+  CHECK(read.num_pages() == 2);
+}

@@ -54,6 +54,30 @@ TEST_CASE("slices of a huge and empty tensor have numbers that may overflow") {
       "float[1099511627776,1099511627776,0], which are empty");
 }
 
+// As TensorFlow has it, which has nothing to look up then.
+TEST_CASE("of a result without elements no index is looked at") {
+  const Tensor rows = Tensor::make(DataType::kFloat, {3, 0});
+  for (const int32_t index : {-1, 0, 5}) {
+    const auto outputs =
+        run_op("GatherV2", {rows, Tensor::vector<int32_t>({index}), kAxis0});
+    REQUIRE_MESSAGE(outputs.ok(), outputs.status().to_string());
+    CHECK((*outputs)[0].shape() == Shape({1, 0}));
+  }
+}
+
+TEST_CASE("updates of no dimension are refused") {
+  const Tensor one = Tensor::scalar(1.0f);
+  const Tensor at = Tensor::vector<int32_t>({0});
+  const Tensor x = Tensor::vector<float>({1, 2});
+  expect_error(run_op("ScatterNd", {at, one, Tensor::vector<int32_t>({2})}),
+               Code::kInvalidArgument, "updates must be at least a vector");
+  for (const char* op :
+       {"TensorScatterUpdate", "TensorScatterAdd", "TensorScatterSub",
+        "TensorScatterMin", "TensorScatterMax", "ScatterNdNonAliasingAdd"})
+    expect_error(run_op(op, {x, at, one}), Code::kInvalidArgument,
+                 "updates must be at least a vector, got float[]");
+}
+
 TEST_CASE("handles are gathered by identity") {
   Tensor handles = Tensor::make(DataType::kResource, {2});
   for (int i : {0, 1})

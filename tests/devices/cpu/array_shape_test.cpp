@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "graph/handle.h"
 #include "tests/devices/kernel_fixture.h"
 
@@ -72,6 +74,19 @@ TEST_CASE("shapes of too many elements are refused, not computed") {
       run_op("Reshape", {empty, Tensor::vector<int64_t>({big, 0, big})});
   REQUIRE_MESSAGE(outputs.ok(), outputs.status().to_string());
   CHECK((*outputs)[0].num_elements() == 0);
+}
+
+TEST_CASE("a reshape makes one dimension less than there may be") {
+  const auto reshaped = [](int rank) {
+    Tensor dims = Tensor::make(DataType::kInt32, {rank});
+    std::ranges::fill(dims.mutable_flat<int32_t>(), 1);
+    return run_op("Reshape", {Tensor::vector<float>({7}), dims});
+  };
+  expect_error(reshaped(kMaxRank), Code::kInvalidArgument,
+               "254 dimensions are wanted, there may be 253");
+  const auto most = reshaped(kMaxRank - 1);
+  REQUIRE_MESSAGE(most.ok(), most.status().to_string());
+  CHECK((*most)[0].rank() == 253);
 }
 
 TEST_CASE("the rank cannot grow over its limit") {

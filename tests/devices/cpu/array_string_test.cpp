@@ -35,7 +35,8 @@ TEST_CASE("axes are joined in the order given") {
   expect_close(join({1, 0}), Tensor::scalar("abcd"));
   expect_close(join({0}, {{"keep_dims", true}}),
                Tensor::of<std::string>({1, 2}, {"ac", "bd"}));
-  expect_error(join({2}), Code::kInvalidArgument, "outside");
+  expect_error(join({2}), Code::kOutOfRange, "axis 2 is outside [-2, 2)");
+  expect_error(join({-3}), Code::kOutOfRange, "axis -3 is outside [-2, 2)");
   expect_error(join({0, -2}), Code::kInvalidArgument, "twice");
   constexpr int64_t kMany = int64_t{1} << 32;
   expect_error(

@@ -42,6 +42,18 @@ TEST_CASE("formats that would run away are refused") {
   refused({{"scientific", true}, {"shortest", true}}, "both");
 }
 
+TEST_CASE("a summary of no elements leaves a scalar out, too") {
+  const auto shown = [](const Tensor& tensor) {
+    return run_op("StringFormat", {tensor},
+                  {{"T", std::vector<DataType>{DataType::kInt32}},
+                   {"template", "a%sb"},
+                   {"summarize", 0}});
+  };
+  expect_close(shown(Tensor::scalar(5)), Tensor::scalar("a...b"));
+  expect_close(shown(Tensor::vector<int32_t>({5, 6})),
+               Tensor::scalar("a[ ...]b"));
+}
+
 TEST_CASE("templates are filled with summaries") {
   const Tensor matrix = Tensor::of<int32_t>({2, 2}, {1, 2, 3, 4});
   expect_close(

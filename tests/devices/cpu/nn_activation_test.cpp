@@ -124,6 +124,16 @@ TEST_CASE("the cross entropy comes with its gradient, and broadcasts") {
   expect_close(run_op(op, {Tensor::make(DataType::kFloat, {3, 0}),
                            Tensor::make(DataType::kFloat, {3, 0})}),
                floats({0, 0, 0}));
+  // A scalar is the same for all classes: softmax(x) does not depend on it.
+  const auto same = run_op(op, {Tensor::scalar(3.0f), matrix(2, {0, 1, 0, 0})});
+  REQUIRE_MESSAGE(same.ok(), same.status().to_string());
+  expect_close((*same)[0], floats({0.6931472f, 0}));
+  expect_close((*same)[1], matrix(2, {0.5f, -0.5f, 0.5f, 0.5f}));
+  const auto labels = run_op(op, {matrix(1, {1, 3}), Tensor::scalar(0.5f)});
+  REQUIRE_MESSAGE(labels.ok(), labels.status().to_string());
+  expect_close((*labels)[0], floats({1.126928f}));
+  expect_error(run_op(op, {Tensor::scalar(3.0f), floats({0, 1})}),
+               Code::kInvalidArgument, "[batch, classes]");
   expect_error(run_op(op, {floats({1, 3}), floats({0, 1})}),
                Code::kInvalidArgument, "[batch, classes]");
   expect_error(run_op(op, {matrix(1, {1, 3}), matrix(1, {0, 1, 2})}),

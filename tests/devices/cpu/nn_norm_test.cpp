@@ -241,6 +241,28 @@ TEST_CASE("gradients of resized images add up where pixels came from") {
                Code::kInvalidArgument, "is not one of images");
 }
 
+TEST_CASE("images without a channel are refused") {
+  const Tensor none = Tensor::make(DataType::kFloat, {1, 2, 2, 0});
+  for (const char* op : {"ResizeBilinear", "ResizeNearestNeighbor"})
+    expect_error(run_op(op, {none, Tensor::vector<int32_t>({2, 2})}),
+                 Code::kInvalidArgument, "without a channel");
+}
+
+// What TensorFlow 2.21 gives: float products, also for double images.
+TEST_CASE("parts of a bilinear gradient are floats") {
+  const Tensor grads = Tensor::of<float>({1, 1, 3, 1}, {0.1f, 0.7f, 0.3f});
+  const float third = 2.0f / 3.0f;  // of the way from pixel to pixel
+  const double left = double(0.1f) + double(0.7f * (1 - third)),
+               right = double(0.7f * third) + double(0.3f * (1 - third)) +
+                       double(0.3f * third);
+  const auto image_grad =
+      run_op("ResizeBilinearGrad",
+             {grads, Tensor::make(DataType::kDouble, {1, 1, 2, 1})});
+  REQUIRE_MESSAGE(image_grad.ok(), image_grad.status().to_string());
+  expect_close((*image_grad)[0],
+               Tensor::of<double>({1, 1, 2, 1}, {left, right}), 1e-9);
+}
+
 TEST_CASE("sizes without pixels and contradicting attributes are refused") {
   for (const char* op : {"ResizeBilinear", "ResizeNearestNeighbor"}) {
     expect_error(resized(op, 0, 2), Code::kInvalidArgument, "not positive");

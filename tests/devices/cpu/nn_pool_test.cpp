@@ -199,6 +199,24 @@ TEST_CASE("an average pool does not count the padding") {
       Code::kInvalidArgument, "-3");
 }
 
+TEST_CASE("along the depth every element that is largest has the gradient") {
+  const Tensor in = Tensor::of<float>({1, 2, 2, 1, 1}, {5, 1, 5, 5});
+  const AttrMap attrs = windows({1, 2, 2, 1, 1}, {1, 1, 1, 1, 1}, "VALID");
+  const Tensor top = Tensor::of<float>({1, 1, 1, 1, 1}, {5});
+  const Tensor grad = Tensor::of<float>({1, 1, 1, 1, 1}, {3});
+  expect_close(run_op("MaxPool3DGrad", {in, top, grad}, attrs),
+               Tensor::of<float>({1, 2, 2, 1, 1}, {3, 0, 3, 3}));
+}
+
+TEST_CASE("positions of the maxima of an empty input are refused") {
+  const AttrMap attrs = windows({1, 2, 2, 1}, {1, 1, 1, 1}, "SAME");
+  for (const Shape& shape :
+       {Shape({0, 2, 2, 1}), Shape({1, 0, 2, 1}), Shape({1, 2, 2, 0})})
+    expect_error(run_op("MaxPoolWithArgmax",
+                        {Tensor::make(DataType::kFloat, shape)}, attrs),
+                 Code::kInvalidArgument, "is empty");
+}
+
 TEST_CASE("pools slide along the depth as well") {
   Tensor in = Tensor::make(DataType::kFloat, {1, 2, 2, 2, 1});
   for (int i = 0; i < 8; ++i) in.mutable_data<float>()[i] = float(i);

@@ -11,6 +11,11 @@ TEST_CASE("a reduction leaves the dimensions that it does not name") {
   CHECK(infer("Sum", {{2, 3}, unknown_ints({kAny})}, keep) == "[?,?]");
   CHECK(infer("Max", {kUnknownShape, ints({0})}, keep) == "<unknown>");
   CHECK(infer("Mean", {{2, 3}, Tensor::vector<int64_t>({1})}) == "[2]");
+  CHECK(infer("Sum", {{2, 3}, Tensor::scalar(1)}) == "[2]");
+  expect_refused(infer("Sum", {{2, 3}, Tensor::of<int32_t>({1, 1}, {0})}),
+                 "the axes are [1,1], not a scalar or a vector");
+  expect_refused(infer("Min", {kUnknownShape, unknown_ints({kAny, kAny})}),
+                 "the axes are [?,?], not a scalar or a vector");
   expect_refused(infer("Prod", {{2, 3}, ints({2})}),
                  "[Prod] node \"op\": axis 2 is not a dimension of [2,3]");
 }

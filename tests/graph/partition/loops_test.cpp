@@ -150,8 +150,8 @@ TEST_CASE("2: a frame without back edges needs no predicate") {
         "c_1 = Enter*(x/recv)\n"
         "x/recv = _Recv()\n");
   CHECK(cut.text(0) ==
-        "out = Exit(neg/recv)\n"
         "x = Placeholder()\n"
+        "out = Exit(neg/recv)\n"
         "e/control_loop/start = Const()\n"
         "e/control_loop/Enter = Enter(e/control_loop/start)\n"
         "neg/recv = _Recv(^e/control_loop/Enter)\n"

@@ -17,8 +17,8 @@ TEST_CASE("a program on one device stays as it is") {
                 cpus(2));
   REQUIRE(cut.parts.size() == 1);
   CHECK(cut.text(0) ==
-        "y = Neg(x)\n"
-        "x = Placeholder()\n");
+        "x = Placeholder()\n"
+        "y = Neg(x)\n");
   CHECK(cut.on(0).feeds[0].to_string() == "x:0");
   CHECK(cut.on(0).fetches[0].to_string() == "y:0");
   CHECK(cut.node(0, "y").device() ==
@@ -32,8 +32,8 @@ TEST_CASE("an edge between devices becomes a Send and a Recv") {
   add(graph, "z", "Neg", {{y, 0}});
   const Cut cut(program_of(graph, {"z"}, {}, {"x"}), {{"y", 1}}, cpus(2));
   CHECK(cut.text(0) ==
-        "z = Neg(y/recv)\n"
         "x = Placeholder()\n"
+        "z = Neg(y/recv)\n"
         "y/recv = _Recv()\n"
         "x/send = _Send(x)\n");
   CHECK(cut.text(1) ==

@@ -18,7 +18,7 @@ TEST_CASE("a chain of identities goes, from fetches and control edges too") {
         "x = Placeholder()\n"
         "c = Neg(x, ^x)\n");
   CHECK(program.fetches[0].to_string() == "x:0");
-  CHECK(program.fetches[1].node->id() == c->id());
+  CHECK(program.fetches[1].node->name() == c->name());
   CHECK(program.targets[0]->name() == "x");
   CHECK(!run_pass(remove_identities, program));
 }
@@ -147,4 +147,40 @@ TEST_CASE("what brings a tensor to another device stays") {
         "c = Identity(a)\n"
         "e = Reshape(c, shape)\n");
   CHECK(program.fetches[0].to_string() == "e:0");
+}
+
+TEST_CASE("an IdentityN goes where its other inputs come with the one") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kFloat);
+  Node* y = placeholder(graph, "y", DataType::kFloat);
+  Node* one = constant(graph, "one", Tensor::scalar(1.0f));
+  Node* a = add(graph, "a", "Sigmoid", {{x, 0}});
+  Node* b = add(graph, "b", "Mul", {{a, 0}, {x, 0}});
+  // As Keras writes swish: the result, what it is made of, a constant.
+  Node* three = add(graph, "three", "IdentityN", {{b, 0}, {x, 0}, {one, 0}});
+  add(graph, "r0", "Neg", {{three, 0}});
+  add(graph, "r1", "Neg", {{three, 1}});  // live where b is, not where x is
+  // One of y, which has nothing to do with b.
+  Node* two = add(graph, "two", "IdentityN", {{b, 0}, {y, 0}});
+  add(graph, "r2", "Neg", {{two, 0}});
+  Node* waits = add(graph, "waits", "IdentityN", {{b, 0}, {x, 0}}, {}, {y});
+  add(graph, "r3", "Neg", {{waits, 0}});
+  Program program = program_of(graph, {"r0", "r1", "r2", "r3"});
+  CHECK(run_pass(remove_identities, program));
+  CHECK(dump(program.graph, "r0") == "r0 = Neg(b)");
+  CHECK(dump(program.graph, "r1") == "r1 = Neg(three:1)");
+  CHECK(dump(program.graph, "r2") == "r2 = Neg(two)");
+  CHECK(dump(program.graph, "r3") == "r3 = Neg(waits)");
+}
+
+TEST_CASE("an IdentityN of both sides of a Switch stays") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kFloat);
+  Node* p = placeholder(graph, "p", DataType::kBool, PartialShape::scalar());
+  Node* branch = add(graph, "branch", "Switch", {{x, 0}, {p, 0}});
+  Node* both = add(graph, "both", "IdentityN", {{branch, 0}, {branch, 1}});
+  add(graph, "r", "Neg", {{both, 0}});
+  Program program = program_of(graph, {"r"});
+  CHECK(!run_pass(remove_identities, program));
+  CHECK(dump(program.graph, "r") == "r = Neg(both)");
 }

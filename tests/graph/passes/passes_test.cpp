@@ -39,7 +39,7 @@ TEST_CASE("a pass that does not exist is refused, with those that do") {
   const std::string message =
       message_of(PassSet::parse("fold,magic").status(), Code::kInvalidArgument);
   CHECK(contains(message, "there is no pass \"magic\"; there is \"fold\", "));
-  CHECK(contains(message, "\"edges\", \"all\" and \"none\""));
+  CHECK(contains(message, "\"layer\", \"all\" and \"none\""));
   CHECK(contains(
       message_of(PassSet::parse("fold,").status(), Code::kInvalidArgument),
       "no pass \"\""));
@@ -116,7 +116,7 @@ TEST_CASE("a node may wait for very many others") {
   Node* last = add(graph, "n", "Neg", {{awaited[0], 0}}, {}, awaited);
   Program program = program_of(graph, {"n"}, {}, feeds);
   must(optimize(program, PassSet(), nullptr));
-  const Node* node = program.graph.node(last->id());
+  const Node* node = program.graph.find(last->name());
   CHECK(node->control_inputs().size() == kNumber);
   CHECK(program.graph.size() == kNumber + 1);
 }

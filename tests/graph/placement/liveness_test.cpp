@@ -155,13 +155,18 @@ TEST_CASE("an Exit needs what the LoopCond does, of a loop that ends by it") {
 
 TEST_CASE("an Exit of a loop whose LoopCond may die inside is not relied on") {
   Live live;
-  const Counter loop = counter(live.graph, "loop", {live.x, 0}, {live.x, 0});
-  Node* p =
-      add(live.graph, "inside", "Less", {{loop.limit, 0}, {loop.merge, 0}});
-  Node* fork = live.switch_("fork", {loop.merge, 0}, {p, 0});
-  Node* less = add(live.graph, "dying", "Less", {{fork, 0}, {loop.limit, 0}});
+  const AttrMap frame = {{"frame_name", "loop"}};
+  Node* enter = add(live.graph, "enter", "Enter", {{live.x, 0}}, frame);
+  Node* limit = add(live.graph, "limit", "Enter", {{live.x, 0}},
+                    {{"frame_name", "loop"}, {"is_constant", true}});
+  Node* merge = live.merge("merge", {{enter, 0}, {}});
+  Node* p = add(live.graph, "inside", "Less", {{limit, 0}, {merge, 0}});
+  Node* fork = live.switch_("fork", {merge, 0}, {p, 0});
+  Node* less = add(live.graph, "dying", "Less", {{fork, 0}, {limit, 0}});
   Node* cond = add(live.graph, "cond", "LoopCond", {{less, 0}});
-  Node* branch = live.switch_("branch", {loop.merge, 0}, {cond, 0});
+  Node* branch = live.switch_("branch", {merge, 0}, {cond, 0});
+  Node* next = add(live.graph, "next", "NextIteration", {{branch, 1}});
+  must(live.graph.set_input(merge, 1, {next, 0}));
   Node* exit = add(live.graph, "exit", "Exit", {{branch, 0}});
   live.follow();
   CHECK(live.of({cond, 0}) == "inside:0 = 0");

@@ -1,0 +1,211 @@
+// Layers: products together with what is done to each element of them.
+//
+// Note [What is a layer]
+// A convolution or a matrix product by weights that are known before the graph
+// runs, the bias that is added to its result, and one element-wise op or tree
+// of such (Note [What is fused]) on that become one node, where nobody else
+// reads what is in between:
+//
+//   x -> Conv2D -> BiasAdd -> AddV2 -> Relu ->         x -> _FusedConv2D ->
+//          ^          ^         ^               is            ^   ^   ^
+//          w          b         y                             w   b   y
+//
+// Its kernel brings the weights into the order that it likes best, once, and
+// does the rest to a part of the result while that is in the cache. The other
+// operands of the element-wise ops are of the result's shape, or single
+// elements. A tree that reads two products belongs to the later one.
+// This is a matter of what kernels a device has, so it is done where it is
+// known which: after nodes are placed.
+#include <algorithm>
+
+#include "graph/known_value.h"
+#include "graph/passes/passes.h"
+#include "graph/passes/product.h"
+#include "graph/passes/readers.h"
+#include "graph/passes/rewriting.h"
+#include "graph/prune.h"
+#include "graph/topology.h"
+
+namespace tagflow::graph {
+namespace {
+
+using Strings = std::vector<std::string>;
+
+// Smaller matrices are not worth more than a plain product.
+constexpr int64_t kLeastWeights = 1024;  // elements
+
+class Layers {
+ public:
+  explicit Layers(Program& program)
+      : program_(program),
+        graph_(program.graph),
+        readers_(program),
+        detour_(program) {}
+
+  Result<bool> run() {
+    TAGFLOW_ASSIGN(const auto order, topological_order(graph_));
+    for (auto it = order.rbegin(); it != order.rend(); ++it)
+      if (is_product(**it)) TAGFLOW_RETURN_IF_ERROR(make_layer(*it));
+    if (detour_.empty()) return false;
+    TAGFLOW_RETURN_IF_ERROR(detour_.apply());
+    sweep(program_);
+    return true;
+  }
+
+ private:
+  struct Layer {
+    Node* last = nullptr;  // whose output is the layer's
+    std::vector<Endpoint> inputs;
+    bool has_bias = false;
+    Strings program, names;
+    NodeList controls;
+  };
+
+  static bool is_product(const Node& node) {
+    const std::optional<Product> product = product_of(node);
+    if (!product || product->first || !is_pure(node) ||
+        node.output_dtypes()[0] != DataType::kFloat ||
+        !node.output_shape(0).has_rank())
+      return false;
+    if (product->window) return true;
+    for (const char* name : {"transpose_a", "adj_x"})
+      if (const auto flag = node.attr<bool>(name); flag.ok() && *flag)
+        return false;
+    return known_constant(node.inputs()[1])->num_elements() >= kLeastWeights;
+  }
+
+  Status make_layer(Node* product) {
+    Layer layer;
+    layer.inputs.assign(product->inputs().begin(), product->inputs().end());
+    extend(layer, product);
+    add_bias(layer, *product);
+    add_tree(layer, *product);
+    AttrMap attrs = product->attrs();
+    attrs.insert_or_assign("N", int64_t(layer.inputs.size() - 2));
+    attrs.insert_or_assign("has_bias", layer.has_bias);
+    attrs.insert_or_assign("program", std::move(layer.program));
+    attrs.insert_or_assign("names", std::move(layer.names));
+    const PartialShape shape = layer.last->output_shape(0);
+    TAGFLOW_ASSIGN(
+        Node * made,
+        detour_.replace(layer.last, "_Fused" + product->op(), layer.inputs,
+                        std::move(attrs), layer.controls));
+    graph_.set_output_shape(made, 0, shape);
+    return {};
+  }
+
+  static void extend(Layer& layer, Node* node) {
+    layer.last = node;
+    layer.controls.add(node->control_inputs());
+    if (node->op() != "_FusedElementwise") layer.names.push_back(node->name());
+  }
+
+  // What alone reads the layer, and may be part of it.
+  std::optional<Readers::Reader> next(const Layer& layer,
+                                      const Node& product) const {
+    auto reader = readers_.only_reader(*layer.last);
+    if (reader && (taken_.contains(*reader->node) ||
+                   !has_same_constraints(product, *reader->node)))
+      return {};
+    return reader;
+  }
+
+  void add_bias(Layer& layer, const Node& product) const {
+    const auto reader = next(layer, product);
+    if (!reader || !is_pure(*reader->node)) return;
+    const Node& node = *reader->node;
+    const std::string& op = node.op();
+    if (op == "BiasAdd") {
+      const auto format = node.attr<std::string>("data_format");
+      if (reader->input != 0 || !format.ok() || format->starts_with("NC"))
+        return;
+    } else if (op == "AddV2" || op == "Add") {
+      // A vector of constants, one for each channel.
+      const Tensor* value = known_constant(node.inputs()[1 - reader->input]);
+      const std::optional<Product> facts = product_of(product);
+      if (value == nullptr || !facts || value->rank() != 1 ||
+          value->dim(0) != facts->channels)
+        return;
+    } else {
+      return;
+    }
+    layer.has_bias = true;
+    layer.inputs.push_back(node.inputs()[1 - reader->input]);
+    extend(layer, reader->node);
+  }
+
+  void add_tree(Layer& layer, const Node& product) {
+    const auto reader = next(layer, product);
+    if (!reader) return;
+    const Node& node = *reader->node;
+    const bool is_tree = node.op() == "_FusedElementwise";
+    const PartialShape& shape = layer.last->output_shape(0);
+    if ((!is_tree && !is_elementwise(node)) ||
+        node.output_dtypes()[0] != DataType::kFloat || !shape.has_rank() ||
+        !(node.output_shape(0) == shape))
+      return;
+    for (const Endpoint& input : node.inputs())
+      if (!fits(input.node->output_shape(input.port), shape)) return;
+    taken_.insert(node);
+    if (is_tree) {
+      add_program(layer, node, reader->input);
+    } else {
+      std::string line = node.op();
+      for (size_t i = 0; i < node.inputs().size(); ++i) {
+        line += i == reader->input ? " 0" : " 1";
+        if (i != reader->input) layer.inputs.push_back(node.inputs()[i]);
+      }
+      layer.program.push_back(std::move(line));
+    }
+    extend(layer, reader->node);
+  }
+
+  static bool fits(const PartialShape& shape, const PartialShape& result) {
+    return shape.num_elements() == 1 ||
+           (shape.has_rank() && shape.compatible(result));
+  }
+
+  // The tree's program, where the product is number `number` of the inputs:
+  // that becomes number 0.
+  static void add_program(Layer& layer, const Node& tree, size_t number) {
+    const size_t num_inputs = tree.inputs().size();
+    for (size_t i = 0; i < num_inputs; ++i)
+      if (i != number) layer.inputs.push_back(tree.inputs()[i]);
+    const Strings program = tree.attr<Strings>("program").value();
+    for (const std::string& line : program) {
+      const size_t op_end = std::min(line.find(' '), line.size());
+      std::string made = line.substr(0, op_end);
+      for (size_t at = op_end; at < line.size();) {
+        size_t end = std::min(line.find(' ', at + 1), line.size());
+        const auto operand = size_t(std::stoul(line.substr(at + 1, end)));
+        made += fmt::format(" {}", operand == number  ? 0
+                                   : operand < number ? operand + 1
+                                                      : operand);
+        at = end;
+      }
+      layer.program.push_back(std::move(made));
+    }
+    const Strings names = tree.attr<Strings>("names").value();
+    layer.names.insert(layer.names.end(), names.begin(), names.end());
+  }
+
+  Program& program_;
+  Graph& graph_;
+  const Readers readers_;
+  Detour detour_;
+  NodeSet taken_;  // element-wise ops of some layer
+};
+
+}  // namespace
+
+Result<bool> fuse_layers(Program& program, const Evaluator* evaluator) {
+  bool changed = false;
+  for (const auto& body : program.bodies) {
+    TAGFLOW_ASSIGN(const bool inside, fuse_layers(*body, evaluator));
+    changed = changed || inside;
+  }
+  TAGFLOW_ASSIGN(const bool here, Layers(program).run());
+  return changed || here;
+}
+
+}  // namespace tagflow::graph
