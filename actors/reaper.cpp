@@ -10,7 +10,8 @@ namespace {
 
 class Reaper {
  public:
-  ~Reaper() {
+  // What is added from now on is left alone.
+  void stop() {
     {
       std::lock_guard lock(mutex_);
       stop_ = true;
@@ -20,8 +21,9 @@ class Reaper {
   }
   void add(std::function<void()> destroy) {
     std::lock_guard lock(mutex_);
-    if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
     waiting_.push_back(std::move(destroy));
+    if (stop_) return;
+    if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
     changed_.notify_one();
   }
 
@@ -46,12 +48,21 @@ class Reaper {
   std::thread thread_;
 };
 
+// A worker may let go of something when the process is ending already: the
+// reaper stays, and only its thread ends.
+Reaper& process_reaper() {
+  static Reaper& reaper = *new Reaper;
+  static const struct AtExit {
+    ~AtExit() { reaper.stop(); }
+  } at_exit;
+  return reaper;
+}
+
 }  // namespace
 
 void destroy_elsewhere(std::function<void()> destroy) noexcept {
-  static Reaper reaper;
   try {
-    reaper.add(std::move(destroy));
+    process_reaper().add(std::move(destroy));
   } catch (...) {
     // Better lost than a thread that waits for itself.
   }

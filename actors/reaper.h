@@ -8,7 +8,7 @@ namespace tagflow::actors {
 
 // Calls `destroy` soon, on a thread that is no engine's and no device's. The
 // thread ends with the process, after the last call. Where no thread can be
-// had, the object is left alone. Thread-safe.
+// had, and once the process ends, the object is left alone. Thread-safe.
 void destroy_elsewhere(std::function<void()> destroy) noexcept;
 
 }  // namespace tagflow::actors

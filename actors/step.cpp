@@ -203,11 +203,15 @@ void Step::check_deadline() {
 
 void Step::expire() {
   Status too_late = late();
+  std::string waits = describe_waits();
   bool first;
   {
     std::lock_guard lock(mutex_);
     first = fail_locked(std::move(too_late));
-    if (first) expired_ = true;
+    if (first) {
+      expired_ = true;
+      waits_at_expiry_ = std::move(waits);
+    }
   }
   if (first) cancels_.cancel();
 }
@@ -219,11 +223,17 @@ bool Step::expired() const {
 
 void Step::give_up() {
   const Status first = error();
+  std::string waited;
+  {
+    std::lock_guard lock(mutex_);
+    if (!waits_at_expiry_.empty())
+      waited = fmt::format(", it waited for {}", waits_at_expiry_);
+  }
   answer(Status(
       first.code(),
-      fmt::format("{}; {} ms after its deadline the step was not at rest, a "
+      fmt::format("{}{}; {} ms after its deadline the step was not at rest, a "
                   "kernel that cannot be interrupted may still run",
-                  first.message(), kGrace.count())));
+                  first.message(), waited, kGrace.count())));
 }
 
 Status Step::late() const {

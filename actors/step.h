@@ -224,6 +224,7 @@ class Step : public std::enable_shared_from_this<Step>,
   size_t state_waits_ = 0;  // of them, for shared state
   Status error_;
   bool expired_ = false;
+  std::string waits_at_expiry_;  // what it waited for then, or nothing
   bool answered_ = false;
   bool delivered_ = false;
   std::optional<Answer> answer_;
