@@ -185,14 +185,16 @@ class Session {
   // ResourceExhausted where there are no threads or no memory.
   static Result<std::unique_ptr<Session>> create(SessionOptions options);
   // With the last of its callables: closes the session as close() does, without
-  // a deadline. Other threads may be inside of run(). On a thread of an engine
-  // (in `done`, an observer, a kernel) it waits for nothing.
+  // a deadline, unless one of close() has passed. Other threads may be inside of
+  // run(). On a thread of an engine (in `done`, an observer, a kernel) it waits
+  // for nothing.
   ~Session();
 
   // Cancels what runs, refuses what comes (FailedPrecondition), and waits until
   // nothing runs any more: for kernels that cannot be interrupted, too.
   // DeadlineExceeded where that takes longer; the engine frees what is left
-  // when it ends. FailedPrecondition on a thread of an engine, which must not
+  // when it ends, and what its runs use (observers, traces) must live on until
+  // then. FailedPrecondition on a thread of an engine, which must not
   // wait; what runs is cancelled nevertheless.
   Status close(std::optional<std::chrono::nanoseconds> deadline = {});
 

@@ -405,6 +405,7 @@ Status SessionState::close(std::optional<std::chrono::nanoseconds> deadline) {
     steps_changed_.wait(lock, is_over);
   } else if (!steps_changed_.wait_for(
                  lock, std::min(*deadline, kLongestTimeout), is_over)) {
+    is_left_ = true;
     return error(Code::kDeadlineExceeded,
                  "[session] closed, but {} runs have not come to an end within "
                  "{} s",
@@ -420,7 +421,12 @@ SessionHandle::~SessionHandle() {
     new std::shared_ptr<SessionState>(std::move(state));
     return;
   }
-  (void)state->close({}).ok();
+  if (!state->is_left()) (void)state->close({}).ok();
+}
+
+bool SessionState::is_left() {
+  std::lock_guard lock(steps_mutex_);
+  return is_left_;
 }
 
 // --- What is going on -------------------------------------------------------

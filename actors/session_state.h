@@ -48,6 +48,8 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
                  std::span<const Tensor> feeds, const RunOptions& options,
                  Done done);
   Status close(std::optional<std::chrono::nanoseconds> deadline);
+  // A deadline of close() has passed.
+  bool is_left();
   // Calls `done` and destroys it. What it throws is a warning.
   void call(Done& done, Result<std::vector<Tensor>> answer,
             const RunStats& stats) const;
@@ -112,6 +114,7 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   std::mutex steps_mutex_;  // guards the below
   std::condition_variable steps_changed_;
   bool closed_ = false;
+  bool is_left_ = false;
   StepList open_;  // started and not over, or queued
   int64_t num_active_ = 0;
   std::deque<Queued> queued_;

@@ -128,6 +128,24 @@ TEST_CASE(
   CHECK(session->close().ok());
 }
 
+TEST_CASE("smoke: a session that was left is let go of without a wait") {
+  Graph graph;
+  const Scope s(graph);
+  ops::identity(s.named("y"), test_block(s, s.constant(Tensor::scalar(2))));
+  auto session = make_session({}, graph);
+  Blockade blockade;
+  std::promise<Answer> answer;
+  session->run_async({}, {"y"}, {}, {}, [&](Answer given, RunStats) {
+    answer.set_value(std::move(given));
+  });
+  blockade.until_begun(1);
+  CHECK(session->close(std::chrono::milliseconds(1)).code() ==
+        Code::kDeadlineExceeded);
+  session.reset();  // while its kernel blocks
+  blockade.let_go();
+  CHECK(answer.get_future().get().status().code() == Code::kCancelled);
+}
+
 TEST_CASE("smoke: `done` may let go of the session, and of its engine") {
   const Graph graph = counting_loop();
   for (const SessionOptions& options : hand_offs_by_workers()) {
