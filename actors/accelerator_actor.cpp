@@ -82,15 +82,16 @@ void AcceleratorActor::begin(KernelRequest& request) {
     }
     answer(request);
   };
+  const uint64_t step = request.batch.step->info.step_id;
   switch (request.work) {
     case KernelRequest::Work::kCompute:
       accelerator_.launch(*request.item->kernel, *request.context, computed);
       break;
     case KernelRequest::Work::kCopyToHost:
-      accelerator_.copy_to_host(std::move(request.inputs[0]), copied);
+      accelerator_.copy_to_host(std::move(request.inputs[0]), copied, step);
       break;
     case KernelRequest::Work::kCopyFromHost:
-      accelerator_.copy_from_host(std::move(request.inputs[0]), copied);
+      accelerator_.copy_from_host(std::move(request.inputs[0]), copied, step);
       break;
   }
 }

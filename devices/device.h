@@ -74,13 +74,15 @@ class Accelerator {
   // The tensor in the host's memory, once it is there. What the host can read
   // already is given back as it is. Waits for no launch but those that the
   // tensor depends on. Cancelled where the device is being destroyed.
-  virtual void copy_to_host(Tensor tensor, Copied done) = 0;
+  // Of both: `step` is on whose account, for the observer; 0: nobody's.
+  virtual void copy_to_host(Tensor tensor, Copied done, uint64_t step = 0) = 0;
   // The tensor in the device's memory, when later launches may use it. What is
   // there already is given back as it is, and so is what is inline, or so small
   // that launches take it along.
   // ResourceExhausted as above; InvalidArgument for strings and handles, and
   // for what is in the memory of another device.
-  virtual void copy_from_host(Tensor tensor, Copied done) = 0;
+  virtual void copy_from_host(Tensor tensor, Copied done,
+                              uint64_t step = 0) = 0;
   // The same, at once: for constants, when a plan is made. May block.
   virtual Result<Tensor> upload(const Tensor& tensor) = 0;
 

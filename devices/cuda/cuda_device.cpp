@@ -108,7 +108,7 @@ Status CudaDevice::fetch_steering(const CudaKernel& kernel,
             Tensor& input = context.mutable_inputs()[size_t(i)];
             if (!kernel.steers(i) || host_readable(input)) continue;
             TAGFLOW_RETURN_IF_ERROR(home_.is_elsewhere(input).status());
-            TAGFLOW_ASSIGN(input, fetch(input));
+            TAGFLOW_ASSIGN(input, fetch(input, context.step().step_id));
           }
           return begin(kernel, context, tell);
         });
@@ -155,7 +155,7 @@ Status CudaDevice::begin(const CudaKernel& kernel, KernelContext& context,
       for (int i = 0; i < context.num_inputs(); ++i) {
         if (!is_large(i)) continue;
         Tensor& input = context.mutable_inputs()[size_t(i)];
-        Result<Tensor> sent = send(input);
+        Result<Tensor> sent = send(input, context.step().step_id);
         if (sent.ok()) input = std::move(*sent);
       }
     });
@@ -197,7 +197,7 @@ Status CudaDevice::finish_on_host(KernelContext& context, Completion& done) {
           if (turn == Stream::Turn::kAbandon) return home_.destroyed();
           for (Tensor& output : context.mutable_outputs())
             if (is_large(output)) {
-              TAGFLOW_ASSIGN(output, send(output));
+              TAGFLOW_ASSIGN(output, send(output, context.step().step_id));
             }
           return {};
         });
@@ -217,7 +217,7 @@ Status CudaDevice::run(const CudaKernel& kernel, KernelContext& context) {
     if (kernel.steers(i)) continue;
     TAGFLOW_ASSIGN(const bool elsewhere, home_.is_elsewhere(input));
     if (elsewhere && !(kernel.takes_values() && fits_operand(input)))
-      TAGFLOW_RETURN_IF_ERROR(stage(input));
+      TAGFLOW_RETURN_IF_ERROR(stage(input, context.step().step_id));
     TAGFLOW_RETURN_IF_ERROR(
         memory_->hold_for(input, memory_->compute().stream()));
   }
@@ -239,7 +239,8 @@ Status CudaDevice::enqueue(const CudaKernel& kernel, KernelContext& context) {
   Allocator& allocator = by_mover ? static_cast<Allocator&>(mover_) : *memory_;
   const CudaStopwatch::Lap lap(
       stopwatch_, AcceleratorActivity::Stream::kExecution,
-      memory_->compute().stream(), context.node().name(), 0);
+      memory_->compute().stream(), context.node().name(), 0,
+      context.step().step_id);
   Status status = with_memory(context, allocator, [&](KernelContext& here) {
     return kernel.enqueue(here, memory_->compute().stream());
   });
@@ -250,13 +251,13 @@ Status CudaDevice::enqueue(const CudaKernel& kernel, KernelContext& context) {
 
 // Replaces a tensor of the host by a copy in the order of launches; one that
 // is too large for it had no memory to come to earlier, and gets it now.
-Status CudaDevice::stage(Tensor& input) {
+Status CudaDevice::stage(Tensor& input, uint64_t step) {
   TAGFLOW_ASSIGN(Tensor copy,
                  Tensor::allocate(input.dtype(), input.shape(), *memory_));
   const cudaStream_t stream = memory_->compute().stream();
   const CudaStopwatch::Lap lap(stopwatch_,
                                AcceleratorActivity::Stream::kExecution, stream,
-                               {}, int64_t(input.bytes()));
+                               {}, int64_t(input.bytes()), step);
   const auto* from = static_cast<const std::byte*>(input.raw());
   auto* to = static_cast<std::byte*>(copy.mutable_raw());
   for (size_t done = 0; done < input.bytes();) {
@@ -301,7 +302,7 @@ void CudaDevice::enqueue_copy(Stream& stream, Copied done, F copied) {
   stream.enqueue(std::move(task));
 }
 
-void CudaDevice::copy_to_host(Tensor tensor, Copied done) {
+void CudaDevice::copy_to_host(Tensor tensor, Copied done, uint64_t step) {
   if (host_readable(tensor)) return done(std::move(tensor));
   Status begun = guarded("cuda", [&]() -> Status {
     TAGFLOW_RETURN_IF_ERROR(usable());
@@ -309,14 +310,14 @@ void CudaDevice::copy_to_host(Tensor tensor, Copied done) {
   });
   if (!begun.ok()) return done(std::move(begun));
   enqueue_copy(to_host_, std::move(done),
-               [this, tensor = std::move(tensor)]() mutable {
+               [this, step, tensor = std::move(tensor)]() mutable {
                  // Who is told may count on the memory.
                  const Tensor gone = std::move(tensor);
-                 return fetch(gone);
+                 return fetch(gone, step);
                });
 }
 
-void CudaDevice::copy_from_host(Tensor tensor, Copied done) {
+void CudaDevice::copy_from_host(Tensor tensor, Copied done, uint64_t step) {
   const Result<bool> comes = guarded("cuda", [&]() -> Result<bool> {
     TAGFLOW_RETURN_IF_ERROR(usable());
     return has_to_come(tensor);
@@ -324,9 +325,9 @@ void CudaDevice::copy_from_host(Tensor tensor, Copied done) {
   if (!comes.ok()) return done(comes.status());
   if (!*comes) return done(std::move(tensor));
   enqueue_copy(to_device_, std::move(done),
-               [this, tensor = std::move(tensor)]() mutable {
+               [this, step, tensor = std::move(tensor)]() mutable {
                  const Tensor gone = std::move(tensor);
-                 return send(gone);
+                 return send(gone, step);
                });
 }
 
@@ -338,7 +339,7 @@ Result<Tensor> CudaDevice::upload(const Tensor& tensor) {
   return answer.get_future().get();
 }
 
-Result<Tensor> CudaDevice::send(const Tensor& tensor) {
+Result<Tensor> CudaDevice::send(const Tensor& tensor, uint64_t step) {
   TAGFLOW_RETURN_IF_ERROR(usable());
   Result<Tensor> allocated =
       Tensor::allocate(tensor.dtype(), tensor.shape(), memory_->for_arrivals());
@@ -351,7 +352,7 @@ Result<Tensor> CudaDevice::send(const Tensor& tensor) {
   const size_t bytes = tensor.bytes();
   std::optional<CudaStopwatch::Lap> lap;
   lap.emplace(stopwatch_, AcceleratorActivity::Stream::kToDevice, lane.stream(),
-              std::string_view(), int64_t(bytes));
+              std::string_view(), int64_t(bytes), step);
   for (size_t done = 0; done < bytes;) {
     const size_t part = std::min(bytes - done, arriving_->largest());
     const Result<std::byte*> pinned = arriving_->take(part);
@@ -374,7 +375,7 @@ Result<Tensor> CudaDevice::send(const Tensor& tensor) {
 
 // In two halves of the pinned memory in turn: while one is filled by the GPU,
 // the other is emptied.
-Result<Tensor> CudaDevice::fetch(const Tensor& tensor) {
+Result<Tensor> CudaDevice::fetch(const Tensor& tensor, uint64_t step) {
   TAGFLOW_RETURN_IF_ERROR(usable());
   TAGFLOW_ASSIGN(Tensor copy, Tensor::allocate(tensor.dtype(), tensor.shape()));
   const size_t bytes = tensor.bytes();
@@ -388,7 +389,7 @@ Result<Tensor> CudaDevice::fetch(const Tensor& tensor) {
       checked(memory_->hold_for(tensor, departures_->stream())));
   std::optional<CudaStopwatch::Lap> lap;
   lap.emplace(stopwatch_, AcceleratorActivity::Stream::kToHost,
-              departures_->stream(), std::string_view(), int64_t(bytes));
+              departures_->stream(), std::string_view(), int64_t(bytes), step);
   for (size_t i = 0; i <= pieces; ++i) {
     uint64_t ticket = 0;
     if (i < pieces) {

@@ -50,9 +50,9 @@ class CudaDevice final : public Device, public Accelerator {
 
   void launch(const Kernel& kernel, KernelContext& context,
               Completion done) override;
-  void copy_to_host(Tensor tensor, Copied done) override;
+  void copy_to_host(Tensor tensor, Copied done, uint64_t step = 0) override;
   // Small values stay with the host; see Note [Small values].
-  void copy_from_host(Tensor tensor, Copied done) override;
+  void copy_from_host(Tensor tensor, Copied done, uint64_t step = 0) override;
   Result<Tensor> upload(const Tensor& tensor) override;
   // What ends after the observer was replaced is not told of, nor what was
   // enqueued before it was set.
@@ -80,12 +80,12 @@ class CudaDevice final : public Device, public Accelerator {
   // On the thread that launches.
   Status run(const CudaKernel& kernel, KernelContext& context);
   Status enqueue(const CudaKernel& kernel, KernelContext& context);
-  Status stage(Tensor& input);
+  Status stage(Tensor& input, uint64_t step);
 
   // On the thread that copies from the host.
-  Result<Tensor> send(const Tensor& tensor);
+  Result<Tensor> send(const Tensor& tensor, uint64_t step);
   // On the thread that copies to it.
-  Result<Tensor> fetch(const Tensor& tensor);
+  Result<Tensor> fetch(const Tensor& tensor, uint64_t step);
 
   // As TensorHome says, but that small values stay.
   Result<bool> has_to_come(const Tensor& tensor) const;

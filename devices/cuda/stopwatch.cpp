@@ -60,8 +60,13 @@ void CudaStopwatch::give_event(cudaEvent_t event) {
 
 CudaStopwatch::Lap::Lap(CudaStopwatch& watch, AcceleratorActivity::Stream kind,
                         cudaStream_t stream, std::string_view what,
-                        int64_t bytes)
-    : watch_(watch), kind_(kind), stream_(stream), what_(what), bytes_(bytes) {
+                        int64_t bytes, uint64_t step)
+    : watch_(watch),
+      kind_(kind),
+      stream_(stream),
+      what_(what),
+      bytes_(bytes),
+      step_(step) {
   if (!watch.observer_.is_set()) return;
   const std::lock_guard lock(watch.mutex_);
   start_ = watch.take_event();
@@ -76,7 +81,7 @@ CudaStopwatch::Lap::~Lap() {
   if (end != nullptr && cudaEventRecord(end, stream_) == cudaSuccess) {
     const Status noted = guarded([&] {
       watch_.timed_[size_t(kind_)].push_back(
-          {start_, end, std::string(what_), bytes_});
+          {start_, end, std::string(what_), bytes_, step_});
     });
     if (noted.ok()) return;
   }
@@ -106,7 +111,8 @@ void CudaStopwatch::tell() {
                                 {},
                                 timed.bytes,
                                 time_of(timed.start),
-                                time_of(timed.end)},
+                                time_of(timed.end),
+                                timed.step},
             std::move(timed.what));
         free_.insert(free_.end(), {timed.start, timed.end});
         row.pop_front();

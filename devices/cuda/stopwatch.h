@@ -38,7 +38,8 @@ class CudaStopwatch {
   class Lap {
    public:
     Lap(CudaStopwatch& watch, AcceleratorActivity::Stream kind,
-        cudaStream_t stream, std::string_view what, int64_t bytes);
+        cudaStream_t stream, std::string_view what, int64_t bytes,
+        uint64_t step);
     ~Lap();
     Lap(const Lap&) = delete;
     Lap& operator=(const Lap&) = delete;
@@ -49,6 +50,7 @@ class CudaStopwatch {
     const cudaStream_t stream_;
     const std::string_view what_;
     const int64_t bytes_;
+    const uint64_t step_;
     cudaEvent_t start_ = nullptr;  // null: not timed
   };
 
@@ -60,6 +62,7 @@ class CudaStopwatch {
     cudaEvent_t start = nullptr, end = nullptr;
     std::string what;
     int64_t bytes = 0;
+    uint64_t step = 0;
   };
 
   // A moment of the GPU, and of the host.

@@ -48,7 +48,7 @@ graph::DeviceInfo with_costs(graph::DeviceInfo info,
 class StreamDevice::Activity {
  public:
   Activity(StreamDevice& device, AcceleratorActivity::Stream stream,
-           std::string_view what, int64_t bytes, uint64_t step = 0)
+           std::string_view what, int64_t bytes, uint64_t step)
       : device_(device), record_{stream, what, bytes, Clock::now(), {}, step} {}
   // What is thrown besides has its error already.
   ~Activity() {
@@ -148,11 +148,12 @@ Result<bool> StreamDevice::has_to_come(const Tensor& tensor) const {
 }
 
 Result<Tensor> StreamDevice::copy(const Tensor& tensor, Allocator& to,
-                                  AcceleratorActivity::Stream stream) {
+                                  AcceleratorActivity::Stream stream,
+                                  uint64_t step) {
   TAGFLOW_ASSIGN(Tensor copied,
                  Tensor::allocate(tensor.dtype(), tensor.shape(), to));
   const size_t bytes = tensor.bytes();
-  Activity activity(*this, stream, {}, int64_t(bytes));
+  Activity activity(*this, stream, {}, int64_t(bytes), step);
   if (bytes > 0) std::memcpy(copied.mutable_raw(), tensor.raw(), bytes);
   nanoseconds least = options_.copy_latency;
   if (options_.bandwidth > 0)
@@ -168,7 +169,8 @@ Status StreamDevice::bring_inputs(KernelContext& context,
   for (Tensor& input : context.mutable_inputs()) {
     TAGFLOW_ASSIGN(const bool elsewhere, is_elsewhere(input));
     if (elsewhere) {
-      TAGFLOW_ASSIGN(input, copy(input, *allocator_, stream));
+      TAGFLOW_ASSIGN(input,
+                     copy(input, *allocator_, stream, context.step().step_id));
     }
   }
   return {};
@@ -186,32 +188,32 @@ Status StreamDevice::keep_outputs(KernelContext& context) {
   return {};
 }
 
-void StreamDevice::copy_to_host(Tensor tensor, Copied done) {
+void StreamDevice::copy_to_host(Tensor tensor, Copied done, uint64_t step) {
   if (host_readable(tensor)) return done(std::move(tensor));
   const Result<bool> elsewhere =
       guarded("stream", [&] { return is_elsewhere(tensor); });
   if (!elsewhere.ok()) return done(elsewhere.status());
   enqueue_copy(to_host_, AcceleratorActivity::Stream::kToHost,
-               std::move(tensor), host_allocator(), std::move(done));
+               std::move(tensor), host_allocator(), std::move(done), step);
 }
 
-void StreamDevice::copy_from_host(Tensor tensor, Copied done) {
+void StreamDevice::copy_from_host(Tensor tensor, Copied done, uint64_t step) {
   const Result<bool> to_copy =
       guarded("stream", [&] { return has_to_come(tensor); });
   if (!to_copy.ok()) return done(to_copy.status());
   if (!*to_copy) return done(std::move(tensor));
   enqueue_copy(to_device_, AcceleratorActivity::Stream::kToDevice,
-               std::move(tensor), *allocator_, std::move(done));
+               std::move(tensor), *allocator_, std::move(done), step);
 }
 
 void StreamDevice::enqueue_copy(Stream& stream,
                                 AcceleratorActivity::Stream kind, Tensor tensor,
-                                Allocator& to, Copied done) {
-  auto take_turn = [this, kind, &to, tensor = std::move(tensor)](
+                                Allocator& to, Copied done, uint64_t step) {
+  auto take_turn = [this, kind, step, &to, tensor = std::move(tensor)](
                        Stream::Turn turn, const Copied& tell) mutable {
     if (turn == Stream::Turn::kAbandon) return tell(home_.destroyed());
     Result<Tensor> copied =
-        guarded("stream", [&] { return copy(tensor, to, kind); });
+        guarded("stream", [&] { return copy(tensor, to, kind, step); });
     tensor.reset();  // who is told may count on the memory
     tell(std::move(copied));
   };

@@ -58,8 +58,8 @@ class StreamDevice final : public Device, public Accelerator {
 
   void launch(const Kernel& kernel, KernelContext& context,
               Completion done) override;
-  void copy_to_host(Tensor tensor, Copied done) override;
-  void copy_from_host(Tensor tensor, Copied done) override;
+  void copy_to_host(Tensor tensor, Copied done, uint64_t step = 0) override;
+  void copy_from_host(Tensor tensor, Copied done, uint64_t step = 0) override;
   Result<Tensor> upload(const Tensor& tensor) override;
   void observe(Observer observer) override { observer_.set(observer); }
 
@@ -81,9 +81,9 @@ class StreamDevice final : public Device, public Accelerator {
   Result<bool> has_to_come(const Tensor& tensor) const;
   // The tensor in the memory of `to`, in the time that a copy takes.
   Result<Tensor> copy(const Tensor& tensor, Allocator& to,
-                      AcceleratorActivity::Stream stream);
+                      AcceleratorActivity::Stream stream, uint64_t step);
   void enqueue_copy(Stream& stream, AcceleratorActivity::Stream kind,
-                    Tensor tensor, Allocator& to, Copied done);
+                    Tensor tensor, Allocator& to, Copied done, uint64_t step);
 
   const StreamOptions options_;
   const TrackingAllocator::Owner allocator_;
