@@ -12,6 +12,7 @@
 #include "apps/common/command_line.h"
 #include "apps/common/interrupt.h"
 #include "apps/common/results.h"
+#include "apps/common/stall_watch.h"
 #include "apps/common/terminal.h"
 #include "apps/common/trace.h"
 #include "apps/io/file.h"
@@ -86,6 +87,7 @@ Results run_repeatedly(const Prepared& prepared, int repeat,
   actors::RunOptions run;
   run.cancel = interruptible.token();
   run.trace = trace;
+  const StallWatch watch(*prepared.session, interruptible.token());
   Times times;
   Status status;
   for (int i = 0; i < repeat && status.ok(); ++i) {
@@ -96,7 +98,8 @@ Results run_repeatedly(const Prepared& prepared, int repeat,
   }
   results.devices = memory_of(*prepared.session);
   if (status.ok()) times.log();
-  results.failure = interruptible.failure_of(std::move(status));
+  results.failure =
+      interruptible.failure_of(watch.status_of(std::move(status)));
   return results;
 }
 

@@ -10,6 +10,7 @@
 #include "apps/common/command_line.h"
 #include "apps/common/interrupt.h"
 #include "apps/common/results.h"
+#include "apps/common/stall_watch.h"
 #include "apps/common/terminal.h"
 #include "apps/common/trace.h"
 #include "apps/io/file.h"
@@ -107,11 +108,12 @@ Steps record_run(Prepared& prepared, const StepOptions& options) {
   prepared.session.keep(steps.trace);
   actors::RunOptions run;
   run.cancel = interruptible.token();
+  const StallWatch watch(*prepared.session, interruptible.token());
   run.observer = steps.recorder.get();
   run.trace = steps.trace.get();
   Result<std::vector<Tensor>> fetched = run_on_worker(prepared, run);
   if (fetched.ok()) steps.fetched = *std::move(fetched);
-  steps.failure = interruptible.failure_of(fetched.status());
+  steps.failure = interruptible.failure_of(watch.status_of(fetched.status()));
   return steps;
 }
 

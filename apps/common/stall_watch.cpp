@@ -1,0 +1,48 @@
+#include "apps/common/stall_watch.h"
+
+#include <chrono>
+#include <system_error>
+#include <utility>
+
+namespace tagflow::apps {
+
+StallWatch::StallWatch(actors::Session& session, actors::CancelToken token)
+    : session_(session), token_(std::move(token)) {
+  try {
+    watcher_ = std::thread([this] { watch(); });
+  } catch (const std::system_error&) {
+    // Then the run's time-out is what ends it.
+  }
+}
+
+StallWatch::~StallWatch() {
+  {
+    std::lock_guard lock(mutex_);
+    is_over_ = true;
+  }
+  changed_.notify_all();
+  if (watcher_.joinable()) watcher_.join();
+}
+
+void StallWatch::watch() {
+  constexpr auto kPeriod = std::chrono::milliseconds(100);
+  std::unique_lock lock(mutex_);
+  while (!changed_.wait_for(lock, kPeriod, [this] { return is_over_; })) {
+    lock.unlock();
+    std::optional<std::string> stall = session_.stalled();
+    lock.lock();
+    if (!stall) continue;
+    stall_ = std::move(stall);
+    lock.unlock();
+    token_.cancel();
+    return;
+  }
+}
+
+Status StallWatch::status_of(Status status) const {
+  std::lock_guard lock(mutex_);
+  if (!stall_ || status.code() != Code::kCancelled) return status;
+  return error(Code::kDeadlock, "{}", *stall_);
+}
+
+}  // namespace tagflow::apps
