@@ -29,6 +29,10 @@ Executable::Executable(std::shared_ptr<DeviceSet> devices,
 
 // All contexts are idle: a step that runs has a reference.
 Executable::~Executable() {
+  if (std::unique_ptr<RunContext> context = take_spare()) {
+    context->next = std::move(idle_);
+    idle_ = std::move(context);
+  }
   while (unended_ != nullptr) {
     std::unique_ptr<RunContext> context = std::move(unended_);
     unended_ = std::move(context->next);
@@ -93,7 +97,13 @@ std::unique_ptr<RunContext> Executable::make_context() {
   return context;
 }
 
+std::unique_ptr<RunContext> Executable::take_spare() {
+  return std::unique_ptr<RunContext>(
+      spare_.exchange(nullptr, std::memory_order_acquire));
+}
+
 std::unique_ptr<RunContext> Executable::acquire() {
+  if (auto context = take_spare()) return context;
   {
     std::lock_guard lock(mutex_);
     if (idle_ != nullptr) {
@@ -108,13 +118,19 @@ std::unique_ptr<RunContext> Executable::acquire() {
 
 int Executable::num_idle() const {
   std::lock_guard lock(mutex_);
-  return num_idle_;
+  return num_idle_ + (spare_.load() != nullptr ? 1 : 0);
 }
 
 void Executable::release(std::unique_ptr<RunContext> context, bool reusable) {
   if (reusable) {
+    RunContext* none = nullptr;
+    if (spare_.compare_exchange_strong(none, context.get(),
+                                       std::memory_order_release)) {
+      context.release();
+      return;
+    }
     std::lock_guard lock(mutex_);
-    if (num_idle_ < kMostIdle) {
+    if (num_idle_ + 1 < kMostIdle) {
       ++num_idle_;
       context->next = std::move(idle_);
       idle_ = std::move(context);

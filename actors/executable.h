@@ -1,6 +1,7 @@
 // Executable: a compiled signature, and the actors that run it.
 #pragma once
 
+#include <atomic>
 #include <caf/actor.hpp>
 #include <memory>
 #include <mutex>
@@ -64,6 +65,8 @@ class Executable : public std::enable_shared_from_this<Executable> {
 
  private:
   std::unique_ptr<RunContext> acquire();
+  // The spare one, or null.
+  std::unique_ptr<RunContext> take_spare();
   std::unique_ptr<RunContext> make_context();
   void release(std::unique_ptr<RunContext> context, bool reusable);
   void end_actors(std::unique_ptr<RunContext> context) noexcept;
@@ -76,6 +79,8 @@ class Executable : public std::enable_shared_from_this<Executable> {
   std::vector<std::unique_ptr<Plan>> plans_;
   std::vector<std::string> transfers_;  // by number
   const std::vector<std::string> fetches_;
+  // An idle context that costs no lock to take.
+  std::atomic<RunContext*> spare_{nullptr};
   mutable std::mutex mutex_;  // guards the below
   std::unique_ptr<RunContext> idle_;
   int num_idle_ = 0;

@@ -49,14 +49,27 @@ inline void Runner::take_unit(Batch* batch) {
   }
 }
 
+// The most common case: no question is asked twice.
+inline bool Runner::is_own(const Batch* batch) const {
+  return policy_ == HandOff::kDirect && batch->step == step_;
+}
+
+inline void Runner::push(EngineActor* target, Batch* batch) {
+  batch->target = target;
+  batch->next = newest_;
+  if (newest_ == nullptr) oldest_ = batch;
+  newest_ = batch;
+}
+
 void Runner::post(EngineActor* target, Batch* batch) {
   take_unit(batch);
-  post_counted(target, batch);
+  if (!is_own(batch) && sent_elsewhere(target, batch)) return;
+  push(target, batch);
 }
 
 void Runner::post_later(EngineActor* target, Batch* batch) {
   take_unit(batch);
-  if (sent_elsewhere(target, batch)) return;
+  if (!is_own(batch) && sent_elsewhere(target, batch)) return;
   batch->target = target;
   batch->next = nullptr;
   (newest_ == nullptr ? newest_ : oldest_->next) = batch;
@@ -89,11 +102,8 @@ bool Runner::sent_elsewhere(EngineActor* target, Batch* batch) {
 }
 
 void Runner::post_counted(EngineActor* target, Batch* batch) {
-  if (sent_elsewhere(target, batch)) return;
-  batch->target = target;
-  batch->next = newest_;
-  if (newest_ == nullptr) oldest_ = batch;
-  newest_ = batch;
+  if (!is_own(batch) && sent_elsewhere(target, batch)) return;
+  push(target, batch);
 }
 
 void Runner::find_trace(Trace& trace) {

@@ -133,6 +133,9 @@ class Runner {
   void let_go_of_all();
   // Gives the batch its unit: that of the handler's, or a new one.
   void take_unit(Batch* batch);
+  // To be handed on by this thread, whatever else holds.
+  bool is_own(const Batch* batch) const;
+  void push(EngineActor* target, Batch* batch);
   // Sends it by message where the policy says so, or to the scheduler where it
   // is for another step.
   bool sent_elsewhere(EngineActor* target, Batch* batch);

@@ -116,24 +116,17 @@ bool Step::fail_locked(Status&& status) {
 }
 
 Status Step::error() const {
+  if (!cancelled_.load(std::memory_order_acquire)) return {};
   std::lock_guard lock(mutex_);
   return error_;
 }
 
 // --- The answer -------------------------------------------------------------
 
-bool Step::answered() const {
-  std::lock_guard lock(mutex_);
-  return answered_;
-}
-
 void Step::answer(Answer answer, const RunStats& stats) {
-  {
-    std::lock_guard lock(mutex_);
-    if (std::exchange(answered_, true)) return;
-    answer_.emplace(std::move(answer));
-    stats_ = stats;
-  }
+  if (answered_.exchange(true)) return;
+  answer_.emplace(std::move(answer));
+  stats_ = stats;
   gate_.close();
 }
 
@@ -153,12 +146,9 @@ void Step::deliver_answer() {
 
 void Step::answer_on_worker(Scheduler& scheduler, Answer answer,
                             const RunStats& stats) {
-  {
-    std::lock_guard lock(mutex_);
-    if (std::exchange(answered_, true)) return;
-    answer_.emplace(std::move(answer));
-    stats_ = stats;
-  }
+  if (answered_.exchange(true)) return;
+  answer_.emplace(std::move(answer));
+  stats_ = stats;
   later_self_ = shared_from_this();
   later_ready_.urgent = urgent;
   scheduler.enqueue(later_ready_);
@@ -174,9 +164,9 @@ void Step::Later::intrusive_ptr_release_impl() {
   const std::shared_ptr<Step> self = std::move(step_.later_self_);
 }
 
-Step::Answer Step::wait(RunStats* stats) {
+template <class F>
+void Step::await(const F& is_delivered) {
   std::unique_lock lock(mutex_);
-  const auto is_delivered = [this] { return delivered_; };
   if (timeout.count() == 0) {
     changed_.wait(lock, is_delivered);
   } else if (!changed_.wait_until(lock, deadline, is_delivered)) {
@@ -190,6 +180,14 @@ Step::Answer Step::wait(RunStats* stats) {
       changed_.wait(lock, is_delivered);
     }
   }
+}
+
+Step::Answer Step::wait(RunStats* stats) {
+  const auto is_delivered = [this] {
+    return delivered_.load(std::memory_order_acquire);
+  };
+  // Most often this thread has done it all itself.
+  if (!is_delivered()) await(is_delivered);
   if (stats != nullptr) *stats = stats_;
   return std::move(*answer_);
 }

@@ -163,7 +163,7 @@ class Step : public std::enable_shared_from_this<Step>,
   void answer_on_worker(Scheduler& scheduler, Answer answer,
                         const RunStats& stats);
   // Whether it was, so that nobody asks for reasons any more.
-  bool answered() const;
+  bool answered() const { return answered_.load(); }
   // Waits for the answer, and for the stats where not null; after the deadline
   // fails the step, and after the grace answers.
   Answer wait(RunStats* stats = nullptr);
@@ -208,14 +208,21 @@ class Step : public std::enable_shared_from_this<Step>,
   bool fail_locked(Status&& status);
   Status late() const;
   void quiet();
+  // Waits until then, as wait() says.
+  template <class F>
+  void await(const F& is_delivered);
   // The gate is closed and nobody is inside.
   void deliver_answer();
 
   std::shared_ptr<Step> self_;  // from keep_alive() to quiet()
   std::atomic<bool> cancelled_{false};
   std::atomic<bool> faulted_{false};
-  std::atomic<uint64_t> word_{0};  // units, waits, the mark
+  std::atomic<bool> answered_{false};   // the answer is somebody's to write
+  std::atomic<bool> delivered_{false};  // it is there; set with mutex_ held
+  std::atomic<uint64_t> word_{0};       // units, waits, the mark
   std::atomic<uint64_t> waits_ended_{0};
+  std::optional<Answer> answer_;  // written once, before it is delivered
+  RunStats stats_;                // the same
   devices::CancelList cancels_;
   devices::CommitGate gate_{[this] { deliver_answer(); }};
   mutable std::mutex mutex_;  // guards the below; held briefly
@@ -224,11 +231,7 @@ class Step : public std::enable_shared_from_this<Step>,
   size_t state_waits_ = 0;  // of them, for shared state
   Status error_;
   bool expired_ = false;
-  std::string waits_at_expiry_;  // what it waited for then, or nothing
-  bool answered_ = false;
-  bool delivered_ = false;
-  std::optional<Answer> answer_;
-  RunStats stats_;
+  std::string waits_at_expiry_;       // what it waited for then, or nothing
   std::shared_ptr<Step> later_self_;  // until the job has run
   Later later_{*this};
   Ready later_ready_{&later_};
