@@ -49,6 +49,11 @@ class AnnotatedActor : public caf::event_based_actor {
     caf::event_based_actor::initialize();
     tsan_release(this);
   }
+  // A worker's reference, after the last that the worker reads of the actor.
+  void intrusive_ptr_release_impl() override {
+    tsan_release(this);
+    caf::event_based_actor::intrusive_ptr_release_impl();
+  }
   void on_destroy() override {
     tsan_acquire(this);
     caf::event_based_actor::on_destroy();

@@ -242,7 +242,7 @@ void EngineActor::let_go() {
   Batch* word = nullptr;
   if (inbox_.compare_exchange_strong(word, idle_mark(),
                                      std::memory_order_acq_rel,
-                                     std::memory_order_relaxed))
+                                     std::memory_order_acquire))
     return;
   // Something was delivered meanwhile: let the scheduler run the actor.
   schedule(is_batch(word) && word->step->urgent);

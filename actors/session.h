@@ -185,9 +185,9 @@ class Session {
   // ResourceExhausted where there are no threads or no memory.
   static Result<std::unique_ptr<Session>> create(SessionOptions options);
   // With the last of its callables: closes the session as close() does, without
-  // a deadline, unless one of close() has passed. Other threads may be inside of
-  // run(). On a thread of an engine (in `done`, an observer, a kernel) it waits
-  // for nothing.
+  // a deadline, unless one of close() has passed. Other threads may be inside
+  // of run(). On a thread of an engine (in `done`, an observer, a kernel) it
+  // waits for nothing.
   ~Session();
 
   // Cancels what runs, refuses what comes (FailedPrecondition), and waits until

@@ -18,7 +18,6 @@
 #include "actors/session.h"
 #include "actors/signature_cache.h"
 #include "actors/step.h"
-#include "graph/validate.h"
 #include "graph/graph.h"
 #include "graph/validate.h"
 
