@@ -1,9 +1,9 @@
 # Finds oneDNN with its OpenMP run time: OneDNN_FOUND, OneDNN::OneDNN.
 #
 # Not oneDNN's own config: Debian's asks for OpenCL headers that nothing here
-# needs. The OpenMP run time is linked, because each worker calls
-# omp_set_num_threads(1), but -fopenmp is not passed: our sources and Eigen
-# stay free of pragmas.
+# needs. The OpenMP run time is linked, because calls of oneDNN are kept on one
+# thread by omp_set_num_threads(), but -fopenmp is not passed: our sources and
+# Eigen stay free of pragmas.
 
 find_path(OneDNN_INCLUDE_DIR oneapi/dnnl/dnnl.hpp)
 find_library(OneDNN_LIBRARY dnnl)

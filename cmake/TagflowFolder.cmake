@@ -25,6 +25,51 @@ function(tagflow_unite target)
     UNITY_BUILD ${TAGFLOW_UNITY} UNITY_BUILD_BATCH_SIZE 4)
 endfunction()
 
+# tagflow_reuse_pch(TARGET FROM): the headers that FROM precompiled, where
+# TAGFLOW_PCH is on. They fit code that is generated alike only, and CMake asks
+# for -fPIC in a library, but for -fPIE in a program, where
+# CMAKE_POSITION_INDEPENDENT_CODE is on: neither is linked into anything, so
+# both leave it to the compiler.
+function(tagflow_reuse_pch target from)
+  if(TAGFLOW_PCH)
+    target_precompile_headers(${target} REUSE_FROM ${from})
+    set_target_properties(${target} ${from} PROPERTIES
+      POSITION_INDEPENDENT_CODE OFF)
+  endif()
+endfunction()
+
+# tagflow_embeddable(TARGET): what makes a library that users link fit for
+# BUILD_SHARED_LIBS and CMAKE_POSITION_INDEPENDENT_CODE.
+function(tagflow_embeddable target)
+  if(NOT TAGFLOW_POSITION_INDEPENDENT)
+    return()
+  endif()
+  # Without a definition for the shared one, objects of both kinds are the same.
+  set_target_properties(${target} PROPERTIES
+    POSITION_INDEPENDENT_CODE ON DEFINE_SYMBOL "")
+  # What a library calls of its own is what it was compiled with.
+  target_compile_options(${target} PRIVATE -fno-semantic-interposition)
+  # A thread's variables are an offset away, as in a program, and not a call.
+  # That needs room in each thread for all variables of the binary when it is
+  # loaded late. Ours are some hundred bytes, which there always is; those of
+  # CUDA's static run time are two pages, which there is not.
+  if(NOT TAGFLOW_CUDA_TARGETS OR
+     (BUILD_SHARED_LIBS AND NOT target STREQUAL "tagflow_devices"))
+    target_compile_options(${target} PRIVATE -ftls-model=initial-exec)
+  endif()
+  if(BUILD_SHARED_LIBS)
+    # Versions of the same minor number replace each other, as
+    # tagflowConfigVersion.cmake says.
+    set_target_properties(${target} PROPERTIES
+      VERSION ${PROJECT_VERSION}
+      SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+    target_link_options(${target} PRIVATE LINKER:-Bsymbolic-functions)
+    if(NOT TAGFLOW_SANITIZE)  # whose names are the program's
+      target_link_options(${target} PRIVATE LINKER:-z,defs)
+    endif()
+  endif()
+endfunction()
+
 # tagflow_compile_lean(TARGET): less optimisation, for what need not be fast.
 function(tagflow_compile_lean target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
@@ -33,8 +78,8 @@ endfunction()
 # tagflow_choose_sources(VAR SOURCE...)
 # Sets VAR to the sources that fit this configuration. Optional libraries are
 # chosen by file, never by #ifdef: where x_onednn.cpp and x_eigen.cpp stand
-# side by side, exactly one of them is compiled; of the folders cuda/ and
-# no_cuda/ one is.
+# side by side, exactly one of them is compiled, and so of their tests; of the
+# folders cuda/ and no_cuda/ one is.
 function(tagflow_choose_sources var)
   set(chosen ${ARGN})
   foreach(source IN LISTS ARGN)
@@ -43,8 +88,8 @@ function(tagflow_choose_sources var)
        (path MATCHES "/no_cuda/" AND TAGFLOW_CUDA_TARGETS))
       list(REMOVE_ITEM chosen "${source}")
     endif()
-    if(source MATCHES "_onednn\\.cpp$")
-      string(REPLACE "_onednn.cpp" "_eigen.cpp" fallback "${source}")
+    if(source MATCHES "_onednn(_test)?\\.cpp$")
+      string(REPLACE "_onednn" "_eigen" fallback "${source}")
       if(TAGFLOW_ONEDNN_TARGET)
         list(REMOVE_ITEM chosen "${fallback}")
       else()
@@ -58,7 +103,8 @@ endfunction()
 # tagflow_folder(NAME [DEPENDS folder...] [LINK lib...] [LINK_PRIVATE lib...]
 #                [PCH header...])
 # Makes library tagflow_NAME, alias tagflow::NAME, of every NAME/**.cpp and
-# NAME/**.cu, with its headers and its place in the export. What is CUDA is
+# NAME/**.cu, static or as BUILD_SHARED_LIBS says, with its public headers and
+# its place in the export. What is CUDA is
 # compiled as a target of its own, since flags, precompiled headers and unity
 # are for C++; linking stays that of C++. Then the folder's test binary, see
 # tagflow_tests(). DEPENDS names folders whose headers it may include.
@@ -82,7 +128,8 @@ function(tagflow_folder name)
   endforeach()
 
   set(target tagflow_${name})
-  add_library(${target} STATIC ${sources})
+  add_library(${target} ${sources})
+  tagflow_embeddable(${target})
   add_library(tagflow::${name} ALIAS ${target})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
   target_compile_features(${target} PUBLIC cxx_std_20)
@@ -103,9 +150,7 @@ function(tagflow_folder name)
   endif()
 
   install(TARGETS ${target} EXPORT tagflow)
-  install(DIRECTORY "${PROJECT_SOURCE_DIR}/${name}"
-    DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tagflow"
-    FILES_MATCHING PATTERN "*.h")
+  tagflow_install_headers(${name})
   set(TAGFLOW_LIBRARIES ${TAGFLOW_LIBRARIES} tagflow::${name}
     CACHE INTERNAL "The libraries declared so far")
 
@@ -113,6 +158,21 @@ function(tagflow_folder name)
     # Tests look into headers that nobody else includes.
     tagflow_tests(${name} LINK tagflow::${name} ${arg_LINK_PRIVATE})
   endif()
+endfunction()
+
+# tagflow_install_headers(FOLDER)
+# Has those of the folder's headers installed that are listed in
+# cmake/public_headers.txt, which says what they are.
+function(tagflow_install_headers folder)
+  set(list "${PROJECT_SOURCE_DIR}/cmake/public_headers.txt")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${list}")
+  file(STRINGS "${list}" lines REGEX "^${folder}/")
+  foreach(line IN LISTS lines)
+    string(REGEX REPLACE " .*" "" header "${line}")
+    cmake_path(GET header PARENT_PATH parent)
+    install(FILES "${PROJECT_SOURCE_DIR}/${header}"
+      DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tagflow/${parent}")
+  endforeach()
 endfunction()
 
 # tagflow_tests(NAME [SUPPORT target] [LINK lib...])
@@ -161,6 +221,12 @@ function(tagflow_tests name)
       tagflow_flags)
     tagflow_precompile(tagflow_test_main
       ${TAGFLOW_COMMON_PCH} <doctest/doctest.h>)
+    # The sanitizers of clang are linked in with an operator new of theirs: the
+    # first one counts, which is ours.
+    if(TAGFLOW_SANITIZE AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+      target_link_options(tagflow_test_main
+        PUBLIC LINKER:--allow-multiple-definition)
+    endif()
   endif()
 
   # What is not a test itself may serve other test binaries too.
@@ -182,9 +248,7 @@ function(tagflow_tests name)
   target_link_libraries(${target} PRIVATE ${arg_LINK} tagflow_test_main)
   set_target_properties(${target} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
-  if(TAGFLOW_PCH)
-    target_precompile_headers(${target} REUSE_FROM tagflow_test_main)
-  endif()
+  tagflow_reuse_pch(${target} tagflow_test_main)
 
   foreach(source IN LISTS sources)
     cmake_path(RELATIVE_PATH source BASE_DIRECTORY "${root}"
@@ -254,19 +318,17 @@ function(tagflow_proto folder)
         VERBATIM)
       list(APPEND outputs "${base}.cc")
     endforeach()
-    add_library(tagflow_proto STATIC ${outputs})
+    add_library(tagflow_proto ${outputs})
+    tagflow_embeddable(tagflow_proto)
     target_compile_features(tagflow_proto PUBLIC cxx_std_20)
-    # SYSTEM: we do not answer for the warnings of generated headers.
+    # SYSTEM: we do not answer for the warnings of generated headers. They are
+    # not installed: GraphDef goes in and out as bytes or text.
     target_include_directories(tagflow_proto SYSTEM PUBLIC
-      "$<BUILD_INTERFACE:${generated}>"
-      "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/tagflow>")
+      "$<BUILD_INTERFACE:${generated}>")
     target_link_libraries(tagflow_proto
       PUBLIC protobuf::libprotobuf
       PRIVATE "$<BUILD_INTERFACE:tagflow_build>")
     tagflow_compile_lean(tagflow_proto)
-    install(DIRECTORY "${generated}/${folder}"
-      DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tagflow/graph"
-      FILES_MATCHING PATTERN "*.pb.h")
   endif()
   add_library(tagflow::proto ALIAS tagflow_proto)
   set_target_properties(tagflow_proto PROPERTIES EXPORT_NAME proto)

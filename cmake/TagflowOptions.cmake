@@ -20,6 +20,10 @@ option(TAGFLOW_CHECKS
   ${PROJECT_IS_TOP_LEVEL})
 set(TAGFLOW_SANITIZER_CHECKS asan CACHE STRING
   "The short sanitizer passes that CTest builds and runs: of asan, tsan.")
+option(TAGFLOW_SHARED_CHECK
+  "Let CTest also build and use the libraries as shared and as \
+position-independent ones, which takes as long as two builds."
+  OFF)
 option(TAGFLOW_WERROR
   "Let every compiler warning fail the build."
   OFF)
@@ -50,9 +54,26 @@ set(TAGFLOW_CUDA_ARCHITECTURES "80-real;90" CACHE STRING
   "What GPUs to generate code for, as CMAKE_CUDA_ARCHITECTURES says it; newer \
 ones run what the last one's PTX gives.")
 
+option(BUILD_SHARED_LIBS
+  "Make shared libraries of what users link, not static ones."
+  OFF)
+# Not an option(): a value that is OFF would hold for shared libraries, too.
+set(TAGFLOW_POSITION_INDEPENDENT OFF)
+if(BUILD_SHARED_LIBS OR CMAKE_POSITION_INDEPENDENT_CODE)
+  set(TAGFLOW_POSITION_INDEPENDENT ON)
+endif()
+
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
+if(BUILD_SHARED_LIBS AND NOT DEFINED CMAKE_INSTALL_RPATH)
+  # Programs and libraries find each other wherever the tree is moved to.
+  cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_LIBDIR
+    BASE_DIRECTORY "${CMAKE_INSTALL_FULL_BINDIR}" OUTPUT_VARIABLE path)
+  set(CMAKE_INSTALL_RPATH "$ORIGIN" "$ORIGIN/${path}")
+  set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
+endif()
 
 add_library(tagflow_build INTERFACE)
 if(TAGFLOW_NATIVE)

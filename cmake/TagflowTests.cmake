@@ -73,15 +73,25 @@ endfunction()
 
 tagflow_check(format 300 bash format.sh)
 tagflow_check(includes 300 python3 includes.py)
-tagflow_check(consumer 600 bash consumer.sh
-  "${CMAKE_COMMAND}" "${PROJECT_BINARY_DIR}" "${CMAKE_CXX_COMPILER}")
+tagflow_check(consumer 1200 bash consumer.sh
+  "${CMAKE_COMMAND}" "${PROJECT_BINARY_DIR}" "${CMAKE_CXX_COMPILER}"
+  ${TAGFLOW_POSITION_INDEPENDENT})
+if(TAGFLOW_SHARED_CHECK)
+  tagflow_check(shared 7200 bash shared.sh
+    "${CMAKE_COMMAND}" "${PROJECT_BINARY_DIR}/checks" "${CMAKE_CXX_COMPILER}")
+  set_tests_properties(check.shared PROPERTIES RUN_SERIAL ON)
+endif()
 tagflow_check(alignment 900 bash alignment.sh "$<TARGET_FILE:graph_tests>"
   "$<TARGET_FILE:devices_tests>" "$<TARGET_FILE:actors_tests>")
 # The short sanitizer passes. Each builds what it runs in a folder of its own
 # below this build's, with all processors: nothing else may run meanwhile.
+set(prebuilt_devices "$<TARGET_FILE:tagflow_devices>")
+if(BUILD_SHARED_LIBS)  # they would bring a second graph/ along
+  set(prebuilt_devices "")
+endif()
 foreach(sanitizer IN LISTS TAGFLOW_SANITIZER_CHECKS)
   tagflow_check(${sanitizer} 1800 bash ${sanitizer}.sh
     "${CMAKE_COMMAND}" "${PROJECT_BINARY_DIR}/checks/${sanitizer}"
-    "$<TARGET_FILE:tagflow_devices>" ${TAGFLOW_NATIVE})
+    "${prebuilt_devices}" ${TAGFLOW_NATIVE})
   set_tests_properties(check.${sanitizer} PROPERTIES RUN_SERIAL ON)
 endforeach()

@@ -9,8 +9,6 @@
 // single position, is one row of positions, cut anywhere.
 // Each part reads all weights, so there are few parts where these are many.
 // Their number depends on the shapes only, not on the workers.
-#include <omp.h>
-
 #include <algorithm>
 #include <atomic>
 #include <deque>
@@ -20,6 +18,7 @@
 #include <string_view>
 
 #include "devices/cpu/packed_product.h"
+#include "devices/cpu/single_threaded.h"
 
 namespace tagflow::devices {
 namespace {
@@ -31,22 +30,6 @@ const dnnl::engine& engine() {
   static const dnnl::engine the_engine(dnnl::engine::kind::cpu, 0);
   return the_engine;
 }
-
-// The library stays on this thread while this lives.
-class SingleThreaded {
- public:
-  SingleThreaded() : before_(omp_get_max_threads()) {
-    if (before_ != 1) omp_set_num_threads(1);
-  }
-  SingleThreaded(const SingleThreaded&) = delete;
-  SingleThreaded& operator=(const SingleThreaded&) = delete;
-  ~SingleThreaded() {
-    if (before_ != 1) omp_set_num_threads(before_);
-  }
-
- private:
-  const int before_;
-};
 
 // What a primitive works on.
 struct Piece {

@@ -1,4 +1,5 @@
-"""Checks that README.md shows what is true: run by readme_test.sh.
+"""Checks that README.md and EMBEDDING.md show what is true: run by
+readme_test.sh.
 
 usage: readme.py SOURCE_DIR BIN_DIR [--update]
 
@@ -16,6 +17,7 @@ import sys
 MARKED = re.compile(
     r"<!-- (?P<kind>file|output|run)(?:: (?P<what>\S+))? -->\n"
     r"```(?P<language>\w*)\n(?P<text>.*?)```\n", re.S)
+PATH = r"`((?:apps|tests|graph|devices|actors|cmake)/[\w./]+\w)`"
 
 
 def output_of(command, root, bin_dir):
@@ -37,34 +39,45 @@ def expected(match, root, bin_dir):
         f"$ {c}\n{output_of(c, root, bin_dir)}" for c in commands)
 
 
-def main():
-    root, bin_dir = (pathlib.Path(p).resolve() for p in sys.argv[1:3])
-    readme = root / "README.md"
-    text = readme.read_text()
+def check_document(name, root, bin_dir, update):
+    """What is wrong with a document, and how many blocks it has."""
+    document = root / name
+    text = document.read_text()
     wrong = []
 
     def check(match):
         want = expected(match, root, bin_dir)
         if want != match["text"]:
             wrong.append(f"{match['kind']} {match['what'] or ''}\n"
-                         f"--- README\n{match['text']}--- now\n{want}")
+                         f"--- {name}\n{match['text']}--- now\n{want}")
         what = f": {match['what']}" if match["what"] else ""
         return (f"<!-- {match['kind']}{what} -->\n"
                 f"```{match['language']}\n{want}```\n")
 
     updated, blocks = MARKED.subn(check, text)
-    for path in re.findall(r"`((?:apps|tests|graph|actors)/[\w./]+\w)`", text):
+    for path in re.findall(PATH, text):
         if not (root / path).exists():
-            wrong.append(f"README.md names {path}, which is not there")
+            wrong.append(f"{name} names {path}, which is not there")
     if blocks == 0:
-        wrong.append("README.md has no block that could be checked")
-    if "--update" in sys.argv:
-        readme.write_text(updated)
-        return 0
-    for what in wrong:
-        print(what)
-    print(f"{blocks} blocks, {len(wrong)} wrong")
-    return 1 if wrong else 0
+        wrong.append(f"{name} has no block that could be checked")
+    if update:
+        document.write_text(updated)
+        wrong = []
+    return wrong, blocks
+
+
+def main():
+    root, bin_dir = (pathlib.Path(p).resolve() for p in sys.argv[1:3])
+    all_wrong = all_blocks = 0
+    for name in ("README.md", "EMBEDDING.md"):
+        wrong, blocks = check_document(
+            name, root, bin_dir, "--update" in sys.argv)
+        for what in wrong:
+            print(what)
+        all_wrong += len(wrong)
+        all_blocks += blocks
+    print(f"{all_blocks} blocks, {all_wrong} wrong")
+    return 1 if all_wrong else 0
 
 
 sys.exit(main())

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """CTest case check.includes: a folder includes only the folders below it, in
 the order in which a graph passes through them (ARCHITECTURE.md says why), and
-every include of ours is written from the top: "graph/tensor.h".
+every include of ours is written from the top: "graph/tensor.h". And what is
+installed is whole: see cmake/public_headers.txt.
 """
 
 import pathlib
@@ -18,6 +19,8 @@ ALLOWED = {
 }
 OURS = set(ALLOWED) | {"apps", "tests"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
+PUBLIC = "cmake/public_headers.txt"
+APART = "tests/consumer"  # projects of their own
 SOURCES = {".h", ".cpp", ".cu", ".cuh"}
 
 
@@ -35,12 +38,48 @@ def complaint(folder, file, quote, path):
     return None
 
 
+def ours_in(file):
+    """The headers of ours that a file includes."""
+    lines = file.read_text(encoding="utf-8").splitlines()
+    matches = filter(None, map(INCLUDE.match, lines))
+    paths = (match.group(2) for match in matches)
+    return [path for path in paths if path.split("/")[0] in OURS]
+
+
+def public_complaints(top):
+    """What is wrong with the list of public headers, line by line."""
+    listed = {}  # header -> whether it is a detail
+    for line in (top / PUBLIC).read_text(encoding="utf-8").splitlines():
+        header, _, mark = line.partition(" ")
+        if not line or header == "#":
+            continue
+        if mark not in ("", "detail"):
+            yield f'{header}: "{mark}" is not "detail"'
+        if header in listed:
+            yield f"{header} is listed twice"
+        listed[header] = mark == "detail"
+    if not listed:
+        yield "no header is listed"
+    needed = set()
+    for header in listed:
+        if not (top / header).is_file():
+            yield f"{header} is not there"
+            continue
+        for path in ours_in(top / header):
+            needed.add(path)
+            if path not in listed:
+                yield f"{header} includes {path}, which is internal"
+    for header, is_detail in listed.items():
+        if is_detail and header not in needed:
+            yield f"{header} is a detail that no public header needs"
+
+
 def main():
     top = pathlib.Path(__file__).resolve().parents[2]
     checked = bad = 0
     for folder in sorted(OURS):
         for file in sorted((top / folder).rglob("*")):
-            if file.suffix not in SOURCES:
+            if file.suffix not in SOURCES or top / APART in file.parents:
                 continue
             checked += 1
             text = file.read_text(encoding="utf-8")
@@ -52,6 +91,9 @@ def main():
                 if wrong:
                     print(f"{file.relative_to(top)}:{number}: {wrong}")
                     bad += 1
+    for wrong in public_complaints(top):
+        print(f"{PUBLIC}: {wrong}")
+        bad += 1
     print(f"{checked} files, {bad} forbidden includes")
     return 1 if bad else 0
 

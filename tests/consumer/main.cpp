@@ -1,4 +1,190 @@
-// What a user of the installed library writes.
-#include "graph/dtype.h"
+// What a user of the installed library writes: ops of this project's own, run
+// from graphs. Prints what is wrong, if anything is.
+#include <chrono>
+#include <cstdio>
+#include <future>
+#include <string>
+#include <thread>
+#include <vector>
 
-int main() { return 0; }
+#include "actors/session.h"
+#include "graph/builder/builder.h"
+#include "mailbox.h"
+#include "own_ops.h"
+
+using namespace tagflow;         // NOLINT: a program
+using namespace tagflow::graph;  // NOLINT
+using actors::CancelToken;
+using actors::RunOptions;
+using actors::Session;
+
+namespace {
+
+int faults = 0;
+
+void expect(bool is_so, const std::string& what) {
+  if (is_so) return;
+  std::fprintf(stderr, "wrong: %s\n", what.c_str());
+  ++faults;
+}
+
+std::unique_ptr<Session> open(const Graph& graph) {
+  auto session = Session::create({}).value();
+  const Status status = session->extend(graph);
+  expect(status.ok(), status.to_string());
+  return session;
+}
+
+void parses_numbers() {
+  Graph graph;
+  const Scope s(graph);
+  const Output text = ops::placeholder(s.named("text"), DataType::kString);
+  s.named("number").op("ParseNumber", {text});
+  const auto session = open(graph);
+  const auto good = session->run({{"text", Tensor::scalar("2.5")}}, {"number"});
+  expect(good.ok() && (*good)[0].scalar_value<double>() == 2.5, "2.5");
+  // std::stod throws std::invalid_argument.
+  const auto bad = session->run({{"text", Tensor::scalar("two")}}, {"number"});
+  expect(!bad.ok() && bad.status().message().find("stod") != std::string::npos,
+         "what is thrown: " + bad.status().to_string());
+  expect(!s.op("ParseNumber", {Tensor::vector<double>({1})}).node() && !s.ok(),
+         "a number that is no text");
+}
+
+// 1 + 2x three times over: x, 1 + 2x, 3 + 4x, 7 + 8x.
+void computes_polynomials_in_a_loop() {
+  Graph graph;
+  const Scope s(graph);
+  const Output x = ops::placeholder(s.named("x"), DataType::kFloat);
+  const Outputs last = while_loop(
+      s,
+      [](const Scope& in, const Outputs& v) { return ops::less(in, v[0], 3); },
+      [](const Scope& in, const Outputs& v) -> Outputs {
+        return {ops::add(in, v[0], 1),
+                in.op("Polynomial", {v[1]},
+                      {{"coefficients", std::vector<float>{1, 2}}})};
+      },
+      {0, x});
+  ops::identity(s.named("y"), last[1]);
+  expect(s.ok(), s.status().to_string());
+  const auto session = open(graph);
+  const std::vector<float> values(300'000, 0.5f);
+  const auto y = session->run(
+      {{"x", Tensor::of<float>({300'000}, std::span(values))}}, {"y"});
+  expect(y.ok(), y.status().to_string());
+  if (y.ok())
+    for (const float value : (*y)[0].flat<float>())
+      if (value != 11) return expect(false, "7 + 8x at 0.5");
+
+  Graph refused;
+  const Scope bad(refused);
+  bad.op("Polynomial", {1.0}, {{"coefficients", std::vector<float>{}}});
+  expect(!bad.ok(), "a polynomial without coefficients");
+}
+
+// Where Take is, and the answer of a run that fetches it.
+class Taking {
+ public:
+  Taking(Session& session, const RunOptions& options) {
+    session.run_async(
+        {}, {"take"}, {}, options,
+        [this](const auto& result, const auto&) { answer_.set_value(result); });
+  }
+  Result<std::vector<Tensor>> answer() { return answer_.get_future().get(); }
+
+ private:
+  std::promise<Result<std::vector<Tensor>>> answer_;
+};
+
+void until_waiting(size_t count) {
+  while (Mailbox::global().waiting() != count) std::this_thread::yield();
+}
+
+void expect_value(const Result<std::vector<Tensor>>& result, double value) {
+  expect(result.ok(), result.status().to_string());
+  if (result.ok())
+    expect((*result)[0].scalar_value<double>() == value,
+           "the value " + std::to_string(value));
+}
+
+void expect_code(const Result<std::vector<Tensor>>& result, Code code) {
+  expect(result.status().code() == code, result.status().to_string());
+}
+
+void waits_for_values() {
+  Mailbox& mailbox = Mailbox::global();
+  Graph graph;
+  const Scope s(graph);
+  s.named("take").op("Take", {});
+  const Output x = ops::placeholder(s.named("x"), DataType::kDouble);
+  s.named("put").op("Put", {x});
+  auto session = open(graph);
+
+  Taking first(*session, {});
+  until_waiting(1);
+  mailbox.put(7);
+  expect_value(first.answer(), 7);
+
+  RunOptions options;
+  options.cancel.emplace();
+  Taking cancelled(*session, options);
+  until_waiting(1);
+  options.cancel->cancel();
+  expect_code(cancelled.answer(), Code::kCancelled);
+  expect(mailbox.waiting() == 0, "who is cancelled waits no more");
+
+  RunOptions brief;
+  brief.timeout = std::chrono::milliseconds(1);
+  Taking late(*session, brief);
+  const auto expired = late.answer();
+  expect_code(expired, Code::kDeadlineExceeded);
+  expect(expired.status().message().find("take") != std::string::npos,
+         "a time-out names the wait: " + expired.status().to_string());
+
+  // One run's Put serves another one's Take.
+  Taking second(*session, {});
+  until_waiting(1);
+  const auto put = session->run({{"x", Tensor::scalar(8.0)}}, {}, {"put"});
+  expect(put.ok(), put.status().to_string());
+  expect_value(second.answer(), 8);
+
+  // What nobody waited for is there at once.
+  mailbox.put(9);
+  Taking third(*session, {});
+  expect_value(third.answer(), 9);
+
+  // Values that meet cancellations go to somebody, or stay.
+  size_t taken = 0;
+  constexpr size_t kRounds = 200;
+  for (size_t i = 0; i < kRounds; ++i) {
+    options.cancel.emplace();
+    Taking either(*session, options);
+    std::thread putting([&] { mailbox.put(1); });
+    options.cancel->cancel();
+    if (either.answer().ok()) ++taken;
+    putting.join();
+  }
+  expect(taken + mailbox.size() == kRounds && mailbox.waiting() == 0,
+         "no value is lost or doubled");
+
+  while (mailbox.size() != 0)
+    expect(Taking(*session, {}).answer().ok(), "what is left");
+  Taking last(*session, {});
+  until_waiting(1);
+  session.reset();
+  expect_code(last.answer(), Code::kCancelled);
+}
+
+}  // namespace
+
+int main() {
+  for (const Status& status :
+       {add_parse_number(), add_polynomial(), add_mailbox_ops()})
+    expect(status.ok(), status.to_string());
+  expect(add_polynomial().code() == Code::kAlreadyExists, "a second time");
+  parses_numbers();
+  computes_polynomials_in_a_loop();
+  waits_for_values();
+  if (faults == 0) std::printf("consumer: ok\n");
+  return faults == 0 ? 0 : 1;
+}

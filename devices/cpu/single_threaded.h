@@ -1,0 +1,26 @@
+// How oneDNN is kept on one thread. For the sources that include it only.
+#pragma once
+
+#include <omp.h>
+
+namespace tagflow::devices {
+
+// While this lives, what the calling thread asks of OpenMP runs on it alone:
+// kernels shard their work themselves. Afterwards the thread, which may be the
+// user's, has the number of threads again that it had before.
+class SingleThreaded {
+ public:
+  SingleThreaded() : before_(omp_get_max_threads()) {
+    if (before_ != 1) omp_set_num_threads(1);
+  }
+  ~SingleThreaded() {
+    if (before_ != 1) omp_set_num_threads(before_);
+  }
+  SingleThreaded(const SingleThreaded&) = delete;
+  SingleThreaded& operator=(const SingleThreaded&) = delete;
+
+ private:
+  const int before_;
+};
+
+}  // namespace tagflow::devices
