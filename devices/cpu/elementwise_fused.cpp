@@ -89,8 +89,6 @@ class FusedKernel final : public Kernel, public FusedTiles {
     run_tiles(inputs.data(), moves, to, /*is_fresh=*/false, begin, end);
   }
 
-  double element_cost() const override { return cost_; }
-
  private:
   // --- Making ---------------------------------------------------------------
 

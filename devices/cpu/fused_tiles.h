@@ -16,8 +16,6 @@ class FusedTiles {
   // thread is at any of these elements.
   virtual void run_in_place(const KernelContext& context, void* elements,
                             int64_t begin, int64_t end) const = 0;
-  // Nanoseconds of one element.
-  virtual double element_cost() const = 0;
 };
 
 }  // namespace tagflow::devices

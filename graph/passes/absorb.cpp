@@ -15,7 +15,8 @@
 // input of a convolution are part of its own padding.
 // These are the passes that round otherwise: a sum of products of which each
 // is scaled is not the scaled sum to the last bit, nor is it infinite at quite
-// the same places. Where a new weight is not finite, nothing is done.
+// the same places. Where a new weight, or the bias, is not finite, nothing is
+// done.
 // Nobody else may see a result in between, or use the weights, which there
 // would be twice then.
 #include <algorithm>
@@ -269,17 +270,19 @@ class Absorption {
     const Tensor& old = *known_constant(node.inputs()[1]);
     Result<Tensor> made = Tensor::allocate(old.dtype(), old.shape());
     if (!made.ok()) return {};
-    bool finite = std::ranges::all_of(
-        affine.shift, [](double value) { return std::isfinite(value); });
+    bool finite = true;
     detail::visit_among<float, double>(old.dtype(), [&]<class T>(TypeTag<T>) {
+      finite = std::ranges::all_of(
+          affine.shift, [](double value) { return std::isfinite(T(value)); });
       const T* from = old.data<T>();
       T* to = made->mutable_data<T>();
-      const int64_t count = old.num_elements();
-      for (int64_t i = 0; i < count; ++i) {
-        const int64_t channel = i / product.stride % product.channels;
-        to[i] = T(double(from[i]) * affine.scale[size_t(channel)]);
-        finite = finite && std::isfinite(to[i]);
-      }
+      const T* const end = from + old.num_elements();
+      while (from < end)
+        for (const double scale : affine.scale)
+          for (int64_t i = 0; i < product.stride; ++i, ++from, ++to) {
+            *to = T(double(*from) * scale);
+            finite = finite && std::isfinite(*to);
+          }
     });
     return finite ? std::move(made).value() : Tensor();
   }

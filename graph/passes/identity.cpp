@@ -2,7 +2,10 @@
 //
 // An Identity that asks for another device than its source does is how a tensor
 // is brought there, once for all that read it: it stays.
-#include <numeric>
+// Who waits for a constant, or a NoOp, waits for what that waits for: a frozen
+// graph's result waits for all weights, of which each pass would have to ask
+// who else needs it.
+#include <algorithm>
 
 #include "graph/known_value.h"
 #include "graph/passes/passes.h"
@@ -25,18 +28,42 @@ class Identities {
         for (const Endpoint& input : node->inputs())
           merged_.insert(*input.node);
     for (Node* node : order) {
+      shorten_waits(node);
       if (changes_nothing(*node)) TAGFLOW_RETURN_IF_ERROR(make_identity(node));
       if (is_plain_identity(*node)) bypass(node);
       if (node->op() == "IdentityN" && node->num_inputs() > 1)
         bypass_each(node);
     }
-    if (detour_.empty()) return false;
+    if (detour_.empty() && !shortened_) return false;
     TAGFLOW_RETURN_IF_ERROR(detour_.apply());
     sweep(program_);
     return true;
   }
 
  private:
+  // Asked in the order in which tokens flow, so that a chain goes at once.
+  void shorten_waits(Node* node) {
+    NodeList waits;
+    for (Node* control : node->control_inputs()) {
+      const auto led = detour_.control_ends(*control);
+      for (Node* end : led.empty() ? std::span<Node* const>(&control, 1) : led)
+        if (only_waits(*end)) {
+          waits.add(end->control_inputs());
+        } else {
+          waits.add(end);
+        }
+    }
+    if (std::ranges::equal(waits, node->control_inputs())) return;
+    graph_.set_control_inputs(node, waits);
+    shortened_ = true;
+  }
+
+  // For one other node at the most, lest there be more edges than before.
+  static bool only_waits(const Node& node) {
+    return (node.is_const() || node.op() == "NoOp") &&
+           node.control_inputs().size() <= 1;
+  }
+
   void bypass(Node* node) {
     const Endpoint source = detour_.end(node->inputs()[0]);
     if (!is_unconstrained(*node) && !has_same_constraints(*node, *source.node))
@@ -136,6 +163,7 @@ class Identities {
   Graph& graph_;
   Detour detour_;
   NodeSet merged_;  // what Merges read
+  bool shortened_ = false;
 };
 
 }  // namespace

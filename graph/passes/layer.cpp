@@ -13,9 +13,10 @@
 // Its kernel brings the weights into the order that it likes best, once, and
 // does the rest to a part of the result while that is in the cache. The other
 // operands of the element-wise ops are of the result's shape, or single
-// elements. A tree that reads two products belongs to the later one.
-// This is a matter of what kernels a device has, so it is done where it is
-// known which: after nodes are placed.
+// elements. A tree that reads two products belongs to the later one. The sums
+// of a product, and the bias in them, may be rounded in another order than
+// apart. This is a matter of what kernels a device has, so it is done where it
+// is known which: after nodes are placed.
 #include <algorithm>
 
 #include "graph/known_value.h"

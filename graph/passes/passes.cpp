@@ -14,7 +14,7 @@ constexpr std::array<PassItem, kNumPasses> kPasses = {{
      "computes what depends on constants and known shapes only",
      fold_constants},
     {Pass::kIdentity, "identity",
-     "takes out identities, and reshapes and casts that change nothing",
+     "takes out what changes nothing: identities, reshapes, casts, waits",
      remove_identities},
     {Pass::kCse, "cse", "computes once what several nodes compute alike",
      share_subexpressions},
@@ -67,11 +67,16 @@ Status optimize(Program& program, const PassSet& set,
   for (int round = 0; round < kMaxRounds; ++round) {
     TAGFLOW_RETURN_IF_ERROR(
         run_pass(Pass::kIdentity, program, set, evaluator).status());
-    TAGFLOW_RETURN_IF_ERROR(
-        run_pass(Pass::kFold, program, set, evaluator).status());
+    TAGFLOW_ASSIGN(const bool folded,
+                   run_pass(Pass::kFold, program, set, evaluator));
     TAGFLOW_ASSIGN(const bool pruned,
                    run_pass(Pass::kDead, program, set, evaluator));
-    if (!pruned) break;
+    if (pruned) continue;
+    // What a permutation or a shape is may be known only now.
+    if (folded)
+      TAGFLOW_RETURN_IF_ERROR(
+          run_pass(Pass::kIdentity, program, set, evaluator).status());
+    break;
   }
   for (const Pass pass : {Pass::kAbsorb, Pass::kCse, Pass::kHoist})
     TAGFLOW_RETURN_IF_ERROR(run_pass(pass, program, set, evaluator).status());

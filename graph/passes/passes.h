@@ -1,8 +1,8 @@
 // The passes: rewrites of a program that keep what it means.
 //
 // Note [What a pass keeps]
-//   1. Values, to the bit but for what Note [What is absorbed] says, and
-//      deadness: a fetch is dead exactly where it was.
+//   1. Values, to the bit but for what Notes [What is absorbed] and [What is a
+//      layer] say, and deadness: a fetch is dead exactly where it was.
 //      A node that goes hands on what it waited for, and with that what it
 //      would have died with: as inputs, or as control inputs of what stands
 //      for it. A control edge cannot say "this output of the Switch", so what
@@ -49,7 +49,8 @@ Status optimize(Program& program, const PassSet& set,
 
 // Nodes of constants, where all inputs, or the shapes asked for, are known.
 Result<bool> fold_constants(Program& program, const Evaluator* evaluator);
-// Identities, and reshapes, casts and the like that change nothing.
+// Identities, reshapes, casts and the like that change nothing, and waits for
+// what is always there.
 Result<bool> remove_identities(Program& program, const Evaluator* evaluator);
 // One node for several that compute the same.
 Result<bool> share_subexpressions(Program& program, const Evaluator* evaluator);

@@ -124,6 +124,24 @@ TEST_CASE("the error function of an infinity is one") {
                Tensor::vector<double>({-1, 1}));
 }
 
+TEST_CASE("the complement of the error function keeps its digits far out") {
+  std::vector<float> x;
+  for (int i = -1300; i <= 1300; ++i) x.push_back(float(i) * 0.01f);
+  const auto y = run_op("Erfc", {Tensor::of<float>({int64_t(x.size())},
+                                                   std::span<const float>(x))});
+  REQUIRE_MESSAGE(y.ok(), y.status().to_string());
+  for (size_t i = 0; i < x.size(); ++i) {
+    CAPTURE(x[i]);
+    const double expected = std::erfc(double(x[i]));
+    const double off = std::abs((*y)[0].data<float>()[i] - expected);
+    CHECK(off <= 5e-7 * expected + 1e-44);
+  }
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  expect_close(
+      run_op("Erfc", {Tensor::vector<float>({-HUGE_VALF, 0, HUGE_VALF, nan})}),
+      Tensor::vector<float>({2, 1, 0, nan}));
+}
+
 TEST_CASE("strings are concatenated") {
   const Tensor x = Tensor::of<std::string>({2}, {"a", ""});
   expect_close(run_op("Add", {x, Tensor::scalar("b")}),

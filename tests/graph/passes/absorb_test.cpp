@@ -230,6 +230,12 @@ TEST_CASE("what somebody else needs, or does not fit, is not absorbed") {
     Node* huge = constant(g.graph, "huge", Tensor::scalar(1e38f));
     g.binary("a", "Mul", g.conv(), huge);
     CHECK(is_left_alone(g.graph, {"a"}));
+    // a bias that would be finite only as a double
+    Node* large = constant(g.graph, "large", Tensor::scalar(3e38f));
+    Node* u = constant(g.graph, "u", filled({1, 1, 3, 2}));
+    Node* sum = g.binary("sum", "AddV2", g.conv("shifted", u), large);
+    g.binary("d", "Mul", sum, g.two);
+    CHECK(is_left_alone(g.graph, {"d"}));
     Node* zero = constant(g.graph, "zero", vector2(1, 0));
     Node* v = constant(g.graph, "v", filled({1, 1, 3, 2}));
     g.binary("b", "RealDiv", g.conv("other", v), zero);

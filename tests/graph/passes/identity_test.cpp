@@ -122,6 +122,39 @@ TEST_CASE("many that lose a constant do not each wait for all that it did") {
   CHECK(dump(program.graph, "b_1") == "b_1 = Identity(x, ^y0, ^y1)");
 }
 
+TEST_CASE("who waits for a constant or a NoOp waits for what that waits for") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kFloat);
+  Node* y = placeholder(graph, "y", DataType::kFloat);
+  // As a frozen graph has it: the result waits until all weights are read.
+  Node* weights = constant(graph, "weights", Tensor::scalar(2.0f));
+  Node* read = add(graph, "read", "Identity", {{weights, 0}});
+  Node* all = add(graph, "all", "NoOp", {}, {}, {read});
+  Node* product = add(graph, "product", "Mul", {{x, 0}, {read, 0}});
+  add(graph, "result", "Identity", {{product, 0}}, {}, {all});
+  // What a constant waits for is not lost, nor is an effect.
+  Node* late = number(graph, "late", 1, {y});
+  Node* later = add(graph, "later", "NoOp", {}, {}, {late});
+  add(graph, "waits", "Neg", {{x, 0}}, {}, {later, weights});
+  Node* both = add(graph, "both", "NoOp", {}, {}, {x, y});
+  add(graph, "waits_for_both", "Neg", {{x, 0}}, {}, {both});
+  Program program =
+      program_of(graph, {"result", "waits", "waits_for_both"}, {"later"});
+  CHECK(run_pass(remove_identities, program));
+  CHECK(dump(program.graph) ==
+        "x = Placeholder()\n"
+        "y = Placeholder()\n"
+        "weights = Const()\n"
+        "product = Mul(x, weights)\n"
+        "later = NoOp(^y)\n"
+        "waits = Neg(x, ^y)\n"
+        "both = NoOp(^x, ^y)\n"
+        "waits_for_both = Neg(x, ^both)\n");
+  CHECK(program.fetches[0].to_string() == "product:0");
+  CHECK(program.targets[0]->name() == "later");
+  CHECK(!run_pass(remove_identities, program));
+}
+
 TEST_CASE("what brings a tensor to another device stays") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kFloat, {2, 3});

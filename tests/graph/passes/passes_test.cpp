@@ -83,7 +83,7 @@ TEST_CASE("passes find names for what they make of the longest names") {
                    {{"DstT", DataType::kInt32}}, {size});
   Node* branch = add(graph, long_name('s'), "Switch", {{same, 0}, {p, 0}});
   Node* merge = add(graph, long_name('m'), "Merge", {{branch, 0}, {branch, 1}});
-  Node* index = add(graph, "index", "Neg", {{merge, 1}});
+  Node* index = add(graph, "index", "AddV2", {{merge, 1}, {size, 0}});
   const Counter c = counter(graph, "loop", {merge, 0}, {merge, 0});
   Node* negated = add(graph, long_name('h'), "Neg", {{c.limit, 0}});
   must(graph.set_input(c.less, 1, {negated, 0}));
