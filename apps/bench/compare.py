@@ -2,14 +2,17 @@
 
 usage: compare.py MANIFEST
 
-MANIFEST is JSON: {"threads": N, "entries": [{"name", "graph", "feeds",
-"fetches", "targets", "trips", "inner", "repeats", "devices"}]}. Prints "ready
-VERSION", then answers each line of stdin, the index of an entry, with the
-seconds of one run: the median of `repeats`, each the mean of `inner` runs. Where `trips` is
-not 0, the feed is the number of trips, and the seconds of a run of none are
-subtracted.
+MANIFEST is JSON: {"entries": [{"name", "graph", "feeds", "fetches", "targets",
+"trips", "inner", "repeats", "devices", "as_written", "one_thread"}]}. Prints
+"ready VERSION", then answers each line of stdin, the index of an entry, with
+JSON: for each way in which TensorFlow can run it the seconds of one run, the
+median of `repeats`, each the mean of `inner` runs. Where `trips` is not 0, the
+feed is the number of trips, and the seconds of a run of none are subtracted.
 
-The graph optimisers are off, so that the graph runs as written, as in tagflow.
+The ways are TensorFlow as it comes, in the thread of the caller (an empty step
+wakes nobody then), and each of them with the graph optimisers off. Only the
+latter two count where the graph is to run `as_written`: an optimiser would take
+the ops out whose time is asked for. With `one_thread` an op has a single one.
 """
 import json
 import os
@@ -33,16 +36,27 @@ finally:
     os.dup2(stderr, 2)
 
 
-def make_session(graph, threads, devices):
+# Name: inter_op_parallelism_threads, and whether the optimisers are on.
+WAYS = {
+    "default": (0, True),
+    "not optimised": (0, False),
+    "caller's thread": (-1, True),
+    "caller's thread, not optimised": (-1, False),
+}
+
+
+def make_session(graph, entry, threads, optimised):
     config = tf.ConfigProto(
-        device_count={"CPU": devices},
-        inter_op_parallelism_threads=threads, intra_op_parallelism_threads=1)
-    config.graph_options.rewrite_options.disable_meta_optimizer = True
-    config.graph_options.optimizer_options.opt_level = -1
+        device_count={"CPU": entry["devices"]},
+        inter_op_parallelism_threads=threads,
+        intra_op_parallelism_threads=1 if entry["one_thread"] else 0)
+    if not optimised:
+        config.graph_options.rewrite_options.disable_meta_optimizer = True
+        config.graph_options.optimizer_options.opt_level = -1
     return tf.Session(graph=graph, config=config)
 
 
-def make_call(entry, threads):
+def make_calls(entry):
     definition = tf.GraphDef()
     with open(entry["graph"], "rb") as file:
         definition.ParseFromString(file.read())
@@ -55,8 +69,10 @@ def make_call(entry, threads):
             wanted.append(targets[0] if len(targets) == 1
                           else tf.group(*targets))
         feeds = [graph.get_tensor_by_name(name) for name in entry["feeds"]]
-    session = make_session(graph, threads, entry["devices"])
-    return session.make_callable(wanted, feeds)
+    return {way: make_session(graph, entry, threads, optimised)
+                 .make_callable(wanted, feeds)
+            for way, (threads, optimised) in WAYS.items()
+            if not (optimised and entry["as_written"])}
 
 
 def seconds(call, arguments, entry):
@@ -87,8 +103,9 @@ def main():
         index = int(line)
         entry = entries[index]
         if index not in calls:
-            calls[index] = make_call(entry, manifest["threads"])
-        print(measure(calls[index], entry), flush=True)
+            calls[index] = make_calls(entry)
+        print(json.dumps({way: measure(call, entry)
+                          for way, call in calls[index].items()}), flush=True)
 
 
 main()

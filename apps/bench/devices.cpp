@@ -64,9 +64,10 @@ Result<Measurement> measure_devices_pingpong(const BenchOptions& options) {
 Result<Measurement> measure_stream_overlap(const BenchOptions& options) {
   constexpr int64_t kNanoseconds = 50'000;
   const int64_t trips = options.trips > 0 ? options.trips : 1000;
-  static const Status registered = register_busy_op();
-  TAGFLOW_RETURN_IF_ERROR(registered);
-  TAGFLOW_ASSIGN(const BenchGraph graph, make_busy_loop(kNanoseconds));
+  TAGFLOW_RETURN_IF_ERROR(register_busy_op());
+  TAGFLOW_ASSIGN(const BenchGraph graph,
+                 make_busy_loop({.nanoseconds = kNanoseconds,
+                                 .device = "/device:STREAM:0"}));
   TAGFLOW_ASSIGN(actors::SessionOptions session,
                  to_session_options(options.engine));
   if (session.devices.empty()) session.devices = "cpu:1,stream:1";

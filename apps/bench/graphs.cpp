@@ -1,6 +1,5 @@
 #include "apps/bench/graphs.h"
 
-#include "apps/bench/busy_op.h"
 #include "graph/builder/builder.h"
 
 namespace tagflow::apps {
@@ -171,17 +170,21 @@ Result<BenchGraph> make_device_hops(int nodes) {
   return building.done({}, {}, {ops::identity(devices[0], x)});
 }
 
-Result<BenchGraph> make_busy_loop(int64_t nanoseconds) {
+Result<BenchGraph> make_busy_loop(const BusyLoop& loop) {
   Building building;
-  const Scope s = building.scope().with_device("/device:STREAM:0");
+  const Scope s = loop.device.empty()
+                      ? building.scope()
+                      : building.scope().with_device(loop.device);
   const Output n = trip_count(building.scope());
   const Outputs last = while_loop(
       s,
       [&](const Scope& in, const Outputs& v) { return ops::less(in, v[0], n); },
       [&](const Scope& in, const Outputs& v) -> Outputs {
-        return {ops::add(in, v[0], 1), busy(in, v[1], nanoseconds)};
+        const Output x =
+            loop.in_a_row ? v[1] : ops::cast(in, v[0], DataType::kFloat);
+        return {ops::add(in, v[0], 1), busy(in, x, loop.nanoseconds, loop.how)};
       },
-      {0, 0.0f});
+      {0, 0.0f}, {.parallel_iterations = loop.window});
   return building.done({"n:0"}, {}, {ops::group(s, last)});
 }
 
@@ -274,6 +277,14 @@ Result<BenchGraph> make_fan_out(const std::string& op, int nodes) {
     all.push_back(y);
   }
   return building.done({}, {}, {ops::group(s, all)});
+}
+
+Result<BenchGraph> make_one_kernel() {
+  Building building;
+  const Scope& s = building.scope();
+  const Output x =
+      ops::placeholder(s.named("x"), DataType::kFloat, PartialShape::scalar());
+  return building.done({"x:0"}, {ops::add(s, x, 1)});
 }
 
 Result<BenchGraph> make_empty() {

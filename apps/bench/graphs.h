@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/bench/busy_op.h"
 #include "graph/graph.h"
 #include "graph/status.h"
 
@@ -42,6 +43,8 @@ Result<BenchGraph> make_chain(const std::string& op, int nodes);
 Result<BenchGraph> make_dead_chain(const std::string& op, int nodes);
 // Of one x, `nodes` times op(x), and a NoOp that waits for all.
 Result<BenchGraph> make_fan_out(const std::string& op, int nodes);
+// x + 1, a float scalar that is fed.
+Result<BenchGraph> make_one_kernel();
 // One NoOp.
 Result<BenchGraph> make_empty();
 
@@ -60,9 +63,19 @@ Result<BenchGraph> make_device_pingpong();
 // x + 1 + 1 + ... : `nodes` additions on the one and the other in turns.
 Result<BenchGraph> make_device_hops(int nodes);
 
-// On a stream device, while i < n: x = busy(x) of so long; i += 1. REQUIRES:
-// register_busy_op() was called.
-Result<BenchGraph> make_busy_loop(int64_t nanoseconds);
+struct BusyLoop {
+  int64_t nanoseconds = 0;  // of each kernel
+  Busy how = Busy::kSpins;
+  std::string device = {};  // empty: left open
+  int window = 10;
+  // Whether a kernel reads the result of the one before; otherwise those of a
+  // whole window can run at once.
+  bool in_a_row = true;
+};
+
+// while i < n: x = busy(x) or busy(i), i += 1. REQUIRES: register_busy_op() was
+// called.
+Result<BenchGraph> make_busy_loop(const BusyLoop& loop);
 
 // About `nodes` nodes, as a file may have: blocks of arithmetic, each with a
 // small loop and a conditional, added up.

@@ -13,12 +13,11 @@
 //   trace         the first loop while it is recorded, over the same by itself
 #include <algorithm>
 #include <future>
-#include <sstream>
 
 #include "actors/trace.h"
+#include "apps/bench/process_figures.h"
 #include "apps/bench/stopwatch.h"
 #include "apps/bench/workload.h"
-#include "apps/io/file.h"
 
 namespace tagflow::apps {
 namespace {
@@ -53,23 +52,6 @@ Result<double> seconds_per_trip(const Result<BenchGraph>& graph,
   TAGFLOW_ASSIGN(const double full, run.seconds({&all, 1}, options.repeats));
   return (full - base) / total;
 }
-
-namespace {
-
-// VmHWM of /proc/self/status, in bytes.
-Result<int64_t> peak_resident_bytes() {
-  TAGFLOW_ASSIGN(const std::string text, io::read_file("/proc/self/status"));
-  std::istringstream lines(text);
-  std::string word;
-  while (lines >> word) {
-    int64_t kibibytes = 0;
-    if (word == "VmHWM:" && lines >> kibibytes) return kibibytes * 1024;
-  }
-  return error(Code::kUnavailable,
-               "[bench] /proc/self/status does not say VmHWM");
-}
-
-}  // namespace
 
 Result<Measurement> measure_loop(const BenchOptions& options) {
   const int64_t trips =

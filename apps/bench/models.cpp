@@ -7,6 +7,7 @@
 #include "apps/bench/models_script.h"
 #include "apps/bench/rival.h"
 #include "apps/bench/stopwatch.h"
+#include "apps/common/terminal.h"
 #include "apps/io/file.h"
 #include "apps/io/npy.h"
 #include "graph/graphdef.h"
@@ -152,12 +153,12 @@ void print_row(const ModelEntry& entry, const ModelRow& row, bool json) {
         {"how", row.how},       {"tagflow", row.ours},
         {"ratio", row.ratio},   {"difference", row.difference},
         {"unit", "ms"}};
-    fmt::print("{}\n", line.dump());
+    print_text(line.dump() + "\n");
   } else {
-    fmt::print("| {} | {} | {} | {} | {:.3g} |\n", entry.what, entry.batch,
-               four_digits(row.theirs), four_digits(row.ours), row.ratio);
+    print_text(fmt::format("| {} | {} | {} | {} | {} | {:.3g} |\n", entry.what,
+                           entry.batch, four_digits(row.theirs), row.how,
+                           four_digits(row.ours), row.ratio));
   }
-  std::fflush(stdout);
 }
 
 Status compare_chosen(const std::vector<ModelEntry>& entries,
@@ -168,15 +169,18 @@ Status compare_chosen(const std::vector<ModelEntry>& entries,
   TAGFLOW_ASSIGN(Rival rival,
                  Rival::start(options.python, kModelsScript, manifest));
   if (!options.json)
-    fmt::print(
-        "{}\n\n"
-        "| model | batch | TensorFlow, ms | tagflow, ms | times faster |\n"
-        "|---|--:|--:|--:|--:|\n",
-        describe_machine(rival));
+    print_text(fmt::format(
+        "{}\n"
+        "| model | batch | TensorFlow, ms | how | tagflow, ms | times faster "
+        "|\n"
+        "|---|--:|--:|---|--:|--:|\n",
+        caption(rival, options.rounds)));
   for (size_t i = 0; i < entries.size(); ++i) {
     TAGFLOW_ASSIGN(const ModelRow row,
                    compare_model(entries[i], i, rival, options, folder.path()));
     print_row(entries[i], row, options.json);
+    // Which the end of the program reports.
+    if (!flush_stdout().ok()) return {};
   }
   return {};
 }

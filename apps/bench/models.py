@@ -2,9 +2,10 @@
 
 usage: models.py MANIFEST
 
-MANIFEST is JSON: {"folder", "repeats", "models": [{"name", "batch"}]}. Prints "ready VERSION". Then answers each line of stdin, an index into the
-models: the first time it makes the model, with random weights by a fixed
-seed, and runs it eagerly; freezes it; and writes into the folder
+MANIFEST is JSON: {"folder", "repeats", "models": [{"name", "batch"}]}. Prints
+"ready VERSION". Then answers each line of stdin, an index into the models: the
+first time it makes the model, with random weights by a fixed seed, runs it
+eagerly, freezes it, and writes into the folder
 
   NAME.pb                  the GraphDef, functions inlined, variables constants
   NAME.feed.npy            the input

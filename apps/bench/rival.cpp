@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <sstream>
 
 namespace tagflow::apps {
 namespace {
@@ -55,10 +56,29 @@ Result<std::string> Rival::ask(size_t entry) {
   return process_.read_line();
 }
 
-std::string describe_machine(const Rival& rival) {
-  return fmt::format("{} hardware threads of {}, TensorFlow {}",
-                     sysconf(_SC_NPROCESSORS_ONLN), processor_name(),
-                     rival.version());
+std::string caption(const Rival& rival, int rounds) {
+  const std::string text = fmt::format(
+      "Medians of {} round{} on {} hardware threads, {}, with TensorFlow {}; "
+      "both sides in the same minutes, since a machine may be half as fast at "
+      "other times.",
+      rounds, rounds == 1 ? "" : "s", sysconf(_SC_NPROCESSORS_ONLN),
+      processor_name(), rival.version());
+  constexpr size_t kColumns = 80;
+  std::istringstream words(text);
+  std::string lines;
+  size_t column = 0;
+  for (std::string word; words >> word;) {
+    if (column > 0 && column + 1 + word.size() > kColumns) {
+      lines += '\n';
+      column = 0;
+    } else if (column > 0) {
+      lines += ' ';
+      ++column;
+    }
+    lines += word;
+    column += word.size();
+  }
+  return lines + '\n';
 }
 
 std::string four_digits(double value) {

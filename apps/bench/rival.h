@@ -51,8 +51,9 @@ class Rival {
   std::string version_;
 };
 
-// "2 hardware threads of Intel(R) ..., TensorFlow 2.21.0": a table's caption.
-std::string describe_machine(const Rival& rival);
+// What stands above a table: how it was measured, and on which machine. Lines
+// of at most 80 columns where words are no longer.
+std::string caption(const Rival& rival, int rounds);
 // Four digits that count, without an exponent.
 std::string four_digits(double value);
 

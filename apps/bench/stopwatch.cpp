@@ -2,6 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <future>
+#include <memory>
+
+#include "apps/bench/process_figures.h"
 
 namespace tagflow::apps {
 
@@ -9,6 +14,14 @@ double median(std::vector<double> values) {
   const auto middle = values.begin() + std::ptrdiff_t((values.size() - 1) / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
+}
+
+double percentile(std::vector<double> values, double rank) {
+  const auto place = size_t(std::ceil(rank * double(values.size())));
+  const size_t index = std::clamp<size_t>(place, 1, values.size()) - 1;
+  const auto at = values.begin() + std::ptrdiff_t(index);
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
 }
 
 Result<PreparedRun> PreparedRun::make(const BenchGraph& graph,
@@ -38,6 +51,23 @@ Result<double> PreparedRun::time(std::span<const Tensor> feeds,
   const std::chrono::duration<double> time =
       std::chrono::steady_clock::now() - start;
   return time.count();
+}
+
+Result<Took> PreparedRun::time_async(std::span<const Tensor> feeds,
+                                     const actors::RunOptions& options) const {
+  using Clock = std::chrono::steady_clock;
+  // The answer's thread may still be in set_value() when this one goes on.
+  const auto promise = std::make_shared<std::promise<Result<Took>>>();
+  auto answer = promise->get_future();
+  const double cpu_start = cpu_seconds();
+  const Clock::time_point start = Clock::now();
+  call_.run_async(feeds, options, [=](auto results, auto) {
+    const std::chrono::duration<double> time = Clock::now() - start;
+    const Took took{time.count(), cpu_seconds() - cpu_start};
+    promise->set_value(results.ok() ? Result<Took>(took)
+                                    : Result<Took>(results.status()));
+  });
+  return answer.get();
 }
 
 Result<double> PreparedRun::seconds(std::span<const Tensor> feeds, int repeats,

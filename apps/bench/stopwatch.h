@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "actors/session.h"
@@ -13,6 +14,14 @@ namespace tagflow::apps {
 
 // The middle one; the lower of two. REQUIRES: !values.empty()
 double median(std::vector<double> values);
+// The smallest one that a share of `rank`, above 0 to 1, of them does not
+// exceed. REQUIRES: !values.empty()
+double percentile(std::vector<double> values, double rank);
+
+struct Took {
+  double seconds = 0;
+  double cpu_seconds = 0;  // that the process had meanwhile, of all threads
+};
 
 // A session with one graph and a prepared call of its signature.
 class PreparedRun {
@@ -32,6 +41,15 @@ class PreparedRun {
   // The seconds of one run.
   Result<double> time(std::span<const Tensor> feeds,
                       const actors::RunOptions& options = {});
+  // Of an asynchronous run, to which this thread is not lent, until the answer
+  // is there. Thread-safe.
+  Result<Took> time_async(std::span<const Tensor> feeds,
+                          const actors::RunOptions& options = {}) const;
+  // See actors::Callable. Thread-safe.
+  void run_async(std::span<const Tensor> feeds,
+                 const actors::RunOptions& options, actors::Done done) const {
+    call_.run_async(feeds, options, std::move(done));
+  }
 
  private:
   OwnedSession session_;

@@ -33,6 +33,11 @@ constexpr Workload kWorkloads[] = {
      measure_loop_scaling},
     {"trace", "a loop of --trips that is recorded, over one that is not",
      measure_trace},
+    {"fairness",
+     "a small run beside kernels of 50 ms, and beside --nodes nodes",
+     measure_fairness},
+    {"sessions", "--nodes sessions at once: their time, memory and threads",
+     measure_sessions},
     {"loop_memory", "peak memory of a loop of --trips", measure_loop_memory},
 };
 
@@ -49,6 +54,21 @@ std::string Measurement::to_json() const {
 }
 
 std::span<const Workload> workloads() { return kWorkloads; }
+
+Result<actors::SessionOptions> on_one_engine(const EngineOptions& options) {
+  TAGFLOW_ASSIGN(actors::SessionOptions session, to_session_options(options));
+  const bool is_plain =
+      session.workers == 0 && session.hand_off == actors::HandOff::kDirect;
+  if (is_plain) {
+    TAGFLOW_ASSIGN(session.engine, actors::Engine::process());
+  } else {
+    actors::EngineOptions apart;
+    apart.workers = session.workers;
+    apart.hand_off = session.hand_off;
+    TAGFLOW_ASSIGN(session.engine, actors::Engine::create(apart));
+  }
+  return session;
+}
 
 const Workload* find_workload(std::string_view name) {
   for (const Workload& workload : kWorkloads) {

@@ -55,6 +55,11 @@ Result<double> seconds_per_trip(const Result<BenchGraph>& graph,
                                 const BenchOptions& options, int64_t trips,
                                 double total);
 
+// As to_session_options(), with one engine for all sessions that are made of
+// it: that of the process, unless the options ask for workers or a hand-off of
+// their own. Errors as there and of actors::Engine.
+Result<actors::SessionOptions> on_one_engine(const EngineOptions& options);
+
 // loops.cpp: ns per iteration, the run of zero trips subtracted
 Result<Measurement> measure_loop(const BenchOptions& options);
 Result<Measurement> measure_nested(const BenchOptions& options);
@@ -70,6 +75,10 @@ Result<Measurement> measure_dead(const BenchOptions& options);
 Result<Measurement> measure_wide(const BenchOptions& options);
 Result<Measurement> measure_empty_step(const BenchOptions& options);
 Result<Measurement> measure_load(const BenchOptions& options);
+// fairness.cpp: ms, the worst p99
+Result<Measurement> measure_fairness(const BenchOptions& options);
+// sessions.cpp: us from the making of a session to its end
+Result<Measurement> measure_sessions(const BenchOptions& options);
 // devices.cpp: us per iteration or hop; a ratio; seconds
 Result<Measurement> measure_devices_loop(const BenchOptions& options);
 Result<Measurement> measure_devices_pingpong(const BenchOptions& options);

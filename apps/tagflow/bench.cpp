@@ -146,9 +146,6 @@ void add_bench_command(CLI::App& app, ExitCode& exit_code) {
       ->check(CLI::Range(1, 100));
   sub->add_option("--batch", options.batch, "of models; 0: the model's own")
       ->check(CLI::Range(0, 4096));
-  sub->add_option("--threads", options.threads,
-                  "TensorFlow's threads between ops")
-      ->check(CLI::Range(1, 1024));
   sub->add_flag("--json", options.json,
                 "one object a line, also of compare and models");
   add_engine_options(*sub, bench.engine);

@@ -1,6 +1,6 @@
 #include "graph/builder/scope.h"
 
-#include <algorithm>
+#include <unordered_set>
 
 #include "graph/builder/context.h"
 #include "graph/builder/op_inputs.h"
@@ -63,6 +63,8 @@ Scope Scope::colocate_with(const Output& output) const {
 
 Scope Scope::with_control_dependencies(const Outputs& outputs) const {
   Scope scope = *this;
+  auto& all = scope.control_inputs_;
+  std::unordered_set<const Node*> seen(all.begin(), all.end());
   size_t index = 0;
   for (const Output& output : outputs) {
     if (Status status =
@@ -71,9 +73,7 @@ Scope Scope::with_control_dependencies(const Outputs& outputs) const {
       fail(std::move(status));
       continue;
     }
-    auto& all = scope.control_inputs_;
-    if (std::find(all.begin(), all.end(), output.node()) == all.end())
-      all.push_back(output.node());
+    if (seen.insert(output.node()).second) all.push_back(output.node());
   }
   return scope;
 }

@@ -3,6 +3,8 @@
 model that negates its input. usage: fake_tensorflow.py -c SCRIPT MANIFEST
 
 Of the model "lstm" the result is wrong, for "bigru" it says what is no answer.
+For `tagflow bench compare` every run takes seconds, fewest in the caller's
+thread; of "sum" it says what is no answer.
 """
 import json
 import os
@@ -35,6 +37,13 @@ with open(sys.argv[3]) as file:
     manifest = json.load(file)
 print("ready 0.0", flush=True)
 for line in sys.stdin:
+    if "entries" in manifest:
+        entry = manifest["entries"][int(line)]
+        times = {"default": 3.0, "caller's thread": 2.5, "not optimised": 2.75}
+        if entry["as_written"]:
+            del times["default"], times["caller's thread"]
+        print(json.dumps({} if entry["name"] == "sum" else times), flush=True)
+        continue
     name = manifest["models"][int(line)]["name"]
     files = {
         ".pb": node("x", "Placeholder", [], "dtype") +

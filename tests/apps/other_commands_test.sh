@@ -52,6 +52,16 @@ expect 0 '"unit":"bytes"' - tagflow bench loop_memory --trips 1000
 expect 0 '"unit":"ratio"' - tagflow bench loop_scaling --trips 3 --repeats 1
 expect 0 '"unit":"ratio".*"two_apart":' - \
   tagflow bench kmeans_scaling --nodes 1000 --trips 3 --repeats 1
+numbers='"busy_share":[0-9.e-]+,"max":[0-9.e-]+,"p50":[0-9.e-]+,"p99":[0-9.e-]+'
+expect 0 "\"unit\":\"ms\".*\"kernels_in_a_row\",$numbers,\"priority\":\"high\"" \
+  - tagflow bench fairness --nodes 10 --trips 1 --repeats 1 --workers 2
+expect 0 '"kernels_at_once",.*"window":3,.*"nodes",.*"kernel_ms":50.0' - \
+  tagflow bench fairness --nodes 10 --trips 1 --repeats 1 --workers 1 --window 3
+expect 0 '"devices":"cpu:2,stream:1",.*"us":.*"sessions":4,"timed_runs":100' \
+  - tagflow bench sessions --nodes 4 --trips 100 --repeats 1
+expect 0 '"each":\[\{[^{]*"devices":"cpu:2",[^{]*\}\].*"workers":1' - \
+  tagflow bench sessions --nodes 1 --trips 1 --repeats 1 --devices cpu:2 \
+  --workers 1
 expect 0 '^  loop_memory  +[a-z]' - tagflow bench --help
 expect 0 '^  devices_pingpong  [a-z]' - tagflow bench --help
 expect 0 '^  compare  +the same' - tagflow bench --help
@@ -74,11 +84,20 @@ expect 3 - 'cannot start' tagflow bench models --python /no/such/python
 expect 1 - 'import tensorflow' tagflow bench models --python true --only lstm
 # One that answers, with a model that is no such.
 fake="$here/fake_tensorflow.py"
-expect 0 '^\| ResNet50, 224 x 224 x 3 \| 1 \| 250 \| [0-9.e-]+ \| [0-9.e+]+ \|' \
+expect 0 '^\| ResNet50, 224 x 224 x 3 \| 1 \| 250 \| session \| [0-9.e-]+ \| [0-9.e+]+ \|' \
   - tagflow bench models --python "$fake" --only resnet --repeats 1
 expect 0 '"batch":5,"difference":0.0,"how":"session","name":"transformer"' - \
   tagflow bench models --python "$fake" --only transformer --batch 5 \
   --repeats 1 --rounds 1 --json
+expect 0 "^\\| empty step \\| 2500000 \\| caller's thread \\|( [0-9.e-]+ \\|){2} us" \
+  - tagflow bench compare --python "$fake" --only empty_step --repeats 1
+expect 0 '^\| 10000 dead `Identity` \| 275000 \| not optimised \|' \
+  - tagflow bench compare --python "$fake" --only dead --repeats 1 --rounds 2
+expect 0 '"how":"caller.s thread","mailbox":[0-9.e-]+,"name":"nested"' - \
+  tagflow bench compare --python "$fake" --only nested --repeats 1 \
+  --rounds 1 --json
+expect 1 '' 'TensorFlow answered "[{]}"' \
+  tagflow bench compare --python "$fake" --only sum --repeats 1
 expect 1 '' "lstm: the result differs from TensorFlow's by 2 of" \
   tagflow bench models --python "$fake" --only lstm --repeats 1
 expect 1 '' 'TensorFlow answered "Killed"' \

@@ -84,14 +84,15 @@ assert len(of("node", "merge", "added")) >= 1
 END
   complain "the SVG is wrong" tagflow partition
 # Nothing in a name is a command.
-printf 'node { name: "a>b\\\\c" op: "NoOp" device: "/cpu:0" }
+printf 'node { name: "a>b\\\\c" op: "Placeholder" device: "/cpu:0"
+  attr { key: "dtype" value { type: DT_INT32 } } }
 node { name: "d" op: "NoOp" input: "^a>b\\\\c" device: "/cpu:1" }' \
   >"$work/odd.pbtxt"
 expect 0 '^transfers +1 per run$' - \
   tagflow partition odd.pbtxt --devices cpu:2 --out odd
 python3 -c 'import sys, xml.etree.ElementTree as tree
 text = "".join(tree.parse(sys.argv[1]).getroot().itertext())
-assert "a>b\\c: NoOp" in text, text' "$work/odd/partitions.svg" ||
+assert "a>b\\c: Placeholder" in text, text' "$work/odd/partitions.svg" ||
   complain "the SVG is wrong" tagflow partition
 # Too large for a picture is not too large for files.
 python3 -c 'for i in range(2001):
