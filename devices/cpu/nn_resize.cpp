@@ -101,11 +101,17 @@ class ResizeBase : public Kernel {
     return std::unique_ptr<Kernel>(std::make_unique<K>(scale));
   }
 
-  static Status check_images(const KernelContext& context, int input) {
+  static Status check_rank(const KernelContext& context, int input) {
     const Tensor& images = context.input(input);
     if (images.rank() != 4)
       return context.fail("input {} is {}, not of 4 dimensions", input,
                           images.describe());
+    return Status();
+  }
+
+  static Status check_images(const KernelContext& context, int input) {
+    TAGFLOW_RETURN_IF_ERROR(check_rank(context, input));
+    const Tensor& images = context.input(input);
     if (images.dim(1) == 0 || images.dim(2) == 0)
       return context.fail("input {} is {}, without a pixel", input,
                           images.describe());
@@ -257,13 +263,22 @@ class ResizeNearestKernel : public ResizeBase {
   }
 
   Status compute(KernelContext& context) const override {
-    TAGFLOW_RETURN_IF_ERROR(check_images(context, 0));
     const bool is_grad = context.node().op() == "ResizeNearestNeighborGrad";
-    if (!is_grad) TAGFLOW_RETURN_IF_ERROR(check_channels(context));
+    if (is_grad) {
+      TAGFLOW_RETURN_IF_ERROR(check_rank(context, 0));
+    } else {
+      TAGFLOW_RETURN_IF_ERROR(check_images(context, 0));
+      TAGFLOW_RETURN_IF_ERROR(check_channels(context));
+    }
     TAGFLOW_ASSIGN(const Shape shape, sized(context));
     TAGFLOW_ASSIGN(Tensor * out, context.allocate_output(0, shape));
     if (out->num_elements() == 0) return Status();
     const Shape images = context.input(0).shape();
+    // As in TensorFlow, what no pixel was made of has a gradient of zeros.
+    if (is_grad && images.num_elements() == 0) {
+      std::fill_n(out->mutable_data<T>(), out->num_elements(), T(0));
+      return Status();
+    }
     const Shape& small = is_grad ? shape : images;  // the original
     const Shape& large = is_grad ? images : shape;  // the resized
     TAGFLOW_ASSIGN(const auto ys,

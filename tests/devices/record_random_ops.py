@@ -208,7 +208,8 @@ class Recorder:
         program = Program(constants=rnd.random() < 0.25)
         try:
             program.fetches = program.add(op, inputs, attrs)
-        except (ValueError, OverflowError, TypeError) as refused:
+        except (AttributeError, ValueError, OverflowError,
+                TypeError) as refused:
             # No NodeDef has such an attribute.
             print(op, "cannot be written:", refused, file=self.log)
             return None

@@ -241,6 +241,13 @@ TEST_CASE("gradients of resized images add up where pixels came from") {
                Code::kInvalidArgument, "is not one of images");
 }
 
+TEST_CASE("what no pixel was made of has a gradient of zeros") {
+  expect_close(run_op("ResizeNearestNeighborGrad",
+                      {Tensor::make(DataType::kFloat, {1, 0, 5, 1}),
+                       Tensor::vector<int32_t>({1, 2})}),
+               image({1, 1, 2, 1}, {0, 0}));
+}
+
 TEST_CASE("images without a channel are refused") {
   const Tensor none = Tensor::make(DataType::kFloat, {1, 2, 2, 0});
   for (const char* op : {"ResizeBilinear", "ResizeNearestNeighbor"})
