@@ -9,6 +9,7 @@
 #include <array>
 #include <boost/container/static_vector.hpp>
 
+#include "devices/cpu/built_kernel.h"
 #include "devices/cpu/elementwise_register.h"
 #include "devices/cpu/fused_program.h"
 #include "devices/cpu/fused_tiles.h"
@@ -41,13 +42,35 @@ using Moves = std::array<bool, 2 * kMaxFused>;
 
 class FusedKernel final : public Kernel, public FusedTiles {
  public:
-  static Result<std::unique_ptr<Kernel>> make(const KernelInfo& info) {
-    auto kernel = std::make_unique<FusedKernel>();
-    Status status = kernel->build(info);
-    if (!status.ok())
-      return std::move(status).with_prefix(
-          fmt::format("[{}] node \"{}\": ", info.node().op(), info.name()));
-    return std::unique_ptr<Kernel>(std::move(kernel));
+  Status build(const KernelInfo& info) {
+    using Strings = std::vector<std::string>;
+    TAGFLOW_ASSIGN(const auto program, info.attr<Strings>("program"));
+    TAGFLOW_ASSIGN(const auto names, info.attr<Strings>("names"));
+    TAGFLOW_ASSIGN(const DataType dtype, info.attr<DataType>("T"));
+    num_inputs_ = size_t(info.num_inputs());
+    if (program.size() > kMaxFused || num_inputs_ > kMaxFused)
+      return invalid_argument("{} ops on {} inputs, the limit is {}",
+                              program.size(), num_inputs_, kMaxFused);
+    if (names.size() != program.size())
+      return invalid_argument("{} names for {} ops", names.size(),
+                              program.size());
+    element_size_ = dtype_size(dtype);
+    std::vector<graph::Endpoint> values;
+    for (size_t i = 0; i < num_inputs_; ++i) {
+      TAGFLOW_ASSIGN(graph::Node * input,
+                     graph_.add(graph_.unique_name("input"), "Placeholder", {},
+                                {{"dtype", dtype}}));
+      values.push_back({input, 0});
+    }
+    for (size_t i = 0; i < program.size(); ++i) {
+      Status status = add_op(program[i], names[i], dtype, values);
+      if (!status.ok())
+        return std::move(status).with_prefix(
+            fmt::format("line {} of the program, \"{}\": ", i, program[i]));
+    }
+    assign_tiles();
+    may_be_expensive_ = may_take_long(info, cost_);
+    return {};
   }
 
   Status compute(KernelContext& context) const override {
@@ -91,37 +114,6 @@ class FusedKernel final : public Kernel, public FusedTiles {
 
  private:
   // --- Making ---------------------------------------------------------------
-
-  Status build(const KernelInfo& info) {
-    using Strings = std::vector<std::string>;
-    TAGFLOW_ASSIGN(const auto program, info.attr<Strings>("program"));
-    TAGFLOW_ASSIGN(const auto names, info.attr<Strings>("names"));
-    TAGFLOW_ASSIGN(const DataType dtype, info.attr<DataType>("T"));
-    num_inputs_ = size_t(info.num_inputs());
-    if (program.size() > kMaxFused || num_inputs_ > kMaxFused)
-      return invalid_argument("{} ops on {} inputs, the limit is {}",
-                              program.size(), num_inputs_, kMaxFused);
-    if (names.size() != program.size())
-      return invalid_argument("{} names for {} ops", names.size(),
-                              program.size());
-    element_size_ = dtype_size(dtype);
-    std::vector<graph::Endpoint> values;
-    for (size_t i = 0; i < num_inputs_; ++i) {
-      TAGFLOW_ASSIGN(graph::Node * input,
-                     graph_.add(graph_.unique_name("input"), "Placeholder", {},
-                                {{"dtype", dtype}}));
-      values.push_back({input, 0});
-    }
-    for (size_t i = 0; i < program.size(); ++i) {
-      Status status = add_op(program[i], names[i], dtype, values);
-      if (!status.ok())
-        return std::move(status).with_prefix(
-            fmt::format("line {} of the program, \"{}\": ", i, program[i]));
-    }
-    assign_tiles();
-    may_be_expensive_ = may_take_long(info, cost_);
-    return {};
-  }
 
   Status add_op(std::string_view line, const std::string& name, DataType dtype,
                 std::vector<graph::Endpoint>& values) {
@@ -315,7 +307,7 @@ class FusedKernel final : public Kernel, public FusedTiles {
 void register_fused_kernels(KernelRegistry& registry) {
   for (const DataType dtype : {DataType::kFloat, DataType::kDouble,
                                DataType::kHalf, DataType::kBFloat16})
-    add_kernel(registry, "_FusedElementwise", dtype, FusedKernel::make);
+    add_kernel(registry, "_FusedElementwise", dtype, make_built<FusedKernel>);
 }
 
 }  // namespace tagflow::devices

@@ -6,6 +6,7 @@
 // and the element-wise ops run on each part of it while that is in the cache.
 // Everything else goes through the kernels one by one, as it would apart, and
 // fails as it would.
+#include "devices/cpu/built_kernel.h"
 #include "devices/cpu/elementwise_register.h"
 #include "devices/cpu/fused_tiles.h"
 #include "devices/cpu/kernels.h"
@@ -25,34 +26,6 @@ struct Stage {
 
 class LayerKernel final : public Kernel {
  public:
-  static Result<std::unique_ptr<Kernel>> make(const KernelInfo& info) {
-    auto kernel = std::make_unique<LayerKernel>();
-    Status status = kernel->build(info);
-    if (!status.ok())
-      return std::move(status).with_prefix(
-          fmt::format("[{}] node \"{}\": ", info.node().op(), info.name()));
-    return std::unique_ptr<Kernel>(std::move(kernel));
-  }
-
-  Status compute(KernelContext& context) const override {
-    if (packed_ != nullptr) {
-      TAGFLOW_ASSIGN(const bool done, compute_packed(context));
-      if (done) return {};
-    }
-    return compute_one_by_one(context);
-  }
-
-  double cost(const KernelContext& context) const override {
-    KernelContext product(product_.node, context.mutable_inputs().first(2),
-                          context.mutable_outputs(), &context.step(),
-                          &context.tag(), &context.allocator());
-    return product_.kernel->cost(product);
-  }
-  bool may_be_expensive() const override { return true; }
-
- private:
-  // --- Making ---------------------------------------------------------------
-
   Status build(const KernelInfo& info) {
     TAGFLOW_ASSIGN(const auto program, info.attr<Strings>("program"));
     TAGFLOW_ASSIGN(const auto names, info.attr<Strings>("names"));
@@ -81,6 +54,24 @@ class LayerKernel final : public Kernel {
     if (tail_.node == nullptr || tiles_ != nullptr) packed_ = pack(info.node());
     return {};
   }
+
+  Status compute(KernelContext& context) const override {
+    if (packed_ != nullptr) {
+      TAGFLOW_ASSIGN(const bool done, compute_packed(context));
+      if (done) return {};
+    }
+    return compute_one_by_one(context);
+  }
+
+  double cost(const KernelContext& context) const override {
+    KernelContext product(product_.node, context.mutable_inputs().first(2),
+                          context.mutable_outputs(), &context.step(),
+                          &context.tag(), &context.allocator());
+    return product_.kernel->cost(product);
+  }
+
+ private:
+  // --- Making ---------------------------------------------------------------
 
   Result<graph::Endpoint> add_input() {
     TAGFLOW_ASSIGN(graph::Node * input,
@@ -295,7 +286,7 @@ void register_layer_kernels(KernelRegistry& registry) {
                          "_FusedMatMul", "_FusedBatchMatMulV2"})
     for (const DataType dtype : {DataType::kFloat, DataType::kDouble,
                                  DataType::kHalf, DataType::kBFloat16})
-      add_kernel(registry, op, dtype, LayerKernel::make);
+      add_kernel(registry, op, dtype, make_built<LayerKernel>);
 }
 
 }  // namespace tagflow::devices

@@ -294,12 +294,7 @@ void CudaDevice::enqueue_copy(Stream& stream, Copied done, F copied) {
     if (turn == Stream::Turn::kAbandon) return tell(home_.destroyed());
     tell(guarded("cuda", std::move(copied)));
   };
-  decltype(answer_task<Copied>(std::move(take_turn))) task;
-  Status begun = guarded(
-      "cuda", [&] { task = answer_task<Copied>(std::move(take_turn)); });
-  if (!begun.ok()) return done(std::move(begun));
-  task->done = std::move(done);
-  stream.enqueue(std::move(task));
+  enqueue_answer(stream, "cuda", std::move(done), std::move(take_turn));
 }
 
 void CudaDevice::copy_to_host(Tensor tensor, Copied done, uint64_t step) {

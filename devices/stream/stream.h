@@ -7,8 +7,11 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string_view>
 #include <thread>
 #include <utility>
+
+#include "graph/fault.h"
 
 namespace tagflow::devices {
 
@@ -133,6 +136,19 @@ class AnswerTask final : public Stream::Task {
 template <class Done, class Body>
 std::unique_ptr<AnswerTask<Done, Body>> answer_task(Body body) {
   return std::make_unique<AnswerTask<Done, Body>>(std::move(body));
+}
+
+// Enqueues such a task. Where it cannot be made, `done` gets that as an error
+// of `module`, at once.
+template <class Done, class Body>
+void enqueue_answer(Stream& stream, std::string_view module, Done done,
+                    Body body) {
+  decltype(answer_task<Done>(std::move(body))) task;
+  Status made =
+      guarded(module, [&] { task = answer_task<Done>(std::move(body)); });
+  if (!made.ok()) return done(std::move(made));
+  task->done = std::move(done);
+  stream.enqueue(std::move(task));
 }
 
 }  // namespace tagflow::devices

@@ -217,12 +217,7 @@ void StreamDevice::enqueue_copy(Stream& stream,
     tensor.reset();  // who is told may count on the memory
     tell(std::move(copied));
   };
-  decltype(answer_task<Copied>(std::move(take_turn))) task;
-  Status begun = guarded(
-      "stream", [&] { task = answer_task<Copied>(std::move(take_turn)); });
-  if (!begun.ok()) return done(std::move(begun));
-  task->done = std::move(done);
-  stream.enqueue(std::move(task));
+  enqueue_answer(stream, "stream", std::move(done), std::move(take_turn));
 }
 
 Result<Tensor> StreamDevice::upload(const Tensor& tensor) {

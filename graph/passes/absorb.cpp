@@ -65,10 +65,7 @@ struct Affine {
 class Absorption {
  public:
   explicit Absorption(Program& program)
-      : program_(program),
-        graph_(program.graph),
-        readers_(program),
-        detour_(program) {}
+      : graph_(program.graph), readers_(program), detour_(program) {}
 
   Result<bool> run() {
     TAGFLOW_ASSIGN(const auto order, topological_order(graph_));
@@ -78,9 +75,7 @@ class Absorption {
       TAGFLOW_RETURN_IF_ERROR(absorb(node, *product));
     }
     if (detour_.empty()) return false;
-    TAGFLOW_RETURN_IF_ERROR(detour_.apply());
-    sweep(program_);
-    return true;
+    return detour_.finish();
   }
 
  private:
@@ -359,7 +354,6 @@ class Absorption {
     return {};
   }
 
-  Program& program_;
   Graph& graph_;
   const Readers readers_;
   Detour detour_;

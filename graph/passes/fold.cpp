@@ -44,10 +44,7 @@ size_t text_bytes(const AttrMap& attrs) {
 class Folding {
  public:
   Folding(Program& program, const Evaluator* evaluator)
-      : program_(program),
-        graph_(program.graph),
-        evaluator_(evaluator),
-        detour_(program) {}
+      : graph_(program.graph), evaluator_(evaluator), detour_(program) {}
 
   Result<bool> run() {
     TAGFLOW_ASSIGN(const auto order, topological_order(graph_));
@@ -60,9 +57,7 @@ class Folding {
           make_constants(node, std::move(values), controls));
     }
     if (!changed_) return false;
-    TAGFLOW_RETURN_IF_ERROR(detour_.apply());
-    sweep(program_);
-    return true;
+    return detour_.finish();
   }
 
  private:
@@ -237,7 +232,6 @@ class Folding {
     return {};
   }
 
-  Program& program_;
   Graph& graph_;
   const Evaluator* evaluator_;
   Detour detour_;

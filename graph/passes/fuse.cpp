@@ -79,9 +79,7 @@ class Fusion {
       TAGFLOW_RETURN_IF_ERROR(fuse(tree));
     }
     if (detour_.empty()) return false;
-    TAGFLOW_RETURN_IF_ERROR(detour_.apply());
-    sweep(program_);
-    return true;
+    return detour_.finish();
   }
 
  private:

@@ -26,8 +26,7 @@ namespace {
 class Hoisting {
  public:
   Hoisting(Program& program, const FrameMap& frames)
-      : program_(program),
-        graph_(program.graph),
+      : graph_(program.graph),
         frames_(frames),
         detour_(program),
         by_frame_(frames.frames().size()) {}
@@ -43,9 +42,7 @@ class Hoisting {
       graph_.remove(made_);
       return false;
     }
-    TAGFLOW_RETURN_IF_ERROR(detour_.apply());
-    sweep(program_);
-    return true;
+    return detour_.finish();
   }
 
  private:
@@ -135,7 +132,6 @@ class Hoisting {
     return {};
   }
 
-  Program& program_;
   Graph& graph_;
   const FrameMap& frames_;
   Detour detour_;

@@ -19,7 +19,7 @@ namespace {
 class Identities {
  public:
   explicit Identities(Program& program)
-      : program_(program), graph_(program.graph), detour_(program) {}
+      : graph_(program.graph), detour_(program) {}
 
   Result<bool> run() {
     TAGFLOW_ASSIGN(const auto order, topological_order(graph_));
@@ -35,9 +35,7 @@ class Identities {
         bypass_each(node);
     }
     if (detour_.empty() && !shortened_) return false;
-    TAGFLOW_RETURN_IF_ERROR(detour_.apply());
-    sweep(program_);
-    return true;
+    return detour_.finish();
   }
 
  private:
@@ -159,7 +157,6 @@ class Identities {
     return true;
   }
 
-  Program& program_;
   Graph& graph_;
   Detour detour_;
   NodeSet merged_;  // what Merges read

@@ -38,19 +38,14 @@ constexpr int64_t kLeastWeights = 1024;  // elements
 class Layers {
  public:
   explicit Layers(Program& program)
-      : program_(program),
-        graph_(program.graph),
-        readers_(program),
-        detour_(program) {}
+      : graph_(program.graph), readers_(program), detour_(program) {}
 
   Result<bool> run() {
     TAGFLOW_ASSIGN(const auto order, topological_order(graph_));
     for (auto it = order.rbegin(); it != order.rend(); ++it)
       if (is_product(**it)) TAGFLOW_RETURN_IF_ERROR(make_layer(*it));
     if (detour_.empty()) return false;
-    TAGFLOW_RETURN_IF_ERROR(detour_.apply());
-    sweep(program_);
-    return true;
+    return detour_.finish();
   }
 
  private:
@@ -190,7 +185,6 @@ class Layers {
     layer.names.insert(layer.names.end(), names.begin(), names.end());
   }
 
-  Program& program_;
   Graph& graph_;
   const Readers readers_;
   Detour detour_;

@@ -201,6 +201,12 @@ Status Detour::apply() {
   return {};
 }
 
+Result<bool> Detour::finish() {
+  TAGFLOW_RETURN_IF_ERROR(apply());
+  sweep(program_);
+  return true;
+}
+
 void sweep(Program& program) {
   std::vector<Node*> roots = program.targets;
   for (const Endpoint& feed : program.feeds)

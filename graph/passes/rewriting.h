@@ -103,6 +103,9 @@ class Detour {
   std::span<Node* const> control_ends(const Node& from) const;
   // Changes inputs, control inputs, fetches and targets. Types must agree.
   Status apply();
+  // The same, at the end of a pass: removes what nobody needs any more, too,
+  // and returns true.
+  Result<bool> finish();
 
  private:
   // Where one node's edges lead.

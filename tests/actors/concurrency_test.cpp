@@ -21,7 +21,6 @@ namespace {
 // Is worth a lane of its own.
 class ExpensiveKernel : public devices::Kernel {
  public:
-  bool may_be_expensive() const override { return true; }
   double cost(const devices::KernelContext&) const override { return 1e6; }
 };
 

@@ -38,7 +38,6 @@ class CountKernel : public devices::Kernel {
 
 class HeavyKernel : public devices::Kernel {
  public:
-  bool may_be_expensive() const override { return true; }
   double cost(const devices::KernelContext&) const override { return 1e6; }
 };
 

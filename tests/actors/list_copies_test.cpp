@@ -128,7 +128,6 @@ class HeavyKernel : public devices::Kernel {
     return {};
   }
   double cost(const devices::KernelContext&) const override { return 1e6; }
-  bool may_be_expensive() const override { return true; }
 };
 
 // Answers when the step's TestTell has run.

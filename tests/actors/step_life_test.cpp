@@ -64,7 +64,6 @@ std::atomic<bool> was_refused{false};
 class AssignKernel : public devices::Kernel {
  public:
   explicit AssignKernel(const devices::KernelInfo&) {}
-  bool may_be_expensive() const override { return true; }
   double cost(const devices::KernelContext&) const override { return 1e6; }
   Status compute(devices::KernelContext& context) const override {
     enter(1);

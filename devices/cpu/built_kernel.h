@@ -1,0 +1,21 @@
+// What kernels whose making may fail have in common.
+#pragma once
+
+#include <memory>
+
+#include "devices/kernel.h"
+
+namespace tagflow::devices {
+
+// A kernel of type K, after its build(info), whose errors name the node.
+template <class K>
+Result<std::unique_ptr<Kernel>> make_built(const KernelInfo& info) {
+  auto kernel = std::make_unique<K>();
+  Status status = kernel->build(info);
+  if (!status.ok())
+    return std::move(status).with_prefix(
+        fmt::format("[{}] node \"{}\": ", info.node().op(), info.name()));
+  return std::unique_ptr<Kernel>(std::move(kernel));
+}
+
+}  // namespace tagflow::devices
