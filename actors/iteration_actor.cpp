@@ -214,7 +214,7 @@ inline void IterationActor::work(Runner& runner) {
   if (first_request_ != nullptr) post_requests(runner);
   if (out_transfers_ != nullptr) post_transfers(runner);
   if (!out_enter_.empty()) post_enters(runner);
-  if (state_.has_ready() || !heavy_.empty()) [[unlikely]] {
+  if (has_work()) [[unlikely]] {
     post_turn(runner);
   } else if (predecessor_done_ && outstanding_ == 0) {
     retire(runner);
@@ -414,6 +414,7 @@ void IterationActor::reset() {
   for (Tensor& output : outputs_) output.reset();
   passing_.reset();
   heavy_.clear();
+  wide_.clear();
   turn_is_posted_ = false;
   first_request_ = last_request_ = nullptr;
   free_requests_.clear();

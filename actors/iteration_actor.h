@@ -150,6 +150,14 @@ class IterationActor : public EngineActor {
   Token& add_token(Batch*& batch, BatchKind kind, const EdgeItem& edge);
   void send_edge(const EdgeItem& edge, Tensor&& value);
   void send_to_many(const PortItem& port, Tensor&& value);
+  void send_copies(const EdgeItem* edge, const EdgeItem* end,
+                   const Tensor& value);
+  // Puts what leads to very many into `wide_`.
+  void send_in_parts(const PortItem& port, bool is_dead, Tensor&& value);
+  void send_part();
+  bool has_work() const {
+    return state_.has_ready() || !heavy_.empty() || !wide_.empty();
+  }
   void send_elsewhere(const EdgeItem& edge, Tensor&& value);
   void send_copy(const EdgeItem& edge, const Tensor& value);
   void send_dead_elsewhere(const EdgeItem& edge);
@@ -213,7 +221,16 @@ class IterationActor : public EngineActor {
   std::vector<uint32_t> child_expected_;
   std::vector<Batch*> parked_;
   std::vector<uint32_t> heavy_;  // ready nodes worth a hop
-  Batch turn_;                   // to itself: Note [Turns] in scheduler.h
+  // An output with so many consumers that they get it a part at a time: to
+  // serve a million of them takes longer than a time slice.
+  struct WideSend {
+    const EdgeItem* next;
+    const EdgeItem* end;
+    bool is_dead;
+    Tensor value;
+  };
+  std::vector<WideSend> wide_;
+  Batch turn_;  // to itself: Note [Turns] in scheduler.h
   bool turn_is_posted_ = false;
   // To an accelerator, a list.
   KernelRequest* first_request_ = nullptr;

@@ -68,17 +68,41 @@ void IterationActor::send_copy(const EdgeItem& edge, const Tensor& value) {
 
 // The last edge takes the value, the others copies of it.
 void IterationActor::send_to_many(const PortItem& port, Tensor&& value) {
-  const EdgeItem* edge = edges_ + port.begin;
-  const EdgeItem* const last = edge + port.count - 1;
+  if (port.count > kEdgesPerCheck) [[unlikely]]
+    return send_in_parts(port, false, std::move(value));
+  const EdgeItem* const last = edges_ + port.begin + port.count - 1;
+  send_copies(edges_ + port.begin, last, value);
+  send_edge(*last, std::move(value));
+}
+
+void IterationActor::send_copies(const EdgeItem* edge, const EdgeItem* end,
+                                 const Tensor& value) {
   {
     IterationState::Arrivals arrivals(state_);
-    for (; edge != last && is_control(edge->kind); ++edge)
+    for (; edge != end && is_control(edge->kind); ++edge)
       arrivals.add(edge->target);
-    for (; edge != last && edge->kind == EdgeKind::kInput; ++edge)
+    for (; edge != end && edge->kind == EdgeKind::kInput; ++edge)
       arrivals.add(edge->target, edge->slot, value);
   }
-  for (; edge != last; ++edge) send_copy(*edge, value);
-  send_edge(*last, std::move(value));
+  for (; edge != end; ++edge) send_copy(*edge, value);
+}
+
+void IterationActor::send_in_parts(const PortItem& port, bool is_dead,
+                                   Tensor&& value) {
+  const EdgeItem* const begin = edges_ + port.begin;
+  wide_.push_back({begin, begin + port.count, is_dead, std::move(value)});
+}
+
+void IterationActor::send_part() {
+  WideSend& send = wide_.back();
+  const EdgeItem* const end =
+      send.next + std::min<ptrdiff_t>(send.end - send.next, kEdgesPerCheck);
+  if (send.is_dead) {
+    for (; send.next != end; ++send.next) send_dead_edge(*send.next);
+  } else {
+    send_copies(std::exchange(send.next, end), end, send.value);
+  }
+  if (send.next == send.end) wide_.pop_back();
 }
 
 // --- Batches ----------------------------------------------------------------
@@ -278,11 +302,15 @@ void IterationActor::run_ready(Runner& runner) {
   } while (goes_on(runner));
 }
 
-// After what was ready: a heavy kernel, and again, until nothing is left, or
-// others are to have the thread.
+// After what was ready: a part of what goes to very many, or a heavy kernel,
+// and again, until nothing is left, or others are to have the thread.
 bool IterationActor::goes_on(Runner& runner) {
-  if (step_->cancelled() || state_.has_ready() || heavy_.empty()) return false;
-  run_heavy(runner);
+  if (step_->cancelled() || state_.has_ready() || !has_work()) return false;
+  if (!wide_.empty()) {
+    send_part();
+  } else {
+    run_heavy(runner);
+  }
   return !runner.must_yield();
 }
 

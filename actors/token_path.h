@@ -11,6 +11,8 @@ namespace tagflow::actors {
 
 // How many nodes fire between two looks at the abort flag and the clock.
 inline constexpr uint32_t kFiringsPerCheck = 256;
+// How many edges an output's token takes between two looks.
+inline constexpr uint32_t kEdgesPerCheck = 4096;
 
 // --- Edges ------------------------------------------------------------------
 
@@ -62,12 +64,16 @@ inline constexpr uint32_t kFiringsPerCheck = 256;
 [[gnu::always_inline]] inline void IterationActor::send_dead(
     const PortItem& port) {
   if (port.count == 0) return;
+  if (port.count > kEdgesPerCheck) [[unlikely]]
+    return send_in_parts(port, true, {});
   send_dead_edge(port.first);
   for (uint32_t i = 1; i < port.count; ++i)
     send_dead_edge(edges_[port.begin + i]);
 }
 
 inline void IterationActor::send_control(const PortItem& port) {
+  if (port.count > kEdgesPerCheck) [[unlikely]]
+    return send_in_parts(port, false, {});
   for (uint32_t i = 0; i < port.count; ++i)
     state_.arrive(edges_[port.begin + i].target);
 }

@@ -168,3 +168,47 @@ TEST_CASE("smoke: an iteration that yields in the middle loses nothing") {
     }
   }
 }
+
+TEST_CASE("smoke: what goes to very many in parts comes to all of them") {
+  // In each iteration a value, a dead side, a control output and a loop
+  // constant have more consumers than a part takes.
+  constexpr int kConsumers = 10'000;
+  Graph graph;
+  const Scope s(graph);
+  const Output x =
+      ops::placeholder(s.named("x"), DataType::kInt32, PartialShape::scalar());
+  const auto many_times = [](const Scope& in, const Output& from) {
+    Inputs many;
+    for (int i = 0; i < kConsumers; ++i) many.add(ops::neg(in, from));
+    return ops::add_n(in, many);
+  };
+  const Outputs r = while_loop(
+      s,
+      [](const Scope& in, const Outputs& v) { return ops::less(in, v[0], 4); },
+      [&](const Scope& in, const Outputs& v) -> Outputs {
+        const auto sides = ops::switch_(
+            in, v[0], ops::less(in, ops::floor_mod(in, v[0], 2), 1));
+        const auto sum = ops::merge(in, {many_times(in, sides.on_false),
+                                         many_times(in, sides.on_true)});
+        const Output before = ops::no_op(in);
+        const Output late =
+            many_times(in.with_control_dependencies({before}), x);
+        return {ops::add(in, v[0], 1), ops::add(in, v[1], sum.output),
+                ops::add(in, v[2], late)};
+      },
+      {0, 0, 0});
+  ops::identity(s.named("sum"), r[1]);
+  ops::identity(s.named("late"), r[2]);
+  REQUIRE(s.status().ok());
+  for (SessionOptions options : hand_offs_by_workers()) {
+    options.passes = PassSet::none();
+    INFO(describe(options));
+    auto session = make_session(options, graph);
+    for (int run = 1; run <= 2; ++run) {
+      const std::vector<Tensor> sums =
+          must_run(*session, {{"x", Tensor::scalar(run)}}, {"sum", "late"});
+      CHECK(sums[0].scalar_value<int>() == -kConsumers * (0 + 1 + 2 + 3));
+      CHECK(sums[1].scalar_value<int>() == -kConsumers * 4 * run);
+    }
+  }
+}
