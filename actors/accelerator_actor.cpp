@@ -62,7 +62,7 @@ void AcceleratorActor::answer(KernelRequest& request) {
     beginning->post_counted(request.owner, &request.batch);
     return;
   }
-  const Engine::LentDevice lent;
+  const Engine::Lent lent(Engine::Lender::kDevice);
   Runner runner(nullptr, policy(), kLentQuantum,
                 answers_.fetch_add(1, std::memory_order_relaxed), &open_);
   runner.post_counted(request.owner, &request.batch);

@@ -28,7 +28,7 @@ using Warn = std::function<void(const std::string&)>;
 
 constexpr int kMostWorkers = 1024;
 
-thread_local bool this_is_lent_device = false;
+thread_local Engine::Lender this_lender = Engine::Lender::kNone;
 
 // Counts the forks between this process and the first of the family.
 std::atomic<uint32_t> fork_generation{0};
@@ -252,6 +252,10 @@ void Engine::dismiss(std::vector<caf::actor>&& actors) const {
 
 void Engine::watch_deadline(Step& step) const { parts_->timer.watch(step); }
 
+void Engine::give_grace(Step& step) const {
+  if (!guarded([&] { parts_->timer.give_grace(step); }).ok()) step.give_up();
+}
+
 Status Engine::check_process() const {
   if (parts_->generation == fork_generation.load(std::memory_order_relaxed))
     return {};
@@ -261,13 +265,13 @@ Status Engine::check_process() const {
 }
 
 bool Engine::is_worker() { return Scheduler::this_worker() != nullptr; }
-bool Engine::is_lent_device() { return this_is_lent_device; }
+bool Engine::is_lent_device() { return this_lender == Lender::kDevice; }
 bool Engine::on_worker() {
-  return is_worker() || this_is_lent_device || Timer::is_timer();
+  return is_worker() || this_lender != Lender::kNone || Timer::is_timer();
 }
 
-Engine::LentDevice::LentDevice()
-    : before_(std::exchange(this_is_lent_device, true)) {}
-Engine::LentDevice::~LentDevice() { this_is_lent_device = before_; }
+Engine::Lent::Lent(Lender lender)
+    : before_(std::exchange(this_lender, lender)) {}
+Engine::Lent::~Lent() { this_lender = before_; }
 
 }  // namespace tagflow::actors

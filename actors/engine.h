@@ -86,6 +86,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Calls step->expire() when its deadline passes, and give_up() after the
   // grace, if it is not over before.
   void watch_deadline(Step& step) const;
+  // Calls step.give_up() after the grace, if it is not over before; at once
+  // where there is no thread for this.
+  void give_grace(Step& step) const;
   // FailedPrecondition in the child of a fork().
   Status check_process() const;
 
@@ -95,17 +98,18 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Whether it is a worker, and none that lends itself: what is the user's may
   // run here.
   static bool is_worker();
-  // As long as this lives, the calling thread belongs to the engine: that of a
-  // device, which lends itself.
-  class LentDevice {
+  // As long as this lives, the calling thread lends itself to the engine: that
+  // of a device, or of the caller of a run.
+  enum class Lender : uint8_t { kNone, kCaller, kDevice };
+  class Lent {
    public:
-    LentDevice();
-    ~LentDevice();
-    LentDevice(const LentDevice&) = delete;
-    LentDevice& operator=(const LentDevice&) = delete;
+    explicit Lent(Lender lender);
+    ~Lent();
+    Lent(const Lent&) = delete;
+    Lent& operator=(const Lent&) = delete;
 
    private:
-    const bool before_;
+    const Lender before_;
   };
   // Whether the calling thread is that of a device, which lends itself.
   static bool is_lent_device();

@@ -198,6 +198,7 @@ Status Executable::start(const std::shared_ptr<Step>& step,
     step->fault();
   }
   if (lend) {
+    const Engine::Lent lent(Engine::Lender::kCaller);
     runner.drain();
   } else {
     runner.flush();
@@ -208,8 +209,8 @@ Status Executable::start(const std::shared_ptr<Step>& step,
 
 Step::Answer Executable::outcome(Step& step, const RunContext& context) {
   if (Status error = step.error(); !error.ok()) {
-    return step.expired() && !step.answered() ? explain_late(error, context)
-                                              : error;
+    return step.was_stopped() && !step.answered() ? explain_late(error, context)
+                                                  : error;
   }
   std::vector<std::string> missing;
   for (size_t i = 0; i < step.fetches.size(); ++i)
@@ -265,8 +266,7 @@ void Executable::finish(Step& step, std::unique_ptr<RunContext> context,
   context->resources.end();
   release(std::move(context), reusable);
   if (step.on_answer && !Engine::is_worker()) {
-    step.answer_on_worker(devices_->engine().scheduler(), std::move(answer),
-                          stats);
+    step.answer_on_worker(std::move(answer), stats);
   } else {
     step.answer(std::move(answer), stats);
   }

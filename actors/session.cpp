@@ -50,8 +50,11 @@ Result<std::vector<Tensor>> Callable::operator()(std::span<const Tensor> feeds,
 void Callable::run_async(std::span<const Tensor> feeds,
                          const RunOptions& options, Done done) const {
   if (!impl_) {
-    done(error(Code::kFailedPrecondition, "[session] the callable is empty"),
-         {});
+    // What it throws is dropped: there is no session to warn.
+    (void)guarded([&] {
+      done(error(Code::kFailedPrecondition, "[session] the callable is empty"),
+           {});
+    });
     return;
   }
   const std::shared_ptr<SessionState> state = impl_->session->state;
@@ -197,8 +200,8 @@ Result<Distribution> Session::explain(
   return current_fault("session");
 }
 
-void Session::learn(graph::CostModel costs) {
-  state()->learn(std::move(costs));
+Status Session::learn(graph::CostModel costs) {
+  return state()->learn(std::move(costs));
 }
 
 std::optional<std::string> Session::stalled() const {

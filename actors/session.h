@@ -177,7 +177,10 @@ class Callable {
   std::unique_ptr<Impl> impl_;
 };
 
-// One graph and the state its ops keep. Thread-safe: runs are concurrent.
+// One graph and the state its ops keep. Thread-safe: runs are concurrent. Only
+// what the session calls while it extends its graph or prepares a signature
+// (pure kernels, which it folds, factories, shape functions, on_warning) must
+// not ask it for either: FailedPrecondition.
 class Session {
  public:
   // InvalidArgument unless workers are 0 to 1024, window and timeout not
@@ -232,7 +235,7 @@ class Session {
                                const std::vector<std::string>& targets = {});
   // Signatures that are prepared from now on are placed by these costs: see
   // actors/cost_recorder.h.
-  void learn(graph::CostModel costs);
+  Status learn(graph::CostModel costs);
 
   // Starts a run and returns at once. `done` is called once: on a thread of
   // the engine, never on a device's, on the one that cancels, or, where names

@@ -2,14 +2,16 @@
 // steps.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
-#include <deque>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <shared_mutex>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "actors/device_set.h"
@@ -56,7 +58,7 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   // What the signature is cut into, and why.
   Result<Distribution> explain(const Signature& signature);
   // What is prepared from now on is placed by these.
-  void learn(graph::CostModel costs);
+  Status learn(graph::CostModel costs);
   std::optional<std::string> stalled();
   SessionCounters counters();
   void warn(const std::string& text) const;
@@ -66,14 +68,16 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   const SessionOptions& options() const { return options_; }
 
  private:
-  // A run that waits for its turn.
-  struct Queued {
-    std::shared_ptr<Step> step;
-    std::shared_ptr<const Prepared> prepared;
-    std::vector<Tensor> feeds;
-    bool count = false;
-  };
+  // A run that waits for its turn. Who claims it starts it; a cancellation
+  // before that answers it, and takes it out of the queue.
+  class Queued;
+  using Queue = std::list<std::shared_ptr<Queued>>;
 
+  // compile_mutex_, held for code of the user's that is called meanwhile: pure
+  // kernels, which are folded, factories, shape functions, on_warning. If that
+  // asks for the lock again, on the same thread: FailedPrecondition.
+  class CompileLock;
+  Result<CompileLock> lock_compiling();
   // REQUIRES of these: compile_mutex_ and, at least shared, graph_mutex_ are
   // held.
   Result<Request> find_request(const Signature& signature);
@@ -94,16 +98,22 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   Status submit(const std::shared_ptr<Step>& step,
                 std::shared_ptr<const Prepared> prepared,
                 std::span<const Tensor> feeds, bool sync, bool count);
-  // The step does not count as active any more; the next one that waits for its
-  // turn starts.
+  // Has the step wait for its turn. REQUIRES: steps_mutex_ is held.
+  Status enqueue(std::shared_ptr<Queued> queued);
+  // While the step waits for something else, it does not count as active: the
+  // next one that waits for its turn starts.
   void give_turn(Step& step);
+  // It counts again, beyond the limit where need be.
+  void take_turn(Step& step);
   void start_queued();
+  void drop_queued(Queued& queued);
   void end_step(Step& step);
 
   const SessionOptions options_;
   const std::shared_ptr<DeviceSet> devices_;
   SignatureCache cache_;
   std::mutex compile_mutex_;
+  std::atomic<std::thread::id> compiling_thread_;  // who has compile_mutex_
   std::shared_mutex graph_mutex_;
   graph::Graph graph_;
   graph::GrowingCheck check_;      // of graph_
@@ -116,7 +126,7 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   bool is_left_ = false;
   StepList open_;  // started and not over, or queued
   int64_t num_active_ = 0;
-  std::deque<Queued> queued_;
+  Queue queued_;
 };
 
 // What a Session and its Callables hold: closes the state with the last of

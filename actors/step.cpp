@@ -13,7 +13,10 @@ Step::Step(uint64_t id, size_t fetch_count) : fetches(fetch_count) {
   info.commits = &gate_;
 }
 
-Step::~Step() { Timer::forget(deadline_entry); }
+Step::~Step() {
+  if (token_hook != nullptr) token_hook->claim();
+  Timer::forget(deadline_entry);
+}
 
 // --- Units and waits --------------------------------------------------------
 
@@ -58,11 +61,20 @@ void Step::begin_wait(StepWait& wait) {
 }
 
 void Step::end_wait(StepWait& wait) {
-  std::lock_guard lock(mutex_);
-  waits_.erase(boost::intrusive::list<StepWait>::s_iterator_to(wait));
-  if (wait.what == devices::WaitsFor::kSharedState) --state_waits_;
-  waits_ended_.fetch_add(1);
-  word_.fetch_add(kUnit - kWait);
+  bool was_waiting;
+  {
+    std::lock_guard lock(mutex_);
+    waits_.erase(boost::intrusive::list<StepWait>::s_iterator_to(wait));
+    if (wait.what == devices::WaitsFor::kSharedState) --state_waits_;
+    waits_ended_.fetch_add(1);
+    was_waiting = (word_.fetch_add(kUnit - kWait) & kUnits) == 0;
+  }
+  if (was_waiting && on_resumed) on_resumed(*this);
+}
+
+bool Step::is_waiting() const {
+  const uint64_t word = word_.load();
+  return (word & kUnits) == 0 && (word & kClosed) == 0;
 }
 
 bool Step::waits_for_state() const {
@@ -123,11 +135,25 @@ Status Step::error() const {
 
 // --- The answer -------------------------------------------------------------
 
-void Step::answer(Answer answer, const RunStats& stats) {
-  if (answered_.exchange(true)) return;
+bool Step::write_answer(Answer&& answer, const RunStats& stats) {
+  if (answered_.exchange(true)) return false;
   answer_.emplace(std::move(answer));
   stats_ = stats;
-  gate_.close();
+  return gate_.close();
+}
+
+void Step::answer(Answer answer, const RunStats& stats) {
+  if (!write_answer(std::move(answer), stats)) return;
+  Timer* const clock = on_answer ? Timer::this_clock() : nullptr;
+  if (clock != nullptr) {
+    clock->deliver(*this);
+  } else {
+    deliver_answer();
+  }
+}
+
+void Step::answer_on_worker(Answer answer, const RunStats& stats) {
+  if (write_answer(std::move(answer), stats)) deliver_on_worker();
 }
 
 void Step::deliver_answer() {
@@ -144,19 +170,18 @@ void Step::deliver_answer() {
   changed_.notify_all();
 }
 
-void Step::answer_on_worker(Scheduler& scheduler, Answer answer,
-                            const RunStats& stats) {
-  if (answered_.exchange(true)) return;
-  answer_.emplace(std::move(answer));
-  stats_ = stats;
+// Who leaves the gate last is a kernel, with locks of its own, perhaps on a
+// thread of its own.
+void Step::deliver_on_worker() {
+  if (!on_answer) return deliver_answer();
   later_self_ = shared_from_this();
   later_ready_.urgent = urgent;
-  scheduler.enqueue(later_ready_);
+  scheduler->enqueue(later_ready_);
 }
 
 caf::resumable::resume_result Step::Later::resume(caf::execution_unit*,
                                                   size_t) {
-  step_.gate_.close();
+  step_.deliver_answer();
   return done;
 }
 
@@ -192,31 +217,32 @@ Step::Answer Step::wait(RunStats* stats) {
   return std::move(*answer_);
 }
 
-// --- The deadline -----------------------------------------------------------
+// --- Stopping -----------------------------------------------------------
 
 void Step::check_deadline() {
   if (timeout.count() > 0 && std::chrono::steady_clock::now() > deadline)
     expire();
 }
 
-void Step::expire() {
-  Status too_late = late();
+void Step::expire() { stop(late()); }
+
+void Step::stop(Status reason) {
   std::string waits = describe_waits();
   bool first;
   {
     std::lock_guard lock(mutex_);
-    first = fail_locked(std::move(too_late));
+    first = fail_locked(std::move(reason));
     if (first) {
-      expired_ = true;
-      waits_at_expiry_ = std::move(waits);
+      stopped_ = true;
+      waits_at_stop_ = std::move(waits);
     }
   }
   if (first) cancels_.cancel();
 }
 
-bool Step::expired() const {
+bool Step::was_stopped() const {
   std::lock_guard lock(mutex_);
-  return expired_;
+  return stopped_;
 }
 
 void Step::give_up() {
@@ -224,14 +250,13 @@ void Step::give_up() {
   std::string waited;
   {
     std::lock_guard lock(mutex_);
-    if (!waits_at_expiry_.empty())
-      waited = fmt::format(", it waited for {}", waits_at_expiry_);
+    if (!waits_at_stop_.empty())
+      waited = fmt::format(", it waited for {}", waits_at_stop_);
   }
-  answer(Status(
-      first.code(),
-      fmt::format("{}{}; {} ms after its deadline the step was not at rest, a "
-                  "kernel that cannot be interrupted may still run",
-                  first.message(), waited, kGrace.count())));
+  answer(Status(first.code(),
+                fmt::format("{}{}; {} ms later the step was not at rest, a "
+                            "kernel that cannot be interrupted may still run",
+                            first.message(), waited, kGrace.count())));
 }
 
 Status Step::late() const {

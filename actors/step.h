@@ -45,7 +45,9 @@ namespace tagflow::actors {
 // Cancelling - by an error, a time-out, the caller, the end of the session -
 // sets the flag that every handler looks at, and calls the hooks of all waits
 // (devices/cancellation.h), outside of the step's lock, on the thread that
-// cancels. Each answers its wait, and so the step comes to be over.
+// cancels. Each answers its wait, and so the step comes to be over. A time-out
+// and the caller *stop* a step: its answer, given when it is at rest or after a
+// grace, then says how far the run had come.
 //
 // What changes state beyond the step passes its gate (devices/commit_gate.h),
 // which the answer closes.
@@ -79,16 +81,16 @@ struct StepWait
 };
 
 // Life cycle: created by the session; active or waiting; over; its actors are
-// taken back; answered, with the result or the first error. A cancellation
-// answers at once, a time-out after kGrace at the latest: a kernel that cannot
-// be interrupted outlives the answer without harm.
+// taken back; answered, with the result or the first error. Where a time-out or
+// the caller stops it, it is answered after kGrace at the latest: a kernel that
+// cannot be interrupted outlives the answer without harm.
 class Step : public std::enable_shared_from_this<Step>,
              public boost::intrusive::list_base_hook<
                  boost::intrusive::link_mode<boost::intrusive::safe_link>> {
  public:
   using Answer = Result<std::vector<Tensor>>;
-  // How long after its deadline a step may come to rest, so that its answer
-  // can say how far the run had come.
+  // How long a step that is stopped may take to come to rest, so that its
+  // answer can say how far the run had come.
   static constexpr std::chrono::milliseconds kGrace{20};
 
   Step(uint64_t id, size_t fetches);
@@ -134,6 +136,8 @@ class Step : public std::enable_shared_from_this<Step>,
   // It has answered: what was a wait is a unit of the caller's now.
   // Thread-safe.
   void end_wait(StepWait& wait);
+  // It has neither ended nor a unit. Thread-safe.
+  bool is_waiting() const;
   // The step waits, and for other runs on the same state only. Thread-safe.
   bool waits_for_state() const;
   // The nodes that it waits for, a few of them. Thread-safe.
@@ -150,18 +154,22 @@ class Step : public std::enable_shared_from_this<Step>,
   // Called when the step begins to wait, possibly when it has gone on since.
   // Set before the step starts.
   std::function<void(Step&)> on_waiting;
+  // Called by end_wait() where the step waited. Set before the step starts.
+  std::function<void(Step&)> on_resumed;
   // Called after on_quiet, at the very end. Set before the step starts.
   std::function<void(Step&)> on_over;
   // Called with the answer, instead of waking a waiter; on no thread that is
-  // only lent. What it throws is dropped. Set before the start.
+  // only lent, nor in the middle of a kernel. What it throws is dropped. Set
+  // before the start.
   std::function<void(Answer, const RunStats&)> on_answer;
+  // Whose workers do that, where the thread at hand must not. Set with it.
+  Scheduler* scheduler = nullptr;
 
   // Gives the answer, with what the run did as far as it is known, unless it
   // was given; in the middle of a commit, when that is done. Thread-safe.
   void answer(Answer answer, const RunStats& stats = {});
-  // The same on a worker of `scheduler`. REQUIRES: called once.
-  void answer_on_worker(Scheduler& scheduler, Answer answer,
-                        const RunStats& stats);
+  // The same, with on_answer on a worker. Thread-safe.
+  void answer_on_worker(Answer answer, const RunStats& stats);
   // Whether it was, so that nobody asks for reasons any more.
   bool answered() const { return answered_.load(); }
   // Waits for the answer, and for the stats where not null; after the deadline
@@ -171,13 +179,16 @@ class Step : public std::enable_shared_from_this<Step>,
   void check_deadline();
   // The same without looking at the clock. Thread-safe.
   void expire();
-  // The first error is that of the deadline. Thread-safe.
-  bool expired() const;
+  // Fails the step for a reason from outside of it, whose message is to say how
+  // far the run had come. Thread-safe.
+  void stop(Status reason);
+  // The first error is that of stop() or expire(). Thread-safe.
+  bool was_stopped() const;
   // Answers a step that was still busy after the grace, with its first error.
   // REQUIRES: there is one. Thread-safe.
   void give_up();
 
-  // Of asynchronous runs.
+  // Of asynchronous runs, and of those that are stopped.
   Timer::Entry deadline_entry;
   // The session's, guarded by its mutex.
   bool has_turn = false;        // counts as active
@@ -211,8 +222,13 @@ class Step : public std::enable_shared_from_this<Step>,
   // Waits until then, as wait() says.
   template <class F>
   void await(const F& is_delivered);
-  // The gate is closed and nobody is inside.
+  // Whether the gate is closed by this, and nobody is inside.
+  bool write_answer(Answer&& answer, const RunStats& stats);
+  // REQUIRES of these: the gate is closed and nobody is inside; one is called,
+  // once. Of the first, the timer's, too.
+  friend class Timer;
   void deliver_answer();
+  void deliver_on_worker();
 
   std::shared_ptr<Step> self_;  // from keep_alive() to quiet()
   std::atomic<bool> cancelled_{false};
@@ -224,14 +240,14 @@ class Step : public std::enable_shared_from_this<Step>,
   std::optional<Answer> answer_;  // written once, before it is delivered
   RunStats stats_;                // the same
   devices::CancelList cancels_;
-  devices::CommitGate gate_{[this] { deliver_answer(); }};
+  devices::CommitGate gate_{[this] { deliver_on_worker(); }};
   mutable std::mutex mutex_;  // guards the below; held briefly
   std::condition_variable changed_;
   boost::intrusive::list<StepWait> waits_;
   size_t state_waits_ = 0;  // of them, for shared state
   Status error_;
-  bool expired_ = false;
-  std::string waits_at_expiry_;       // what it waited for then, or nothing
+  bool stopped_ = false;
+  std::string waits_at_stop_;         // what it waited for then, or nothing
   std::shared_ptr<Step> later_self_;  // until the job has run
   Later later_{*this};
   Ready later_ready_{&later_};

@@ -1,11 +1,13 @@
 #include "actors/timer.h"
 
 #include "actors/step.h"
+#include "graph/fault.h"
 
 namespace tagflow::actors {
 namespace {
 
 thread_local bool is_timer_thread = false;
+thread_local Timer* clock_of_thread = nullptr;
 
 }  // namespace
 
@@ -15,27 +17,47 @@ Timer::~Timer() {
     stop_ = true;
   }
   changed_.notify_all();
+  answers_changed_.notify_all();
   if (thread_.joinable()) thread_.join();
+  if (answering_.joinable()) answering_.join();
 }
 
 bool Timer::is_timer() { return is_timer_thread; }
+Timer* Timer::this_clock() { return clock_of_thread; }
 
-void Timer::watch(Step& step) {
-  std::lock_guard lock(mutex_);
+void Timer::insert(Entry& entry) {
   if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
-  Entry& entry = step.deadline_entry;
-  entry.at = step.deadline;
-  entry.step = &step;
-  entry.timer = this;
   waiting_.insert(entry);
   if (&*waiting_.begin() == &entry) changed_.notify_one();
 }
 
-void Timer::forget(Entry& entry) {
-  if (entry.timer == nullptr) return;
-  std::lock_guard lock(entry.timer->mutex_);
+void Timer::watch(Step& step) {
+  std::lock_guard lock(mutex_);
+  Entry& entry = step.deadline_entry;
+  entry.at = step.deadline;
+  entry.step = &step;
+  entry.timer = this;
+  insert(entry);
+}
+
+void Timer::give_grace(Step& step) {
+  std::lock_guard lock(mutex_);
+  Entry& entry = step.deadline_entry;
   if (entry.is_linked())
-    entry.timer->waiting_.erase(
+    waiting_.erase(boost::intrusive::multiset<Entry>::s_iterator_to(entry));
+  entry.at = std::chrono::steady_clock::now() + Step::kGrace;
+  entry.expired = true;
+  entry.step = &step;
+  entry.timer = this;
+  insert(entry);
+}
+
+void Timer::forget(Entry& entry) {
+  Timer* const timer = entry.timer.load();
+  if (timer == nullptr) return;
+  std::lock_guard lock(timer->mutex_);
+  if (entry.is_linked())
+    timer->waiting_.erase(
         boost::intrusive::multiset<Entry>::s_iterator_to(entry));
 }
 
@@ -58,8 +80,46 @@ void Timer::call_first(std::unique_lock<std::mutex>& lock) {
   lock.lock();
 }
 
+void Timer::deliver(Step& step) {
+  {
+    std::lock_guard lock(mutex_);
+    const Status has_thread = guarded([&] {
+      if (!answering_.joinable())
+        answering_ = std::thread([this] { run_answers(); });
+    });
+    if (has_thread.ok()) {
+      Entry& entry = step.deadline_entry;
+      entry.answered = step.shared_from_this();
+      *last_answer_ = &entry;
+      last_answer_ = &entry.next;
+      answers_changed_.notify_one();
+      return;
+    }
+  }
+  step.deliver_answer();
+}
+
+void Timer::run_answers() {
+  is_timer_thread = true;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    answers_changed_.wait(lock,
+                          [&] { return stop_ || first_answer_ != nullptr; });
+    if (first_answer_ == nullptr) return;
+    Entry& entry = *first_answer_;
+    first_answer_ = entry.next;
+    if (first_answer_ == nullptr) last_answer_ = &first_answer_;
+    std::shared_ptr<Step> step = std::move(entry.answered);
+    lock.unlock();
+    step->deliver_answer();
+    step.reset();
+    lock.lock();
+  }
+}
+
 void Timer::run() {
   is_timer_thread = true;
+  clock_of_thread = this;
   std::unique_lock lock(mutex_);
   while (!stop_) {
     if (waiting_.empty()) {

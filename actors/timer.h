@@ -1,6 +1,8 @@
-// Timer: the thread that looks after the deadlines of asynchronous runs.
+// Timer: the thread that looks after the deadlines of asynchronous runs, and
+// after runs that are stopped.
 #pragma once
 
+#include <atomic>
 #include <boost/intrusive/set.hpp>
 #include <chrono>
 #include <condition_variable>
@@ -20,8 +22,11 @@ class Timer {
                      boost::intrusive::link_mode<boost::intrusive::safe_link>> {
     std::chrono::steady_clock::time_point at;
     Step* step = nullptr;
-    bool expired = false;  // its grace is what it waits for
-    Timer* timer = nullptr;
+    bool expired = false;                // its grace is what it waits for
+    std::atomic<Timer*> timer{nullptr};  // once it is watched
+    // Of those whose answers are to be delivered.
+    std::shared_ptr<Step> answered;
+    Entry* next = nullptr;
     friend bool operator<(const Entry& a, const Entry& b) {
       return a.at < b.at;
     }
@@ -37,21 +42,37 @@ class Timer {
   // grace, if it is not forgotten before. The first call starts the thread,
   // which may throw. REQUIRES: a shared pointer owns the step.
   void watch(Step& step);
+  // Calls step.give_up() after the grace, if it is not forgotten before. As
+  // watch() otherwise.
+  void give_grace(Step& step);
   // Takes constant time but for a search among those that wait. The step may
   // still be called, for as long as somebody holds it.
   static void forget(Entry& entry);
+  // Has the step's answer delivered by a thread of its own: what is called with
+  // it is the user's, and must not hold up the time of others. REQUIRES: this
+  // is this_clock().
+  void deliver(Step& step);
   // Whether the calling thread is a timer's.
   static bool is_timer();
+  // The timer that calls on this thread expire() and give_up(), or null.
+  static Timer* this_clock();
 
  private:
   void run();
   void call_first(std::unique_lock<std::mutex>& lock);
+  // REQUIRES: the mutex is held, the entry is not linked.
+  void insert(Entry& entry);
+  void run_answers();
 
   std::mutex mutex_;  // guards the below
   std::condition_variable changed_;
   boost::intrusive::multiset<Entry> waiting_;
   bool stop_ = false;
   std::thread thread_;
+  Entry* first_answer_ = nullptr;  // first come, first served
+  Entry** last_answer_ = &first_answer_;
+  std::condition_variable answers_changed_;
+  std::thread answering_;  // from the first of them on
 };
 
 }  // namespace tagflow::actors

@@ -68,7 +68,8 @@ void CancelList::cancel() {
     try {
       hook->on_cancel();
     } catch (...) {
-      // What it waits for may never come, but the others must hear of it.
+      // The others must hear of it. This wait ends when what it waits for
+      // comes, or with the last copy of its completion.
     }
   }
 }

@@ -16,7 +16,8 @@ namespace tagflow::devices {
 //
 // Invariants:
 //   1. After close() nobody enters.
-//   2. `drained` is called once, when the gate is closed and nobody is inside.
+//   2. Once the gate is closed and nobody is inside, exactly one hears of it:
+//      who closes it, or `drained`, which the last one calls that leaves.
 //
 // Thread-safe. Whoever is inside keeps the step alive, by a unit of activity or
 // by a wait.
@@ -41,9 +42,9 @@ class CommitGate {
     if (word_.fetch_sub(1, std::memory_order_acq_rel) == kClosed + 1)
       drained_();
   }
-  // REQUIRES: called once.
-  void close() {
-    if (word_.fetch_or(kClosed, std::memory_order_acq_rel) == 0) drained_();
+  // Whether nobody is inside. REQUIRES: called once.
+  bool close() {
+    return word_.fetch_or(kClosed, std::memory_order_acq_rel) == 0;
   }
 
  private:

@@ -7,11 +7,26 @@
 namespace tagflow::devices {
 namespace {
 
-// A completion that is called once, however often it is told.
+// A completion that is called once, however often it is told, and at the
+// latest when nobody is left who could call it.
 class Once {
  public:
   // Takes `done` over, unless there is no memory for this.
-  explicit Once(Completion& done) { done_.swap(done); }
+  Once(const graph::Node& node, Completion& done) : node_(node) {
+    done_.swap(done);
+  }
+  Once(const Once&) = delete;
+  Once& operator=(const Once&) = delete;
+  // Unclaimed, the step waits, and the node is there with it.
+  ~Once() {
+    if (!claim()) return;
+    Status lost = guarded(node_.op(), [this] {
+      return error(Code::kInternal,
+                   "[{}] the kernel let go of its completion without a call",
+                   node_.op());
+    });
+    answer(std::move(lost));
+  }
 
   // Whether it was told nothing before, and will take one answer now.
   bool claim() { return !told_.exchange(true, std::memory_order_acq_rel); }
@@ -22,6 +37,7 @@ class Once {
   }
 
  private:
+  const graph::Node& node_;
   std::atomic<bool> told_{false};
   Completion done_;
 };
@@ -49,7 +65,7 @@ void run_kernel_async(const AsyncKernel& kernel, KernelContext& context,
                       Completion done) {
   std::shared_ptr<Once> once;
   try {
-    once = std::make_shared<Once>(done);
+    once = std::make_shared<Once>(context.node(), done);
     kernel.compute_async(context, [once](Status status) {
       if (once->claim()) once->answer(std::move(status));
     });

@@ -26,6 +26,10 @@ Result<std::string> read_file(const fs::path& path, std::size_t limit) {
   if (fs::is_directory(status)) {
     return invalid_argument("[file] \"{}\" is a folder", path.string());
   }
+  // Which may have no end. A pipe has one.
+  if (fs::is_character_file(status) || fs::is_block_file(status)) {
+    return invalid_argument("[file] \"{}\" is a device", path.string());
+  }
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   if (!file) {

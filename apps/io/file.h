@@ -14,7 +14,7 @@ namespace tagflow::io {
 inline constexpr std::size_t kMaxFileBytes = std::size_t{8} << 30;
 
 // The bytes of a regular file. NotFound where there is none, PermissionDenied
-// where it cannot be opened, InvalidArgument where it is a folder,
+// where it cannot be opened, InvalidArgument where it is a folder or a device,
 // ResourceExhausted where it is larger than `limit`. Thread-safe.
 Result<std::string> read_file(const std::filesystem::path& path,
                               std::size_t limit = kMaxFileBytes);

@@ -44,7 +44,7 @@ Result<MeasuredRuns> measure_runs(Prepared& prepared, int runs,
         prepared.session
             ->run(prepared.feeds, prepared.fetches, prepared.targets, watched)
             .status());
-  prepared.session->learn(recorder->costs());
+  TAGFLOW_RETURN_IF_ERROR(prepared.session->learn(recorder->costs()));
   std::vector<double> seconds;
   for (int i = 0; i < runs; ++i) {
     actors::RunStats stats;

@@ -166,6 +166,28 @@ TEST_CASE("smoke: `done` may let go of the session, and of its engine") {
   }
 }
 
+TEST_CASE("smoke: a kernel on its caller's thread may let go of the session") {
+  // Where others take the thread over it is an engine's, whichever it is.
+  Graph graph;
+  const Scope s(graph);
+  ops::identity(s.named("y"), test_call(s, s.constant(Tensor::scalar(2))));
+  REQUIRE(s.status().ok());
+  for (const bool drop : {false, true}) {
+    CAPTURE(drop);
+    auto session = make_session({}, graph);
+    Session* const raw = session.get();
+    const TestCall call([&] {
+      if (drop) {
+        session.reset();
+        return;
+      }
+      CHECK(raw->close().code() == Code::kFailedPrecondition);
+      CHECK(raw->run({}, {"y"}).status().code() == Code::kFailedPrecondition);
+    });
+    CHECK(raw->run({}, {"y"}).status().code() == Code::kCancelled);
+  }
+}
+
 TEST_CASE("smoke: what `done` throws is a warning, and the session goes on") {
   const Graph graph = counting_loop();
   for (SessionOptions options : hand_offs_by_workers()) {
@@ -180,6 +202,21 @@ TEST_CASE("smoke: what `done` throws is a warning, and the session goes on") {
     CHECK(text.find("`done`") != text.npos);
     must_run(*session, {{"n", Tensor::scalar(5)}}, {"y"});
   }
+}
+
+TEST_CASE("smoke: what hearing of that throws is dropped") {
+  SessionOptions options;
+  options.on_warning = [](const std::string&) { throw 4; };
+  auto session = make_session(options, counting_loop());
+  int calls = 0;
+  const Done throws = [&](Answer answer, RunStats) {
+    CHECK_FALSE(answer.ok());
+    ++calls;
+    throw 3;
+  };
+  session->run_async({}, {"none"}, {}, {}, throws);
+  Callable().run_async({}, {}, throws);
+  CHECK(calls == 2);
 }
 
 TEST_CASE("a thousand sessions share threads and devices") {
@@ -212,53 +249,6 @@ TEST_CASE("smoke: a session takes an engine that was made apart") {
   }
   CHECK(Session::create({.engine = engine, .workers = 2}).status().code() ==
         Code::kInvalidArgument);
-}
-
-TEST_CASE("smoke: runs beyond the limit wait for their turn, to a limit") {
-  Graph graph;
-  const Scope s(graph);
-  ops::identity(s.named("y"), test_block(s, s.constant(Tensor::scalar(2))));
-  auto session =
-      make_session({.max_active_runs = 2, .max_queued_runs = 3}, graph);
-  Blockade blockade;
-  std::vector<std::future<Answer>> answers;
-  const auto start = [&] {
-    auto promise = std::make_shared<std::promise<Answer>>();
-    answers.push_back(promise->get_future());
-    session->run_async({}, {"y"}, {}, {}, [promise](Answer answer, RunStats) {
-      promise->set_value(std::move(answer));
-    });
-  };
-  for (int i = 0; i < 5; ++i) start();
-  CHECK(session->counters().active == 2);
-  CHECK(session->counters().queued == 3);
-  start();
-  CHECK(answers.back().get().status().code() == Code::kResourceExhausted);
-  answers.pop_back();
-  blockade.let_go();
-  for (auto& answer : answers) CHECK(answer.get().ok());
-  CHECK(session->close().ok());
-  CHECK(session->counters().active == 0);
-  CHECK(session->counters().queued == 0);
-}
-
-TEST_CASE("smoke: runs that wait for their turn end with the session") {
-  Graph graph;
-  const Scope s(graph);
-  ops::identity(s.named("y"), test_block(s, s.constant(Tensor::scalar(2))));
-  auto session = make_session({.max_active_runs = 1}, graph);
-  Blockade blockade;
-  std::vector<std::promise<Code>> codes(4);
-  for (auto& code : codes)
-    session->run_async({}, {"y"}, {}, {}, [&](Answer answer, RunStats) {
-      code.set_value(answer.status().code());
-    });
-  blockade.until_begun(1);
-  (void)session->close(std::chrono::milliseconds(0)).ok();
-  for (size_t i = 1; i < codes.size(); ++i)
-    CHECK(codes[i].get_future().get() == Code::kCancelled);
-  blockade.let_go();
-  CHECK(codes[0].get_future().get() == Code::kCancelled);
 }
 
 #if !defined(__SANITIZE_THREAD__)

@@ -5,10 +5,12 @@
 #include <atomic>
 #include <thread>
 
+#include "actors/observer.h"
 #include "devices/kernel_registry.h"
 #include "graph/builder/builder.h"
 #include "graph/op_registry.h"
 #include "graph/shape_context.h"
+#include "tests/actors/pending.h"
 #include "tests/actors/sessions.h"
 
 using namespace tagflow;
@@ -124,6 +126,14 @@ class FailKernel : public devices::AsyncKernel {
   }
 };
 
+struct Looping : Observer {
+  void on_iteration_start(const Place& place) override {
+    if (place.frame.empty() || has_begun.exchange(true)) return;
+    has_begun.notify_all();
+  }
+  std::atomic<bool> has_begun{false};
+};
+
 void register_ops() {
   static const bool once = [] {
     for (const char* name :
@@ -205,6 +215,36 @@ TEST_CASE("a time-out ends one long iteration in which nothing is posted") {
     CHECK(counted < kNodes);
   }
   each_lasts = {};
+}
+
+TEST_CASE("a cancelled run says how far it had come, as a late one does") {
+  Graph graph;
+  const Scope s(graph);
+  const Outputs r = while_loop(
+      s.named("loop"),
+      [](const Scope& in, const Outputs& v) { return ops::less(in, v[0], 1); },
+      [](const Scope& in, const Outputs& v) -> Outputs {
+        return {ops::mul(in, v[0], 1)};
+      },
+      {0});
+  REQUIRE(s.ok());
+  for (const SessionOptions& options : configurations()) {
+    CAPTURE(describe(options));
+    auto session = make_session(options, graph);
+    Looping looping;
+    RunOptions observed;
+    observed.observer = &looping;
+    Pending run(*session, r[0].name(), observed);
+    looping.has_begun.wait(false);
+    run.token.cancel();
+    const Status status = run.get().status();
+    CAPTURE(status.to_string());
+    session.reset();
+    CHECK(status.code() == Code::kCancelled);
+    // Under load it may not be at rest within the grace.
+    CHECK((status.message().find("frame \"loop/") != std::string::npos ||
+           status.message().find("not at rest") != std::string::npos));
+  }
 }
 
 TEST_CASE("an error stays the step's error when its time is up, too") {

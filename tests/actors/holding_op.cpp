@@ -2,6 +2,7 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <utility>
 
 #include "devices/kernel_registry.h"
 #include "graph/op_registry.h"
@@ -29,19 +30,42 @@ class BlockKernel : public devices::Kernel {
   }
 };
 
+std::function<void()> to_call;
+
+class CallKernel : public devices::CheapKernel {
+ public:
+  explicit CallKernel(const devices::KernelInfo&) {}
+  Status compute(devices::KernelContext& context) const override {
+    if (to_call) to_call();
+    context.set_output(0, context.input(0));
+    return {};
+  }
+};
+
+template <class K>
+void add_op(const char* name) {
+  graph::OpRegistry::global().add(graph::OpDefBuilder(name)
+                                      .input("x: T")
+                                      .output("y: T")
+                                      .attr("T: type")
+                                      .stateful()
+                                      .shape(graph::unchanged_shape));
+  devices::KernelRegistry::global().add<K>(name);
+}
+
 }  // namespace
 
+graph::Output test_call(const graph::Scope& s, const graph::Input& x) {
+  static const bool once = (add_op<CallKernel>("TestCall"), true);
+  (void)once;
+  return s.op("TestCall", {x});
+}
+
+TestCall::TestCall(std::function<void()> call) { to_call = std::move(call); }
+TestCall::~TestCall() { to_call = nullptr; }
+
 graph::Output test_block(const graph::Scope& s, const graph::Input& x) {
-  static const bool once = [] {
-    graph::OpRegistry::global().add(graph::OpDefBuilder("TestBlock")
-                                        .input("x: T")
-                                        .output("y: T")
-                                        .attr("T: type")
-                                        .stateful()
-                                        .shape(graph::unchanged_shape));
-    devices::KernelRegistry::global().add<BlockKernel>("TestBlock");
-    return true;
-  }();
+  static const bool once = (add_op<BlockKernel>("TestBlock"), true);
   (void)once;
   return s.op("TestBlock", {x});
 }

@@ -2,6 +2,7 @@
 // step, and writes down in which order kernels of its kind began.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,17 @@ class Blockade {
   void until_begun(int count) const;
   // The names of their nodes, in the order in which they began.
   std::vector<std::string> order() const;
+};
+
+// TestCall(x: T) -> x. While a TestCall lives, its kernels, which are cheap,
+// call that: where the caller lends its thread, on it. One at a time.
+graph::Output test_call(const graph::Scope& s, const graph::Input& x);
+class TestCall {
+ public:
+  explicit TestCall(std::function<void()> call);
+  ~TestCall();
+  TestCall(const TestCall&) = delete;
+  TestCall& operator=(const TestCall&) = delete;
 };
 
 }  // namespace tagflow::actors

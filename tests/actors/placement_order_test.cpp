@@ -82,7 +82,7 @@ Outcome try_out(const tg::Graph& graph, const tg::CostModel& costs = {}) {
   // Every node fires, and products of constants are computed in the run.
   options.passes = tg::PassSet::none();
   const auto session = ta::make_session(options, graph);
-  session->learn(costs);
+  CHECK(session->learn(costs).ok());
   Outcome outcome;
   outcome.predicted =
       must(session->explain({}, {"result"})).placement.makespan_ns;

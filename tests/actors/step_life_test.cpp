@@ -9,6 +9,7 @@
 #include "devices/kernel_registry.h"
 #include "graph/op_registry.h"
 #include "graph/shape_context.h"
+#include "tests/actors/pending.h"
 #include "tests/actors/sessions.h"
 #include "tests/actors/test_queue.h"
 
@@ -17,28 +18,6 @@ using namespace tagflow::actors;
 using namespace tagflow::graph;
 
 namespace {
-
-using Answer = Result<std::vector<Tensor>>;
-
-// An asynchronous run, to be waited for.
-struct Pending {
-  Pending(Session& session, const std::string& fetch, RunOptions options = {}) {
-    options.cancel = token;
-    session.run_async({}, {fetch}, {}, options,
-                      [this](Answer answer, RunStats) {
-                        promise.set_value(std::move(answer));
-                      });
-  }
-  Answer get() { return future.get(); }
-  bool answered() const {
-    return future.wait_for(std::chrono::seconds(0)) ==
-           std::future_status::ready;
-  }
-
-  CancelToken token;
-  std::promise<Answer> promise;
-  std::future<Answer> future = promise.get_future();
-};
 
 // "take" waits for what "put" puts.
 Graph put_and_take() {
@@ -60,12 +39,14 @@ std::atomic<bool> hold_inside{false};  // of it
 std::atomic<int> stage{0};             // 1: before, 2: inside, 3: through
 std::atomic<int> assigned{0};
 std::atomic<bool> was_refused{false};
+thread_local bool is_in_kernel = false;
 
 class AssignKernel : public devices::Kernel {
  public:
   explicit AssignKernel(const devices::KernelInfo&) {}
   double cost(const devices::KernelContext&) const override { return 1e6; }
   Status compute(devices::KernelContext& context) const override {
+    is_in_kernel = true;
     enter(1);
     hold_before.wait(true);
     {
@@ -77,6 +58,7 @@ class AssignKernel : public devices::Kernel {
     }
     context.set_output(0, context.input(0));
     enter(3);
+    is_in_kernel = false;
     return {};
   }
 
@@ -262,4 +244,23 @@ TEST_CASE("smoke: an answer waits for a change that is being made") {
   let_go(hold_inside);
   CHECK(run.get().status().code() == Code::kCancelled);
   CHECK(assigned == 1);
+}
+
+TEST_CASE("smoke: `done` is not called by a kernel that ends its change") {
+  // Which may have locks of its own.
+  const Graph graph = assign();
+  auto session = make_session({.workers = 2}, graph);
+  hold_inside = true;
+  RunOptions options;
+  const CancelToken token;
+  options.cancel = token;
+  std::promise<bool> in_kernel;
+  session->run_async({}, {"y"}, {}, options, [&](auto, RunStats) {
+    session.reset();  // waits for nothing here
+    in_kernel.set_value(is_in_kernel);
+  });
+  until_stage(2);
+  CancelToken(token).cancel();
+  let_go(hold_inside);
+  CHECK_FALSE(in_kernel.get_future().get());
 }

@@ -47,9 +47,10 @@ interrupt TERM 143 - '^error: Cancelled: \[SIGTERM\] ' 0 \
   tagflow run "$loop" "${endless[@]}"
 interrupt INT 130 - '\[SIGINT\]' 0 \
   tagflow run "$loop" --feed n=1 --fetch Exit --repeat 1000000000
-# The trace of a run that was under way.
-interrupt INT 130 - '\[SIGINT\]' 50 tagflow run "$loop" "${endless[@]}" \
-  --passes none --trace t.json
+# How far a run had come that was under way, and its trace.
+interrupt INT 130 - \
+  'run was cancelled; frame "while" had come to iteration [0-9]+' 50 \
+  tagflow run "$loop" "${endless[@]}" --passes none --trace t.json
 # It is full by then, and large: a look at its parts must do.
 grep -q '"name": "while/0"' "$work/t.json" && grep -q '"Add"' "$work/t.json" &&
   [ "$(tail -n 1 "$work/t.json")" = "]}" ] ||

@@ -116,6 +116,31 @@ TEST_CASE("an asynchronous kernel is answered for once") {
   kept({});  // without effect: what `done` would write to is gone
 }
 
+TEST_CASE("an asynchronous kernel that loses its completion is answered for") {
+  const Answers lost{
+      "Internal: [NoOp] the kernel let go of its completion without a call"};
+  CHECK(answers([](Completion) {}) == lost);
+  CHECK(answers([](Completion done) {
+          const Completion copy = done;
+          done = nullptr;
+        }) == lost);
+  for (int64_t k = 1; k <= 3; ++k) {
+    Context context;
+    std::vector<Status> told;
+    told.reserve(2);
+    Completion kept;
+    run_kernel_async(
+        AsyncBody([&](Completion done) { kept = std::move(done); }), *context,
+        [&](Status status) { told.push_back(std::move(status)); });
+    CHECK(told.empty());
+    FailAllocation fail(k);
+    kept = nullptr;
+    fail.stop();
+    REQUIRE(told.size() == 1);
+    CHECK_FALSE(told[0].ok());
+  }
+}
+
 TEST_CASE("an asynchronous kernel that cannot begin says so") {
   for (int64_t k = 1;; ++k) {
     Context context;

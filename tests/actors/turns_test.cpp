@@ -1,0 +1,152 @@
+// Runs beyond the limit of a session wait for their turn.
+#include <doctest/doctest.h>
+
+#include <semaphore>
+
+#include "tests/actors/holding_op.h"
+#include "tests/actors/pending.h"
+#include "tests/actors/test_queue.h"
+
+using namespace tagflow;
+using namespace tagflow::actors;
+using namespace tagflow::graph;
+
+namespace {
+
+// "y" is there when no Blockade holds it.
+Graph blocked() {
+  Graph graph;
+  const Scope s(graph);
+  ops::identity(s.named("y"), test_block(s, s.constant(Tensor::scalar(2))));
+  REQUIRE(s.status().ok());
+  return graph;
+}
+
+RunOptions within(std::chrono::milliseconds time) {
+  RunOptions options;
+  options.timeout = time;
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("smoke: runs beyond the limit wait for their turn, to a limit") {
+  Graph graph;
+  const Scope s(graph);
+  ops::identity(s.named("y"), test_block(s, s.constant(Tensor::scalar(2))));
+  auto session =
+      make_session({.max_active_runs = 2, .max_queued_runs = 3}, graph);
+  Blockade blockade;
+  std::vector<std::future<Answer>> answers;
+  const auto start = [&] {
+    auto promise = std::make_shared<std::promise<Answer>>();
+    answers.push_back(promise->get_future());
+    session->run_async({}, {"y"}, {}, {}, [promise](Answer answer, RunStats) {
+      promise->set_value(std::move(answer));
+    });
+  };
+  for (int i = 0; i < 5; ++i) start();
+  CHECK(session->counters().active == 2);
+  CHECK(session->counters().queued == 3);
+  start();
+  CHECK(answers.back().get().status().code() == Code::kResourceExhausted);
+  answers.pop_back();
+  blockade.let_go();
+  for (auto& answer : answers) CHECK(answer.get().ok());
+  CHECK(session->close().ok());
+  CHECK(session->counters().active == 0);
+  CHECK(session->counters().queued == 0);
+}
+
+TEST_CASE("smoke: runs that wait for their turn end with the session") {
+  Graph graph;
+  const Scope s(graph);
+  ops::identity(s.named("y"), test_block(s, s.constant(Tensor::scalar(2))));
+  auto session = make_session({.max_active_runs = 1}, graph);
+  Blockade blockade;
+  std::vector<std::promise<Code>> codes(4);
+  for (auto& code : codes)
+    session->run_async({}, {"y"}, {}, {}, [&](Answer answer, RunStats) {
+      code.set_value(answer.status().code());
+    });
+  blockade.until_begun(1);
+  (void)session->close(std::chrono::milliseconds(0)).ok();
+  for (size_t i = 1; i < codes.size(); ++i)
+    CHECK(codes[i].get_future().get() == Code::kCancelled);
+  blockade.let_go();
+  CHECK(codes[0].get_future().get() == Code::kCancelled);
+}
+
+TEST_CASE("smoke: a run that ends before its turn leaves the queue") {
+  auto session = make_session({.max_active_runs = 1}, blocked());
+  Blockade blockade;
+  Pending first(*session, "y");
+  blockade.until_begun(1);
+  for (int i = 0; i < 20; ++i) {
+    const Status late =
+        session->run({}, {"y"}, {}, within(std::chrono::milliseconds(1)))
+            .status();
+    CHECK(late.code() == Code::kDeadlineExceeded);
+    CHECK(late.message().find("waiting for its turn") != std::string::npos);
+  }
+  Pending late(*session, "y", within(std::chrono::milliseconds(1)));
+  CHECK(late.get().status().code() == Code::kDeadlineExceeded);
+  Pending cancelled(*session, "y");
+  cancelled.token.cancel();
+  CHECK(cancelled.get().status().code() == Code::kCancelled);
+  CHECK(session->counters().queued == 0);
+  Pending last(*session, "y");
+  CHECK(session->counters().queued == 1);
+  blockade.let_go();
+  CHECK(first.get().ok());
+  CHECK(last.get().ok());
+  CHECK(session->close().ok());
+}
+
+TEST_CASE("smoke: a run that goes on after a wait counts as active again") {
+  TestQueue::global().clear();
+  Graph graph = blocked();
+  const Scope s(graph);
+  ops::identity(s.named("z"), test_block(s, test_take(s)));
+  REQUIRE(s.status().ok());
+  auto session = make_session({.workers = 2, .max_active_runs = 1}, graph);
+  Blockade blockade;
+  Pending first(*session, "z");
+  Pending second(*session, "z");
+  while (TestQueue::global().waiting() < 2 || session->counters().active > 0)
+    std::this_thread::yield();
+  CHECK(session->counters().waiting == 2);
+  TestQueue::global().put(1);
+  TestQueue::global().put(2);
+  blockade.until_begun(2);
+  CHECK(session->counters().active == 2);
+  Pending third(*session, "y");
+  CHECK(session->counters().queued == 1);
+  blockade.let_go();
+  for (Pending* run : {&first, &second, &third}) CHECK(run->get().ok());
+}
+
+TEST_CASE("smoke: a `done` that takes long holds up no other time-out") {
+  // It is called when the run is given up, whose kernel nothing interrupts.
+  TestQueue::global().clear();
+  Graph graph = blocked();
+  const Scope s(graph);
+  ops::identity(s.named("take"), test_take(s));
+  REQUIRE(s.status().ok());
+  auto session = make_session({.workers = 2}, graph);
+  Blockade blockade;
+  std::binary_semaphore entered{0}, go_on{0}, left{0};
+  session->run_async({}, {"y"}, {}, within(std::chrono::milliseconds(1)),
+                     [&](Answer, RunStats) {
+                       entered.release();
+                       go_on.acquire();
+                       left.release();
+                     });
+  entered.acquire();
+  Pending late(*session, "take", within(std::chrono::milliseconds(1)));
+  REQUIRE(late.future.wait_for(std::chrono::seconds(60)) ==
+          std::future_status::ready);
+  CHECK(late.get().status().code() == Code::kDeadlineExceeded);
+  go_on.release();
+  left.acquire();
+}
