@@ -19,6 +19,7 @@ build_packages=(
   libdnnl-dev
   libeigen3-dev
   libfmt-dev
+  libicu-dev
   libpng-dev
   libprotobuf-dev
   libspdlog-dev

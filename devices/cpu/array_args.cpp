@@ -48,6 +48,15 @@ Status index_vector(const KernelContext& context, int input,
   return {};
 }
 
+Status shape_vector(const KernelContext& context, int input,
+                    std::string_view name, Shape::Dims& values) {
+  if (context.input(input).is_scalar()) {
+    values = {index_at(context.input(input), 0)};
+    return {};
+  }
+  return index_vector(context, input, name, values);
+}
+
 Result<int> checked_axis(const KernelContext& context, int64_t axis, int rank,
                          std::string_view name) {
   if (axis < -rank || axis >= rank)

@@ -19,6 +19,10 @@ Result<int64_t> index_scalar(const KernelContext& context, int input,
 // Stores the elements of an integer input that is a vector.
 Status index_vector(const KernelContext& context, int input,
                     std::string_view name, Shape::Dims& values);
+// The same of an input that is a shape. As in TensorFlow, a scalar that shape
+// inference did not see stands for a vector of one element.
+Status shape_vector(const KernelContext& context, int input,
+                    std::string_view name, Shape::Dims& values);
 
 // An axis of a tensor of `rank`, counted from the end where negative, as
 // 0 <= axis < rank. InvalidArgument outside [-rank, rank).

@@ -24,7 +24,7 @@ class FillKernel : public BytesKernel {
     if (!is_scalar_or_single(value))
       return context.fail("value must be a scalar, got {}", value.describe());
     Shape::Dims dims;
-    TAGFLOW_RETURN_IF_ERROR(index_vector(context, 0, "dims", dims));
+    TAGFLOW_RETURN_IF_ERROR(shape_vector(context, 0, "dims", dims));
     if (dims.empty()) {
       TAGFLOW_ASSIGN(context.output(0), value.reshaped({}));
       return {};

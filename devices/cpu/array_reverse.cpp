@@ -138,9 +138,8 @@ class RollKernel : public BytesKernel {
     if (input.rank() < 1)
       return context.fail("input must be at least a vector, got {}",
                           input.describe());
-    if (shift.rank() > 1 || axis.rank() > 1 ||
-        shift.num_elements() != axis.num_elements())
-      return context.fail("shift {} and axis {} must be as many",
+    if (shift.rank() > 1 || !(shift.shape() == axis.shape()))
+      return context.fail("shift {} and axis {} must be scalars or as many",
                           shift.describe(), axis.describe());
     const Shape shape = input.shape();
     const bool empty = input.num_elements() == 0;

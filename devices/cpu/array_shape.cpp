@@ -103,7 +103,7 @@ class ReshapeKernel : public CheapKernel {
   Status compute(KernelContext& context) const override {
     const Tensor& input = context.input(0);
     Shape::Dims dims;
-    TAGFLOW_RETURN_IF_ERROR(index_vector(context, 1, "shape", dims));
+    TAGFLOW_RETURN_IF_ERROR(shape_vector(context, 1, "shape", dims));
     // As in TensorFlow, one dimension less than other ops take.
     if (dims.size() >= size_t(kMaxRank))
       return context.fail("{} dimensions are wanted, there may be {}",

@@ -1,6 +1,10 @@
 // StringJoin, ReduceJoin, StringLength, Substr, StringUpper, StringLower,
 // StringStrip, StringSplit.
+#include <unicode/locid.h>
+#include <unicode/unistr.h>
+
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -164,10 +168,9 @@ class StringMapKernel : public BytesKernel {
     auto* to = output->mutable_data<std::string>();
     for (const std::string& text : input.flat<std::string>()) {
       if (utf8_ && std::ranges::any_of(text, [](char c) { return c < 0; }))
-        return error(Code::kUnimplemented,
-                     "[{}] the case of letters beyond ASCII is not known",
-                     context.node().op());
-      *to++ = map(text);
+        TAGFLOW_RETURN_IF_ERROR(map_characters(context, text, *to++));
+      else
+        *to++ = map(text);
     }
     return {};
   }
@@ -187,6 +190,25 @@ class StringMapKernel : public BytesKernel {
       if (op_ == Op::kLower && c >= 'A' && c <= 'Z') c = char(c - 'A' + 'a');
     }
     return text;
+  }
+
+  // By the rules of Unicode, those of no language in particular; what is no
+  // UTF-8 becomes U+FFFD.
+  Status map_characters(const KernelContext& context, const std::string& text,
+                        std::string& result) const {
+    if (text.size() > size_t(std::numeric_limits<int32_t>::max()))
+      return context.fail("a string of {} bytes is too long", text.size());
+    auto characters = icu::UnicodeString::fromUTF8(
+        icu::StringPiece(text.data(), int32_t(text.size())));
+    if (op_ == Op::kUpper)
+      characters.toUpper(icu::Locale::getRoot());
+    else
+      characters.toLower(icu::Locale::getRoot());
+    if (characters.isBogus())  // as it is where there is no memory
+      return error(Code::kResourceExhausted, "[{}] no memory for {} bytes",
+                   context.node().op(), text.size());
+    characters.toUTF8String(result);
+    return {};
   }
 
   enum class Op : uint8_t { kUpper, kLower, kStrip };
@@ -255,7 +277,8 @@ class SubstrKernel : public BytesKernel {
   }
 
   // False where pos is outside. A length that is too long is cut; a negative
-  // one is that of the rest in bytes, but none in characters.
+  // one is that of the rest in bytes, but none in characters, where pos, as in
+  // TensorFlow, must not count from the end then.
   bool cut(const std::string& text, int64_t pos, int64_t len,
            std::string& result) const {
     std::vector<size_t> starts;  // of characters, and the end
@@ -266,6 +289,7 @@ class SubstrKernel : public BytesKernel {
     }
     const auto size = int64_t(characters_ ? starts.size() - 1 : text.size());
     if (pos < -size || pos > size) return false;
+    if (pos < 0 && len < 0 && characters_) return false;
     if (pos < 0) pos += size;
     if (len < 0 && !characters_) len = size;
     const int64_t end = pos + std::clamp<int64_t>(len, 0, size - pos);

@@ -157,22 +157,26 @@ class StringFormatKernel : public BytesKernel {
     if (pieces.size() != size_t(info.num_inputs()) + 1)
       return invalid_argument("[StringFormat] {} placeholders for {} inputs",
                               pieces.size() - 1, info.num_inputs());
+    const int64_t summarize = attr_of<int64_t>(info, "summarize");
+    if (summarize != int32_t(summarize))
+      return invalid_argument("[StringFormat] summarize {} is no int32",
+                              summarize);
     return std::unique_ptr<Kernel>(
-        new StringFormatKernel(info, std::move(pieces)));
+        new StringFormatKernel(info, std::move(pieces), summarize));
   }
 
   Status compute(KernelContext& context) const override {
     std::string text = pieces_[0];
     for (int i = 0; i < context.num_inputs(); ++i) {
       const Tensor& input = context.input(i);
-      // Of a tensor of no elements no brackets either, of which it may have
-      // any number.
       const int64_t all = input.num_elements();
-      if (input.is_scalar() && summarize_ == 0)
+      const int64_t edge = summarize_ < 0 ? all : std::min(summarize_, all);
+      if (input.is_scalar() && summarize_ == 0) {
         text += "...";
-      else
-        append_summary(input, 0, 0,
-                       summarize_ < 0 ? all : std::min(summarize_, all), text);
+      } else if (all > 0 || input.dtype() != DataType::kBool) {
+        // As in TensorFlow, there are no brackets around no truth values.
+        append_summary(input, 0, 0, edge, text);
+      }
       text += pieces_[size_t(i) + 1];
     }
     context.set_output(0, Tensor::scalar(std::move(text)));
@@ -180,10 +184,11 @@ class StringFormatKernel : public BytesKernel {
   }
 
  private:
-  StringFormatKernel(const KernelInfo& info, std::vector<std::string> pieces)
+  StringFormatKernel(const KernelInfo& info, std::vector<std::string> pieces,
+                     int64_t summarize)
       : BytesKernel(info, Work::kInputs),
         pieces_(std::move(pieces)),
-        summarize_(attr_of<int64_t>(info, "summarize")) {}
+        summarize_(summarize) {}
 
   std::vector<std::string> pieces_;  // what stands between the placeholders
   int64_t summarize_;

@@ -127,6 +127,7 @@ class LayerKernel final : public Kernel {
         value->dtype() != dtype_ || value->num_elements() == 0)
       return nullptr;
     const std::string& op = product_.node->op();
+    if (value->num_elements() == 0) return nullptr;
     PackedProduct::Weights weights{.tensor = *value};
     if (op == "Conv2D" || op == "DepthwiseConv2dNative") {
       if (value->rank() != 4) return nullptr;

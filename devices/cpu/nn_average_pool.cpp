@@ -110,7 +110,11 @@ class AveragePoolGradKernel : public AveragePoolBase {
                    make_pool_geometry(context, window(), *input));
     TAGFLOW_ASSIGN(const Shape pooled,
                    make_shape(window(), g.batch, g.out, g.channels));
-    if (!(grad.shape() == pooled))
+    // As in TensorFlow, in two dimensions what is empty need not fit.
+    const bool may_differ =
+        rank == 4 && grad.rank() == 4 &&
+        (input->num_elements() == 0 || grad.num_elements() == 0);
+    if (!may_differ && !(grad.shape() == pooled))
       return context.fail("grad is {}, but a pool of {} is {}", grad.describe(),
                           input->to_string(), pooled.to_string());
     return visit_working_type(grad.dtype(), [&]<class W>(TypeTag<W>) {
@@ -129,7 +133,7 @@ class AveragePoolGradKernel : public AveragePoolBase {
     const W* from = grad.data<W>();
     W* out = last.mutable_data<W>();
     const int64_t image = g.in_positions() * g.channels;
-    const int64_t positions = g.channels == 0 ? 0 : g.out_positions();
+    const int64_t positions = grad.num_elements() == 0 ? 0 : g.out_positions();
     const double cost = double(g.taps()) * double(positions * g.channels) * 0.5;
     context.parallel_for(g.batch, cost, [&](int64_t begin, int64_t end) {
       std::fill(out + begin * image, out + end * image, W(0));

@@ -11,6 +11,9 @@
 namespace tagflow::devices {
 namespace {
 
+// The averages of a batch without elements.
+constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
+
 // Attributes of the forward op and of the gradient.
 struct NormAttrs {
   float epsilon = 0;
@@ -38,13 +41,21 @@ struct Rows {
   int64_t count = 0, channels = 0;
 };
 
-Result<Rows> rows_of(const KernelContext& context, const NormAttrs& attrs,
-                     const Tensor& x) {
-  if (x.rank() != attrs.layout.rank)
-    return context.fail("x is {}, not of {} dimensions", x.describe(),
-                        attrs.layout.rank);
+// Where x has 4 or 5 dimensions. Its data format, whose name has as many, says
+// only where the channels are: as in TensorFlow, the two need not agree where
+// shapes were not known in advance.
+Result<graph::WindowAttrs> layout_of(const KernelContext& context,
+                                     const NormAttrs& attrs, const Tensor& x) {
+  graph::WindowAttrs layout = attrs.layout;
+  if (x.rank() != 4 && x.rank() != 5)
+    return context.fail("x is {}, not of 4 or 5 dimensions", x.describe());
+  layout.rank = x.rank();
+  return layout;
+}
+
+Rows rows_of(const graph::WindowAttrs& layout, const Tensor& x) {
   Rows rows;
-  rows.channels = x.dim(attrs.layout.channel_dim());
+  rows.channels = x.dim(layout.channel_dim());
   if (rows.channels > 0) rows.count = x.num_elements() / rows.channels;
   return rows;
 }
@@ -76,9 +87,9 @@ std::vector<double> sum_rows(const KernelContext& context, const Rows& rows,
   return sums;
 }
 
-Result<Tensor> prepared(const KernelContext& context, const NormAttrs& attrs,
-                        const Tensor& x) {
-  TAGFLOW_ASSIGN(const Tensor last, to_channels_last(context, attrs.layout, x));
+Result<Tensor> prepared(const KernelContext& context,
+                        const graph::WindowAttrs& layout, const Tensor& x) {
+  TAGFLOW_ASSIGN(const Tensor last, to_channels_last(context, layout, x));
   return convert(context, last, DataType::kFloat);
 }
 
@@ -106,7 +117,8 @@ class BatchNormKernel : public Kernel {
 
   Status compute(KernelContext& context) const override {
     const Tensor& x = context.input(0);
-    TAGFLOW_ASSIGN(const Rows rows, rows_of(context, attrs_, x));
+    TAGFLOW_ASSIGN(const auto layout, layout_of(context, attrs_, x));
+    const Rows rows = rows_of(layout, x);
     for (int i = 1; i < 5; ++i)
       if (context.input(i).rank() != 1)
         return context.fail("input {} is {}, not a vector", i,
@@ -118,9 +130,10 @@ class BatchNormKernel : public Kernel {
     for (int i = 1; i < 5; ++i)
       TAGFLOW_RETURN_IF_ERROR(
           context.allocate_output(i, Shape{rows.channels}).status());
-    if (context.num_outputs() == 6)
-      TAGFLOW_RETURN_IF_ERROR(context.allocate_output(5, Shape{0}).status());
-    TAGFLOW_ASSIGN(const Tensor in, prepared(context, attrs_, x));
+    // A place for what GPUs reserve. TensorFlow's own kernels leave a scalar
+    // here, oneDNN's an empty vector.
+    if (context.num_outputs() == 6) context.set_output(5, Tensor::scalar(0.0f));
+    TAGFLOW_ASSIGN(const Tensor in, prepared(context, layout, x));
     if (attrs_.training)
       measure(context, rows, in.data<float>());
     else
@@ -128,7 +141,7 @@ class BatchNormKernel : public Kernel {
     TAGFLOW_ASSIGN(Tensor out,
                    context.allocate_temp(DataType::kFloat, in.shape()));
     normalise(context, rows, in.data<float>(), out.mutable_data<float>());
-    return set_output_from(context, attrs_.layout, x.shape(), out);
+    return set_output_from(context, layout, x.shape(), out);
   }
 
   double cost(const KernelContext& context) const override {
@@ -156,12 +169,11 @@ class BatchNormKernel : public Kernel {
               sums[c] += d * d;
             }
         });
-    const double none = std::numeric_limits<double>::quiet_NaN();
     for (int64_t c = 0; c < channels; ++c) {
       const double biased = n == 0 ? 0 : variance[size_t(c)] / count;
       const double unbiased =
-          n == 0 ? none : biased * count / std::max(1.0, count - 1);
-      const double center = n == 0 ? none : mean[size_t(c)];
+          n == 0 ? kNone : biased * count / std::max(1.0, count - 1);
+      const double center = n == 0 ? kNone : mean[size_t(c)];
       at(context, 3, c) = float(mean[size_t(c)]);
       at(context, 4, c) = float(biased);
       at(context, 1, c) = blended(context, 3, c, center);
@@ -178,11 +190,15 @@ class BatchNormKernel : public Kernel {
                  double(attrs_.factor) * value);
   }
 
+  // Sets them from the inputs; for an empty batch as measure() does, as in
+  // TensorFlow.
   static void copy_given(KernelContext& context, const Rows& rows) {
-    for (int64_t c = 0; c < rows.channels; ++c) {
-      at(context, 1, c) = at(context, 3, c) = context.input(3).data<float>()[c];
-      at(context, 2, c) = at(context, 4, c) = context.input(4).data<float>()[c];
-    }
+    for (int i : {1, 2})
+      for (int64_t c = 0; c < rows.channels; ++c) {
+        const float given = context.input(i + 2).data<float>()[c];
+        at(context, i, c) = rows.count == 0 ? kNone : given;
+        at(context, i + 2, c) = rows.count == 0 ? 0 : given;
+      }
   }
 
   // y from the mean and variance in outputs 3 and 4.
@@ -217,7 +233,8 @@ class BatchNormGradKernel : public Kernel {
 
   Status compute(KernelContext& context) const override {
     const Tensor& x = context.input(1);
-    TAGFLOW_ASSIGN(const Rows rows, rows_of(context, attrs_, x));
+    TAGFLOW_ASSIGN(const auto layout, layout_of(context, attrs_, x));
+    const Rows rows = rows_of(layout, x);
     if (!(context.input(0).shape() == x.shape()))
       return context.fail("y_backprop is {}, x is {}",
                           context.input(0).describe(), x.describe());
@@ -227,15 +244,16 @@ class BatchNormGradKernel : public Kernel {
       TAGFLOW_RETURN_IF_ERROR(
           context.allocate_output(i, Shape{rows.channels}).status());
     // Places for gradients of the mean and the variance, which have none.
-    for (int i : {3, 4}) context.set_output(i, Tensor::scalar(0.0f));
-    TAGFLOW_ASSIGN(const Tensor in, prepared(context, attrs_, x));
+    for (int i : {3, 4})
+      TAGFLOW_RETURN_IF_ERROR(context.allocate_output(i, Shape{0}).status());
+    TAGFLOW_ASSIGN(const Tensor in, prepared(context, layout, x));
     TAGFLOW_ASSIGN(const Tensor grad,
-                   prepared(context, attrs_, context.input(0)));
+                   prepared(context, layout, context.input(0)));
     TAGFLOW_ASSIGN(Tensor out,
                    context.allocate_temp(DataType::kFloat, in.shape()));
     differentiate(context, rows, in.data<float>(), grad.data<float>(),
                   out.mutable_data<float>());
-    return set_output_from(context, attrs_.layout, x.shape(), out);
+    return set_output_from(context, layout, x.shape(), out);
   }
 
   double cost(const KernelContext& context) const override {
@@ -274,9 +292,17 @@ class BatchNormGradKernel : public Kernel {
         slope[i] =
             float(sums[i + size_t(channels)] / double(rows.count) / spread);
       }
+      // No elements add nothing, whatever they would be multiplied by.
       context.output(1).mutable_data<float>()[c] =
-          float(sums[i + size_t(channels)] * root);
+          rows.count == 0 ? 0 : float(sums[i + size_t(channels)] * root);
       context.output(2).mutable_data<float>()[c] = float(sums[i]);
+    }
+    // Given averages do not move, however far from them x is.
+    if (!attrs_.training) {
+      map_rows(context, rows, grad, out, [&](float dy, int64_t, int64_t c) {
+        return factor[size_t(c)] * dy;
+      });
+      return;
     }
     map_rows(context, rows, in, out, [&](float x, int64_t row, int64_t c) {
       const auto i = size_t(c);

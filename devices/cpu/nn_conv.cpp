@@ -21,13 +21,16 @@ class ConvKernel : public ConvKernelBase {
 
   Status compute(KernelContext& context) const override {
     TAGFLOW_ASSIGN(const Shapes all, shapes(context));
+    // As in TensorFlow, which in two dimensions asks only where there is
+    // something to compute.
+    if (role() == ConvRole::kForward && all.filter.num_elements() == 0 &&
+        (window().rank == 5 || all.output.num_elements() > 0))
+      return context.fail("the filter {} is empty", all.filter.to_string());
     Convolution conv;
     conv.geometry = all.geometry;
     const int rank = window().rank;
     conv.out_channels = all.filter.dim(rank - 1);
-    // An empty filter has no gradient to compute.
-    conv.groups =
-        all.geometry.channels / std::max<int64_t>(1, all.filter.dim(rank - 2));
+    conv.groups = all.geometry.channels / all.filter.dim(rank - 2);
     Status status;
     detail::visit_among<float, double, int32_t>(
         working_type(context.node().output_dtypes()[0]),
@@ -42,8 +45,9 @@ class ConvKernel : public ConvKernelBase {
     const int rank = window().rank;
     const int64_t in = filter.dim(rank - 2), out = filter.dim(rank - 1);
     const bool may_group = rank == 4 && in > 0 && channels > 0;
-    const bool fits = channels == in || (may_group && channels % in == 0 &&
-                                         out % (channels / in) == 0);
+    const bool fits =
+        in > 0 && (channels == in || (may_group && channels % in == 0 &&
+                                      out % (channels / in) == 0));
     if (!fits)
       return context.fail("a filter {} does not fit {} input channels",
                           filter.to_string(), channels);

@@ -97,8 +97,6 @@ Result<ConvKernelBase::Shapes> ConvKernelBase::shapes(
   Spatial size{1, 1, 1};
   for (int i = 0; i < rank - 2; ++i)
     size[size_t(i + 5 - rank)] = shapes.filter.dim(i);
-  if (role_ == ConvRole::kForward && shapes.filter.num_elements() == 0)
-    return context.fail("the filter {} is empty", shapes.filter.to_string());
   TAGFLOW_ASSIGN(shapes.geometry,
                  make_geometry(context, window_, shapes.input, size));
   TAGFLOW_ASSIGN(

@@ -83,15 +83,17 @@ class LrnKernel : public Kernel {
     }
   }
 
-  // Channel j reaches the outputs of its neighbours k through their norms.
+  // Channel j reaches the outputs of its neighbours k through their norms. An
+  // output without a gradient adds nothing, be its terms infinite or NaN.
   void differentiate(const float* dy, const float* x, const float* y,
                      const float* norms, int64_t channels, float* dx) const {
-    for (int64_t j = 0; j < channels; ++j) {
-      float sum = 0;
-      for (int64_t k = first(j); k < last(j, channels); ++k)
-        sum += dy[k] * y[k] / norms[k];
-      dx[j] =
-          dy[j] * std::pow(norms[j], -beta_) - 2 * alpha_ * beta_ * x[j] * sum;
+    std::fill_n(dx, channels, 0.0f);
+    for (int64_t k = 0; k < channels; ++k) {
+      if (dy[k] == 0) continue;
+      const float slope = -2 * alpha_ * beta_ * y[k] / norms[k] * dy[k];
+      for (int64_t j = first(k); j < last(k, channels); ++j)
+        dx[j] += x[j] * slope;
+      dx[k] += std::pow(norms[k], -beta_) * dy[k];
     }
   }
 

@@ -40,6 +40,11 @@ class MaxPoolGradKernel : public Kernel {
         return context.fail("input {} is {}, not of shape {}", i,
                             context.input(i).describe(), wanted.to_string());
     }
+    // As in TensorFlow, of this order in three dimensions alone.
+    if (second_order_ && window.rank == 5 &&
+        (input.num_elements() == 0 || pooled.num_elements() == 0))
+      return context.fail("orig_input {} or orig_output {} has no elements",
+                          input.describe(), context.input(1).describe());
     TAGFLOW_ASSIGN(const Tensor in, to_channels_last(context, window, input));
     TAGFLOW_ASSIGN(const Tensor grad,
                    to_channels_last(context, window, context.input(2)));

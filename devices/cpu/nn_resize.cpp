@@ -19,8 +19,8 @@ struct Scale {
   bool half_pixel_centers = false;
 
   float factor(int64_t in, int64_t out) const {
-    return align_corners && out > 1 ? float(in - 1) / float(out - 1)
-                                    : float(in) / float(out);
+    return align_corners && in > 1 && out > 1 ? float(in - 1) / float(out - 1)
+                                              : float(in) / float(out);
   }
 };
 
@@ -56,9 +56,9 @@ Result<Table<Between>> interpolate(const KernelContext& context,
                                    int64_t out) {
   const float factor = scale.factor(in, out);
   return make_table<Between>(context, out, [&](int64_t i) {
-    const float at = scale.half_pixel_centers
-                         ? (float(i) + 0.5f) * factor - 0.5f
-                         : float(i) * factor;
+    // Compiled so that the product is rounded, as in TensorFlow.
+    const float center = scale.half_pixel_centers ? 0.5f : 0.0f;
+    const float at = (float(i) + center) * factor - center;
     const float floor = std::floor(at);
     Between b;
     b.low = std::clamp<int64_t>(int64_t(floor), 0, in - 1);

@@ -61,7 +61,8 @@ class ListConcatKernel final : public BytesKernel {
     if (shape.has_rank() && shape.rank() == 0)
       return context.fail("scalar elements cannot be joined");
     ElementForm form{without_first(shape)};
-    if (shape.has_rank()) form.first = shape.dim(0);
+    // As in TensorFlow, the attribute says nothing of the first dimension.
+    if (context.num_inputs() > 1 && shape.has_rank()) form.first = shape.dim(0);
     const bool first_is_given = form.first != kUnknownDim;
     bool found = false;
     for (size_t i = 0; i < list.elements.size(); ++i) {

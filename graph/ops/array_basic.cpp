@@ -90,6 +90,7 @@ Status squeeze_shape(ShapeContext& c) {
 }
 
 Status fill_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(0, 1).status());
   TAGFLOW_RETURN_IF_ERROR(c.with_rank(1, 0).status());
   TAGFLOW_ASSIGN(PartialShape shape, c.constant_as_shape(0));
   c.set_output(0, std::move(shape));

@@ -73,6 +73,7 @@ Result<std::optional<Band>> constant_band(const ShapeContext& c, int input) {
 
 Status matrix_diag_v2_shape(ShapeContext& c) {
   TAGFLOW_ASSIGN(PartialShape diagonal, c.with_rank_at_least(0, 1));
+  for (int i : {2, 3, 4}) TAGFLOW_RETURN_IF_ERROR(c.with_rank(i, 0).status());
   TAGFLOW_ASSIGN(const auto band, constant_band(c, 1));
   if (!c.input(0).has_rank() || !band) return unknown_shape(c);
   const bool single = band->lower == band->upper;
@@ -104,6 +105,7 @@ Status matrix_diag_v2_shape(ShapeContext& c) {
 
 Status matrix_diag_part_v2_shape(ShapeContext& c) {
   TAGFLOW_ASSIGN(PartialShape input, c.with_rank_at_least(0, 2));
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(2, 0).status());
   TAGFLOW_ASSIGN(const auto band, constant_band(c, 1));
   if (!c.input(0).has_rank() || !band) return unknown_shape(c);
   PartialShape output = sub_shape(input, 0, input.rank() - 2);

@@ -121,6 +121,7 @@ Status split_shape(ShapeContext& c) {
 }
 
 Status split_v_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(2, 0).status());
   const PartialShape& value = c.input(0);
   if (!value.has_rank()) return unknown_shape(c);
   const auto axis = constant_index(c, 2);

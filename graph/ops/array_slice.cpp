@@ -195,6 +195,12 @@ Status strided_slice_grad_shape(ShapeContext& c) {
 
 Result<SliceGeometry> resolve_slice(const SliceSpec& spec,
                                     const PartialShape& input) {
+  // As TensorFlow reads them.
+  const SliceMasks& masks = spec.masks;
+  for (const int64_t mask : {masks.begin, masks.end, masks.ellipsis,
+                             masks.new_axis, masks.shrink_axis})
+    if (mask != int32_t(mask))
+      return invalid_argument("mask {} is no int32", mask);
   return SliceResolver(spec, input).run();
 }
 

@@ -38,6 +38,9 @@ Status substr_shape(ShapeContext& c) {
 
 Status reduce_join_shape(ShapeContext& c) {
   const PartialShape& input = c.input(0);
+  if (c.input(1).has_rank() && c.input(1).rank() > 1)
+    return c.fail(fmt::format("reduction_indices is {}, not a vector",
+                              c.input(1).to_string()));
   TAGFLOW_ASSIGN(const bool keep, c.attr<bool>("keep_dims"));
   const auto axes = constant_indices(c, 1);
   if (!input.has_rank() || !axes) return unknown_shape(c);

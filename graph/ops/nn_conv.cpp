@@ -19,10 +19,10 @@ Status conv_shape(ShapeContext& c, int rank, bool depthwise) {
   for (int i = 0; i < window.spatial_count(); ++i) {
     const int at = window.spatial_dim(i);
     if (!in.dim_known(at) || !filter.dim_known(i)) continue;
-    Result<Positions> positions =
-        slide(window.spatial(i, filter.dim(i)), in.dim(at), window.padding);
-    if (!positions.ok()) return c.fail(positions.status().message());
-    out.set_dim(at, positions->count);
+    Result<int64_t> count = inferred_count(window.spatial(i, filter.dim(i)),
+                                           in.dim(at), window.padding);
+    if (!count.ok()) return c.fail(count.status().message());
+    out.set_dim(at, *count);
   }
   const int64_t channels = in.dim(window.channel_dim());
   const int64_t filter_in = filter.dim(rank - 2);

@@ -42,6 +42,8 @@ Status batch_norm_grad_shape(ShapeContext& c) {
   c.set_output(0, std::move(x).value());
   c.set_output(1, channels);
   c.set_output(2, channels);
+  c.set_output(3, {0});
+  c.set_output(4, {0});
   return Status();
 }
 

@@ -13,12 +13,16 @@ constexpr const char* kMaxTypes =
     "uint16} = float";
 
 // The shape of the windows' positions; of unknown dimensions where a size or
-// a stride is an input that is not constant.
+// a stride is an input that is not constant. Windows of MaxPool and its like
+// slide over the channels, too.
 Result<PartialShape> pooled_shape(ShapeContext& c, const PartialShape& in,
                                   const WindowAttrs& window) {
+  const bool over_channels =
+      c.node().op().starts_with("MaxPool") && window.rank == 4;
   PartialShape out = in;
   for (int i = 1; i < window.rank; ++i) {
     if (!in.dim_known(i)) continue;
+    if (i == window.channel_dim() && !over_channels) continue;
     if (window.size.empty() || window.stride.empty()) {
       out.set_dim(i, PartialShape::kUnknown);
       continue;
@@ -30,34 +34,40 @@ Result<PartialShape> pooled_shape(ShapeContext& c, const PartialShape& in,
       dim.pad_before = window.explicit_paddings[size_t(2 * i)];
       dim.pad_after = window.explicit_paddings[size_t(2 * i) + 1];
     }
-    Result<Positions> positions = slide(dim, in.dim(i), window.padding);
-    if (!positions.ok()) return c.fail(positions.status().message());
-    out.set_dim(i, positions->count);
+    Result<int64_t> count = inferred_count(dim, in.dim(i), window.padding);
+    if (!count.ok()) return c.fail(count.status().message());
+    out.set_dim(i, *count);
   }
   return out;
 }
 
-Status pool_shape(ShapeContext& c, int rank) {
-  TAGFLOW_ASSIGN(const WindowAttrs window, window_attrs(c.node(), rank));
+// The shape of a pool of input 0, whose sizes and strides are attributes, or,
+// where `sizes_at` is not negative, the inputs from there.
+Result<PartialShape> pool_output(ShapeContext& c, int rank, int sizes_at) {
+  TAGFLOW_ASSIGN(WindowAttrs window, window_attrs(c.node(), rank));
   TAGFLOW_ASSIGN(const PartialShape in, c.with_rank(0, rank));
-  TAGFLOW_ASSIGN(PartialShape out, pooled_shape(c, in, window));
+  if (sizes_at >= 0) {
+    for (int i : {0, 1}) {
+      TAGFLOW_RETURN_IF_ERROR(c.with_rank(sizes_at + i, 1).status());
+      if (const Tensor* value = c.constant(sizes_at + i))
+        for (int32_t element : value->flat<int32_t>())
+          (i == 0 ? window.size : window.stride).push_back(element);
+    }
+    Status status = window.check();
+    if (!status.ok()) return c.fail(status.message());
+  }
+  return pooled_shape(c, in, window);
+}
+
+Status pool_shape(ShapeContext& c, int rank) {
+  TAGFLOW_ASSIGN(PartialShape out, pool_output(c, rank, -1));
   c.set_output(0, std::move(out));
   return Status();
 }
 
 // Sizes and strides are inputs 1 and 2.
 Status pool_v2_shape(ShapeContext& c) {
-  TAGFLOW_ASSIGN(WindowAttrs window, window_attrs(c.node(), 4));
-  TAGFLOW_ASSIGN(const PartialShape in, c.with_rank(0, 4));
-  for (int i : {1, 2}) {
-    TAGFLOW_RETURN_IF_ERROR(c.with_rank(i, 1).status());
-    if (const Tensor* value = c.constant(i))
-      for (int32_t element : value->flat<int32_t>())
-        (i == 1 ? window.size : window.stride).push_back(element);
-  }
-  Status status = window.check();
-  if (!status.ok()) return c.fail(status.message());
-  TAGFLOW_ASSIGN(PartialShape out, pooled_shape(c, in, window));
+  TAGFLOW_ASSIGN(PartialShape out, pool_output(c, 4, 1));
   c.set_output(0, std::move(out));
   return Status();
 }
@@ -82,11 +92,19 @@ Status like_input_shape(ShapeContext& c, int rank) {
   return Status();
 }
 
-// The gradient of a gradient has that of its output.
+// The gradient of a gradient has that of the pool's output, and its third input
+// the shape of the first.
 Status like_output_shape(ShapeContext& c, int rank) {
-  TAGFLOW_RETURN_IF_ERROR(window_attrs(c.node(), rank).status());
-  TAGFLOW_ASSIGN(PartialShape out, c.with_rank(1, rank));
-  c.set_output(0, std::move(out));
+  TAGFLOW_ASSIGN(PartialShape out,
+                 pool_output(c, rank, c.num_inputs() == 5 ? 3 : -1));
+  Result<PartialShape> pooled = out.merge(c.input(1));
+  if (!pooled.ok())
+    return c.fail(fmt::format("orig_output is {}, but the pool's {}",
+                              c.input(1).to_string(), out.to_string()));
+  if (!c.input(0).merge(c.input(2)).ok())
+    return c.fail(fmt::format("grad is {}, orig_input {}",
+                              c.input(2).to_string(), c.input(0).to_string()));
+  c.set_output(0, std::move(pooled).value());
   return Status();
 }
 

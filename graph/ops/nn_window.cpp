@@ -33,7 +33,7 @@ Status read_if_there(const Node& node, const char* name, T& value) {
 
 Result<Positions> slide(const WindowDim& window, int64_t input,
                         Padding padding) {
-  if (window.size < 1 || window.stride < 1 || window.dilation < 1)
+  if (window.size < 0 || window.stride < 1 || window.dilation < 1)
     return invalid_argument(
         "a window of size {}, stride {}, dilation {} is not positive",
         window.size, window.stride, window.dilation);
@@ -60,6 +60,20 @@ Result<Positions> slide(const WindowDim& window, int64_t input,
         "a window over {} elements does not fit into {} with stride {}", extent,
         input, window.stride);
   return positions;
+}
+
+Result<int64_t> inferred_count(const WindowDim& window, int64_t input,
+                               Padding padding) {
+  TAGFLOW_ASSIGN(const Positions positions, slide(window, input, padding));
+  if (padding == Padding::kSame) return positions.count;
+  const int64_t padded = padding == Padding::kExplicit
+                             ? input + window.pad_before + window.pad_after
+                             : input;
+  const int64_t extent = (window.size - 1) * window.dilation + 1;
+  if (extent > padded)
+    return invalid_argument("a window over {} elements does not fit into {}",
+                            extent, padded);
+  return positions.count;
 }
 
 WindowDim WindowAttrs::spatial(int i, int64_t filter_size) const {

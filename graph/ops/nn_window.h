@@ -13,7 +13,7 @@ enum class Padding { kSame, kValid, kExplicit };
 
 // A window along one dimension.
 struct WindowDim {
-  int64_t size = 1;                       // elements it covers
+  int64_t size = 1;                       // elements it covers; 0: of a filter
   int64_t stride = 1;                     // from one position to the next
   int64_t dilation = 1;                   // distance of neighbouring elements
   int64_t pad_before = 0, pad_after = 0;  // where padding is explicit
@@ -25,11 +25,16 @@ struct Positions {
   int64_t pad_before = 0;  // padding in front of the first element
 };
 
-// InvalidArgument where a number is not positive or the window, with padding,
-// is so much larger than the input that the count would be negative. The
-// message names no op. `input` >= 0.
+// InvalidArgument where the size is negative, another number not positive or
+// the window, with padding, is so much larger than the input that the count
+// would be negative. The message names no op. `input` >= 0.
 Result<Positions> slide(const WindowDim& window, int64_t input,
                         Padding padding);
+// The count as shape functions know it. As in TensorFlow, they are stricter
+// than kernels: InvalidArgument also where the window is larger than the
+// input with its padding and the count would be 0.
+Result<int64_t> inferred_count(const WindowDim& window, int64_t input,
+                               Padding padding);
 
 // The attributes, of whatever the node has, that describe its windows. Lists
 // have one entry per dimension of the input, in its order.

@@ -124,10 +124,10 @@ std::vector<Tensor> clones(const std::vector<Tensor>& tensors) {
   return copies;
 }
 
-}  // namespace
-
-Result<Outputs> run_op(std::string_view op, const std::vector<Tensor>& inputs,
-                       AttrMap attrs, const StepInfo* step) {
+// run_op, with or without the check of shape inference.
+Result<Outputs> run_checked(std::string_view op,
+                            const std::vector<Tensor>& inputs, AttrMap attrs,
+                            const StepInfo* step, bool inferred) {
   Graph graph;
   TAGFLOW_ASSIGN(Node * node, build(graph, op, inputs, attrs, false));
   TAGFLOW_ASSIGN(auto kernel, KernelRegistry::global().make(*node, "CPU"));
@@ -135,8 +135,10 @@ Result<Outputs> run_op(std::string_view op, const std::vector<Tensor>& inputs,
   if (step == nullptr) step = &plain_step;
   TAGFLOW_ASSIGN(Outputs outputs, run_once(*node, *kernel, inputs, *step));
 
-  TAGFLOW_ASSIGN(const auto shapes, infer_op(op, inputs, attrs));
-  TAGFLOW_RETURN_IF_ERROR(check_inferred(outputs, shapes));
+  if (inferred) {
+    TAGFLOW_ASSIGN(const auto shapes, infer_op(op, inputs, attrs));
+    TAGFLOW_RETURN_IF_ERROR(check_inferred(outputs, shapes));
+  }
   TAGFLOW_RETURN_IF_ERROR(check_shortcut(*kernel, inputs, outputs));
   if (!node->op_def().is_stateful) {
     TAGFLOW_RETURN_IF_ERROR(
@@ -149,6 +151,21 @@ Result<Outputs> run_op(std::string_view op, const std::vector<Tensor>& inputs,
         run_once(*node, *kernel, inputs, sharded), outputs, "in shards: "));
   }
   return outputs;
+}
+
+}  // namespace
+
+Result<Outputs> run_op(std::string_view op, const std::vector<Tensor>& inputs,
+                       AttrMap attrs, const StepInfo* step) {
+  return run_checked(op, inputs, std::move(attrs), step, true);
+}
+
+Result<Outputs> run_op_beyond_inference(std::string_view op,
+                                        const std::vector<Tensor>& inputs,
+                                        AttrMap attrs) {
+  if (infer_op(op, inputs, attrs).ok())
+    return error(Code::kInternal, "shape inference does not refuse it");
+  return run_checked(op, inputs, std::move(attrs), nullptr, false);
 }
 
 Result<std::vector<PartialShape>> infer_op(std::string_view op,

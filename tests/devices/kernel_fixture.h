@@ -29,6 +29,13 @@ using Outputs = std::vector<Tensor>;
 Result<Outputs> run_op(std::string_view op, const std::vector<Tensor>& inputs,
                        AttrMap attrs = {}, const StepInfo* step = nullptr);
 
+// Like run_op, of inputs that the kernel accepts while shape inference, where
+// they are constants, refuses them, as TensorFlow does: Internal where it does
+// not.
+Result<Outputs> run_op_beyond_inference(std::string_view op,
+                                        const std::vector<Tensor>& inputs,
+                                        AttrMap attrs = {});
+
 // Like run_op, for a kernel on constant inputs: what shape inference says of
 // the outputs, or why it refuses the node.
 Result<std::vector<PartialShape>> infer_op(std::string_view op,

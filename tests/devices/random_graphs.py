@@ -190,10 +190,16 @@ def _serve(pipe):
 
 
 class TensorFlow:
-    def __init__(self):
+    """`fill` is for what fresh memory holds: results that two instances of
+    different fill do not share were never written.
+    """
+
+    def __init__(self, fill=0):
         self.child = None
+        self.fill = fill
 
     def start(self):
+        os.environ["MALLOC_PERTURB_"] = str(self.fill)
         context = mp.get_context("spawn")
         self.pipe, other = context.Pipe()
         self.child = context.Process(target=_serve, args=(other,), daemon=True)
@@ -229,7 +235,8 @@ def write_array(folder, name, array):
                 "base64": [base64.b64encode(x).decode() for x in flat]}
         (folder / (name + ".json")).write_text(json.dumps(text))
         return name + ".json"
-    np.save(folder / (name + ".npy"), np.ascontiguousarray(array).reshape(array.shape))
+    np.save(folder / (name + ".npy"),
+            np.ascontiguousarray(array).reshape(array.shape))
     return name + ".npy"
 
 

@@ -20,6 +20,15 @@ TEST_CASE("fills of absurd sizes are refused") {
                Code::kInvalidArgument, "scalar");
 }
 
+TEST_CASE("a size that inference did not see may be a scalar") {
+  expect_close(run_op_beyond_inference(
+                   "Fill", {Tensor::scalar(2), Tensor::scalar(1.5f)}),
+               Tensor::vector<float>({1.5f, 1.5f}));
+  expect_error(
+      run_op("Fill", {Tensor::of<int32_t>({1, 1}, {2}), Tensor::scalar(1.5f)}),
+      Code::kInvalidArgument, "dims must be a vector");
+}
+
 TEST_CASE("strings and bools can be filled in") {
   expect_close(
       run_op("Fill", {Tensor::vector<int32_t>({1, 2}),

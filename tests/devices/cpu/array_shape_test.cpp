@@ -44,8 +44,20 @@ TEST_CASE("a shape says what is wrong with it") {
                Code::kInvalidArgument, "6 is no multiple of 4");
   expect_error(run_op("Reshape", {input, Tensor::vector<int32_t>({7})}),
                Code::kInvalidArgument, "6 elements");
-  expect_error(run_op("Reshape", {input, Tensor::scalar(6)}),
+  expect_error(run_op("Reshape", {input, Tensor::of<int32_t>({1, 1}, {6})}),
                Code::kInvalidArgument, "vector");
+}
+
+TEST_CASE("a shape that inference did not see may be a scalar") {
+  const Tensor input = counted({2, 3});
+  for (const int size : {6, -1}) {
+    const auto flat =
+        run_op_beyond_inference("Reshape", {input, Tensor::scalar(size)});
+    REQUIRE_MESSAGE(flat.ok(), flat.status().to_string());
+    CHECK((*flat)[0].shape() == Shape({6}));
+  }
+  expect_error(run_op("Reshape", {input, Tensor::scalar(5)}),
+               Code::kInvalidArgument, "6 elements");
 }
 
 TEST_CASE("the open dimension of an empty tensor") {

@@ -94,6 +94,11 @@ TEST_CASE("substrings are cut at the end, and refused outside") {
       run_op("Substr", {strings({"ax"}), Tensor::scalar(1), Tensor::scalar(-1)},
              {{"unit", "UTF8_CHAR"}}),
       strings({""}));
+  // From the end, none of them is outside.
+  expect_error(run_op("Substr",
+                      {strings({"ax"}), Tensor::scalar(-1), Tensor::scalar(-1)},
+                      {{"unit", "UTF8_CHAR"}}),
+               Code::kInvalidArgument, "outside");
   // One string, several positions.
   expect_close(
       run_op("Substr", {Tensor::scalar("abc"), Tensor::vector<int64_t>({0, 1}),
@@ -107,9 +112,24 @@ TEST_CASE("case and white space") {
   expect_close(run_op("StringLower", {strings({"aZ"})}), strings({"az"}));
   expect_close(run_op("StringStrip", {strings({" \ta b\n", "  "})}),
                strings({"a b", ""}));
-  expect_error(
-      run_op("StringLower", {strings({"\xc3\xa4"})}, {{"encoding", "utf-8"}}),
-      Code::kUnimplemented, "ASCII");
+}
+
+// Results of TensorFlow 2.21, but for the zero, at which it stops.
+TEST_CASE("case beyond ASCII is Unicode's where strings are UTF-8") {
+  const AttrMap utf8{{"encoding", "utf-8"}};
+  expect_close(run_op("StringLower",
+                      {strings({"\u0391\u03a3 A", "\u0130", "A\xff\xe2\x82",
+                                "\U00010400", std::string("A\0\u00c4", 4)})},
+                      utf8),
+               strings({"\u03b1\u03c2 a", "i\u0307", "a\ufffd\ufffd",
+                        "\U00010428", std::string("a\0\u00e4", 4)}));
+  expect_close(
+      run_op("StringUpper",
+             {strings({"stra\u00dfe", "\u0149", "\ufb01", "\u03c2", "plain"})},
+             utf8),
+      strings({"STRASSE", "\u02bcN", "FI", "\u03a3", "PLAIN"}));
+  expect_error(run_op("StringLower", {strings({"a"})}, {{"encoding", "latin"}}),
+               Code::kInvalidArgument, "encoding must be");
 }
 
 TEST_CASE("strings split into a sparse matrix") {

@@ -93,6 +93,10 @@ TEST_CASE("templates are filled with summaries") {
   expect_close(summary(matrix, -1), Tensor::scalar("[[1 2]\n [3 4]]"));
   expect_close(summary(Tensor::make(DataType::kFloat, {0}), 3),
                Tensor::scalar("[]"));
+  expect_close(summary(Tensor::make(DataType::kBool, {2, 0}), 3),
+               Tensor::scalar(""));
+  expect_error(summary(matrix, int64_t{1} << 31), Code::kInvalidArgument,
+               "summarize 2147483648 is no int32");
   constexpr int64_t kMany = int64_t{1} << 40;
   for (const int64_t elements : {-1, 0, 3})
     expect_close(summary(Tensor::make(DataType::kFloat, {kMany, 0}), elements),

@@ -258,6 +258,32 @@ TEST_CASE("the gradient of an empty filter is empty") {
   expect_close(dx, Tensor::of<double>({1, 2, 1, 1}, {0, 0}));
 }
 
+// As in TensorFlow.
+TEST_CASE("an empty filter convolves to zeros or to nothing") {
+  const AttrMap attrs{{"strides", Ints{1, 1, 1, 1}}, {"padding", "VALID"}};
+  const Tensor x = numbers({1, 3, 3, 2}, 0);
+  const auto none = [](const Shape& shape) {
+    return Tensor::make(DataType::kDouble, shape);
+  };
+  expect_close(run_op("Conv2D", {x, none({2, 2, 2, 0})}, attrs),
+               none({1, 2, 2, 0}));
+  expect_close(run_op("Conv2D", {x, none({2, 0, 2, 0})}, attrs),
+               none({1, 2, 4, 0}));
+  expect_close(
+      run_op("Conv2D", {none({0, 3, 3, 2}), none({0, 2, 2, 1})}, attrs),
+      none({0, 4, 2, 1}));
+  const char* depthwise = "DepthwiseConv2dNative";
+  expect_close(run_op(depthwise, {x, none({2, 2, 2, 0})}, attrs),
+               none({1, 2, 2, 0}));
+  Tensor zeros = numbers({1, 4, 2, 2}, 0);
+  for (double& value : zeros.mutable_flat<double>()) value = 0;
+  expect_close(run_op(depthwise, {x, none({0, 2, 2, 1})}, attrs), zeros);
+  expect_error(
+      run_op("Conv3D", {numbers({1, 3, 3, 3, 1}, 0), none({2, 2, 2, 1, 0})},
+             {{"strides", Ints{1, 1, 1, 1, 1}}, {"padding", "VALID"}}),
+      Code::kInvalidArgument, "empty");
+}
+
 TEST_CASE("convolutions of what does not fit are refused") {
   const auto refused = [](const char* text, const Shape& x, const Shape& w,
                           AttrMap attrs = {},
@@ -270,9 +296,9 @@ TEST_CASE("convolutions of what does not fit are refused") {
   refused("does not fit", {1, 3, 3, 3}, {2, 2, 2, 4});
   refused("does not fit", {1, 3, 3, 2}, {2, 2, 1, 3});
   refused("does not fit", {1, 3, 3, 1}, {5, 5, 1, 1});
-  refused("empty", {1, 3, 3, 1}, {2, 2, 1, 0});
   refused("empty", {1, 3, 3, 1}, {0, 2, 1, 1});
-  refused("empty", {1, 3, 3, 1}, {1, 1, 0, 1});
+  refused("does not fit", {1, 3, 3, 1}, {1, 1, 0, 1});
+  refused("does not fit", {1, 3, 3, 0}, {1, 1, 0, 1});
   refused("not of 4 dimensions", {1, 3, 1}, {1, 2, 1, 1});
   refused("positive", {1, 3, 3, 1}, {2, 2, 1, 1},
           {{"strides", Ints{1, 0, 1, 1}}});

@@ -106,13 +106,75 @@ TEST_CASE("large batches have the statistics of small ones") {
 }
 
 TEST_CASE("an empty batch has no statistics") {
-  const auto out = run_op("FusedBatchNormV3",
-                          {Tensor::make(DataType::kFloat, {0, 3, 1, 2}), kScale,
-                           kOffset, kNone, kNone},
-                          kTraining);
-  REQUIRE(out.ok());
-  expect_close((*out)[1], floats({kNaN, kNaN}));
-  expect_close((*out)[4], floats({0, 0}));
+  const Tensor empty = Tensor::make(DataType::kFloat, {0, 3, 1, 2});
+  for (const bool training : {true, false}) {
+    AttrMap attrs = kTraining;
+    attrs["is_training"] = training;
+    const auto out = run_op("FusedBatchNormV3",
+                            {empty, kScale, kOffset, kScale, kScale}, attrs);
+    REQUIRE(out.ok());
+    expect_close((*out)[1], floats({kNaN, kNaN}));
+    expect_close((*out)[2], floats({kNaN, kNaN}));
+    expect_close((*out)[4], floats({0, 0}));
+    // Nothing is added to a gradient, whatever the statistics are.
+    const Tensor none = floats({kNaN, -1});
+    const auto grad = run_op("FusedBatchNormGradV3",
+                             {empty, empty, kScale, none, none, kNone}, attrs);
+    REQUIRE(grad.ok());
+    expect_close((*grad)[0], empty);
+    expect_close((*grad)[1], floats({0, 0}));
+    expect_close((*grad)[2], floats({0, 0}));
+  }
+}
+
+TEST_CASE("given averages do not move with what is infinite") {
+  AttrMap attrs = kTraining;
+  attrs["is_training"] = false;
+  const float infinity = std::numeric_limits<float>::infinity();
+  const auto grad =
+      run_op("FusedBatchNormGradV2",
+             {image({1, 1, 1, 2}, {1, 2}), image({1, 1, 1, 2}, {infinity, 1}),
+              kScale, floats({0, 0}), floats({0.15f, 0.15f})},
+             attrs);
+  REQUIRE(grad.ok());
+  expect_close((*grad)[0], image({1, 1, 1, 2}, {2, 8}), 1e-6);
+}
+
+TEST_CASE("what batch normalisation reserves has TensorFlow's shapes") {
+  for (const bool training : {true, false}) {
+    AttrMap attrs = kTraining;
+    attrs["is_training"] = training;
+    const auto out = run_op("FusedBatchNormV3",
+                            {kX, kScale, kOffset, kScale, kScale}, attrs);
+    REQUIRE(out.ok());
+    expect_close((*out)[5], Tensor::scalar(0.0f));
+    for (const std::string op :
+         {"FusedBatchNormGrad", "FusedBatchNormGradV2"}) {
+      const auto grad = run_op(op, {kX, kX, kScale, kScale, kScale}, attrs);
+      REQUIRE(grad.ok());
+      expect_close((*grad)[3], kNone);
+      expect_close((*grad)[4], kNone);
+    }
+  }
+}
+
+TEST_CASE("a data format says only where the channels are") {
+  AttrMap attrs = kTraining;
+  attrs["data_format"] = "NDHWC";
+  const auto flat = run_op("FusedBatchNormV3",
+                           {kX, kScale, kOffset, kNone, kNone}, kTraining);
+  REQUIRE(flat.ok());
+  expect_close(
+      run_op_beyond_inference("FusedBatchNormV3",
+                              {kX, kScale, kOffset, kNone, kNone}, attrs),
+      (*flat)[0]);
+  expect_close(
+      run_op_beyond_inference("FusedBatchNormGradV3",
+                              {kX, kX, kScale, (*flat)[3], (*flat)[4], kNone},
+                              attrs),
+      run_op("FusedBatchNormGradV3",
+             {kX, kX, kScale, (*flat)[3], (*flat)[4], kNone}, kTraining)
+          .value()[0]);
 }
 
 TEST_CASE("the gradient of batch normalisation") {
@@ -148,7 +210,7 @@ TEST_CASE("batch normalisation of what does not fit is refused") {
   };
   refused({kX, kNone, kOffset, kNone, kNone}, "input 1");
   refused({kX.reshaped({3, 1, 2}).value(), kScale, kOffset, kNone, kNone},
-          "not of 4 dimensions");
+          "not of 4 or 5 dimensions");
   expect_error(run_op("FusedBatchNormGradV2",
                       {image({1, 1, 1, 2}, {1, 2}), kX, kScale, kScale, kScale},
                       kTraining),
@@ -179,6 +241,14 @@ TEST_CASE("local responses are normalised by their neighbours") {
   AttrMap wide = attrs;
   wide["depth_radius"] = std::numeric_limits<int64_t>::max();
   CHECK(run_op("LRN", {in}, wide).ok());
+}
+
+TEST_CASE("where a gradient is 0 a local response adds nothing to another") {
+  const AttrMap attrs{{"depth_radius", int64_t(1)}, {"beta", kNaN}};
+  const Tensor in = image({1, 1, 1, 4}, {1, 2, 3, 4});
+  expect_close(
+      run_op("LRNGrad", {image({1, 1, 1, 4}, {0, 0, 0, 1}), in, in}, attrs),
+      image({1, 1, 1, 4}, {0, 0, kNaN, kNaN}));
 }
 
 const Tensor kSquares = image({1, 2, 3, 1}, {0, 1, 4, 9, 16, 25});
@@ -268,6 +338,19 @@ TEST_CASE("parts of a bilinear gradient are floats") {
   REQUIRE_MESSAGE(image_grad.ok(), image_grad.status().to_string());
   expect_close((*image_grad)[0],
                Tensor::of<double>({1, 1, 2, 1}, {left, right}), 1e-9);
+}
+
+// What TensorFlow 2.21 gives, whose products are rounded before a half is
+// taken off, and for which one pixel has no corners to align.
+TEST_CASE("positions between pixels are those of plain floats") {
+  const Tensor grads = Tensor::of<float>({1, 3, 1, 1}, {0.7f, 0.7f, 0.7f});
+  const Tensor pixel = Tensor::make(DataType::kDouble, {1, 1, 1, 1});
+  expect_close(run_op("ResizeBilinearGrad", {grads, pixel},
+                      {{"half_pixel_centers", true}}),
+               Tensor::of<double>({1, 1, 1, 1}, {2.0999999791383743}), 1e-12);
+  expect_close(
+      run_op("ResizeBilinearGrad", {grads, pixel}, {{"align_corners", true}}),
+      Tensor::of<double>({1, 1, 1, 1}, {2.099999949336052}), 1e-12);
 }
 
 TEST_CASE("sizes without pixels and contradicting attributes are refused") {

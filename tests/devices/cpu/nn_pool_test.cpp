@@ -94,13 +94,61 @@ TEST_CASE("channels may come first") {
 }
 
 TEST_CASE("a pool of nothing is nothing") {
-  const auto run = [](const Shape& shape) {
-    return run_op("MaxPool", {Tensor::make(DataType::kFloat, shape)},
-                  windows({1, 2, 2, 1}, {1, 1, 1, 1}));
+  const AttrMap attrs = windows({1, 2, 2, 1}, {1, 1, 1, 1});
+  const auto none = [](const Shape& shape) {
+    return Tensor::make(DataType::kFloat, shape);
   };
-  expect_close(run({0, 2, 2, 1}), Tensor::make(DataType::kFloat, {0, 1, 1, 1}));
-  expect_close(run({1, 2, 2, 0}), Tensor::make(DataType::kFloat, {1, 1, 1, 0}));
-  expect_close(run({1, 1, 1, 1}), Tensor::make(DataType::kFloat, {1, 0, 0, 1}));
+  expect_close(run_op("MaxPool", {none({0, 2, 2, 1})}, attrs),
+               none({0, 1, 1, 1}));
+  expect_close(run_op("AvgPool", {none({1, 2, 2, 0})}, attrs),
+               none({1, 1, 1, 0}));
+}
+
+// As in TensorFlow, whose kernels know less than its shape functions.
+TEST_CASE("windows larger than their input are refused where it is known") {
+  const AttrMap attrs = windows({1, 2, 2, 1}, {1, 1, 1, 1});
+  const auto none = [](const Shape& shape) {
+    return Tensor::make(DataType::kFloat, shape);
+  };
+  const Tensor one = none({1, 1, 1, 1});
+  for (const char* op : {"MaxPool", "AvgPool"})
+    expect_close(run_op_beyond_inference(op, {one}, attrs), none({1, 0, 0, 1}));
+  // The windows of a max pool slide over the channels, too.
+  expect_close(run_op_beyond_inference("MaxPool", {none({1, 2, 2, 0})}, attrs),
+               none({1, 1, 1, 0}));
+  expect_close(run_op_beyond_inference("MaxPoolGradGrad",
+                                       {one, none({1, 0, 0, 1}), one}, attrs),
+               none({1, 0, 0, 1}));
+}
+
+TEST_CASE("a second gradient in three dimensions needs elements") {
+  const AttrMap attrs = windows({1, 1, 1, 1, 1}, {1, 1, 1, 1, 1});
+  const Tensor none = Tensor::make(DataType::kFloat, {1, 2, 2, 2, 0});
+  expect_error(run_op("MaxPool3DGradGrad", {none, none, none}, attrs),
+               Code::kInvalidArgument, "has no elements");
+  expect_close(run_op("MaxPool3DGrad", {none, none, none}, attrs), none);
+}
+
+// As in TensorFlow.
+TEST_CASE("without elements an average's gradient need not fit") {
+  const AttrMap attrs = windows({1, 2, 2, 1}, {1, 1, 1, 1});
+  const auto none = [](const Shape& shape) {
+    return Tensor::make(DataType::kFloat, shape);
+  };
+  expect_close(
+      run_op("AvgPoolGrad",
+             {Tensor::vector<int32_t>({1, 3, 3, 0}), none({1, 5, 5, 1})},
+             attrs),
+      none({1, 3, 3, 0}));
+  expect_close(
+      run_op("AvgPoolGrad",
+             {Tensor::vector<int32_t>({1, 2, 2, 1}), none({1, 2, 0, 1})},
+             attrs),
+      square({0, 0, 0, 0}));
+  expect_error(
+      run_op("AvgPoolGrad",
+             {Tensor::vector<int32_t>({1, 2, 2, 1}), none({1, 0, 1})}, attrs),
+      Code::kInvalidArgument, "grad is float[1,0,1]");
 }
 
 TEST_CASE("windows that do not fit or are absurd are refused or harmless") {

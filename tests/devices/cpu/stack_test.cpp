@@ -66,7 +66,7 @@ TEST_CASE("what cannot be done with a stack is refused") {
                Code::kInvalidArgument,
                "stack \"s\" is full: its max_size is 1");
   expect_error(step.run("StackPopV2", {stack}, pop_as(DataType::kInt32)),
-               Code::kInvalidArgument,
+               Code::kInternal,
                "cannot pop a int32 from stack \"s\" of float with 1 elements");
   CHECK(step.run("StackCloseV2", {stack}).ok());
   CHECK(step.run("StackCloseV2", {stack}).ok());

@@ -14,6 +14,9 @@ TEST_CASE("elements are joined along their first dimension, and split") {
   expect_close((*joined)[1], Tensor::vector<int64_t>({1, 0, 2}));
   const auto old = run_op("TensorListConcat", {list}, of_type(kInt));
   expect_close(old, rows);
+  AttrMap first_of_one = of_type(kInt);
+  first_of_one["element_shape"] = PartialShape({1, 2});
+  expect_close(run_op("TensorListConcat", {list}, first_of_one), rows);
   const Tensor texts = Tensor::vector<std::string>({"a", "b"});
   expect_close(concat(one_of(split(texts, {1, 1})), DataType::kString), texts);
 

@@ -69,8 +69,31 @@ TEST_CASE("splits divide") {
               three) == "[2,2][5,2][3,2]");
   CHECK(infer("SplitV", {{kAny, 2}, ints({2, -1, 3}), Tensor::scalar(0)},
               three) == "[2,2][?,2][3,2]");
+  expect_refused(infer("SplitV", {{10, 2}, ints({2, -1, 3}), ints({0})}, three),
+                 "rank 0 is wanted");
   CHECK(infer("Tile", {{2, kAny}, ints({3, 2})}) == "[6,?]");
   CHECK(infer("Tile", {kUnknownShape, unknown_ints({2})}) == "[?,?]");
+}
+
+TEST_CASE("what is to be a scalar or a vector is one where that is known") {
+  const Tensor matrix = Tensor::of<int32_t>({1, 1}, {0});
+  const InferInput strings(PartialShape{2, 2}, DataType::kString);
+  CHECK(infer("ReduceJoin", {strings, ints({0})}) == "[2]");
+  expect_refused(infer("ReduceJoin", {strings, matrix}),
+                 "reduction_indices is [1,1], not a vector");
+  const InferInput one({1}), scalar(PartialShape::scalar());
+  CHECK(infer("MatrixDiagPartV2", {{2, 2}, Tensor::scalar(0), scalar}) ==
+        "[2]");
+  expect_refused(infer("MatrixDiagPartV2", {{2, 2}, Tensor::scalar(0), one}),
+                 "rank 0 is wanted");
+  const Tensor size = Tensor::scalar(2);
+  CHECK(infer("MatrixDiagV2", {{2}, Tensor::scalar(0), size, size, scalar}) ==
+        "[2,2]");
+  expect_refused(
+      infer("MatrixDiagV2", {{2}, Tensor::scalar(0), ints({2}), size, scalar}),
+      "rank 0 is wanted");
+  expect_refused(infer("Fill", {Tensor::scalar(2), scalar}),
+                 "rank 1 is wanted");
 }
 
 TEST_CASE("slices are as long as can be known") {

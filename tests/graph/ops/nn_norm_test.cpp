@@ -27,8 +27,7 @@ TEST_CASE("the gradient of a batch normalisation is of its input's shape") {
     return infer("FusedBatchNormGrad",
                  {std::move(y), std::move(x), {3}, {3}, {3}});
   };
-  CHECK(grad({2, 8, kAny, 3}, {2, 8, 7, kAny}) ==
-        "[2,8,7,3][3][3]<unknown><unknown>");
+  CHECK(grad({2, 8, kAny, 3}, {2, 8, 7, kAny}) == "[2,8,7,3][3][3][0][0]");
   expect_refused(grad({2, 8, 8, 3}, {2, 9, 8, 3}),
                  "[FusedBatchNormGrad] node \"op\": y_backprop is [2,8,8,3], "
                  "x is [2,9,8,3]");

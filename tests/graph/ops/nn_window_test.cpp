@@ -44,8 +44,25 @@ TEST_CASE("an explicit padding widens the input") {
   expect_positions(window, 4, Padding::kValid, 2, 0);
 }
 
+TEST_CASE("a window of an empty filter is nowhere and everywhere") {
+  expect_positions({0}, 4, Padding::kSame, 4, 0);
+  expect_positions({0}, 4, Padding::kValid, 5, 0);
+}
+
+TEST_CASE("shape functions know of no window larger than its input") {
+  CHECK(*inferred_count({3}, 3, Padding::kValid) == 1);
+  CHECK(*inferred_count({3}, 2, Padding::kSame) == 2);
+  CHECK(*inferred_count({0}, 0, Padding::kValid) == 1);
+  CHECK_FALSE(inferred_count({3}, 2, Padding::kValid).ok());
+  WindowDim window{3, 3, 2};
+  window.pad_before = 1;
+  window.pad_after = 2;
+  CHECK_FALSE(inferred_count(window, 1, Padding::kExplicit).ok());
+  CHECK(*inferred_count(window, 2, Padding::kExplicit) == 1);
+}
+
 TEST_CASE("windows that are not positive or overflow are refused") {
-  CHECK_FALSE(slide({0}, 4, Padding::kSame).ok());
+  CHECK_FALSE(slide({-1}, 4, Padding::kSame).ok());
   CHECK_FALSE(slide({1, 0}, 4, Padding::kSame).ok());
   CHECK_FALSE(slide({1, 1, -1}, 4, Padding::kSame).ok());
   const int64_t huge = std::numeric_limits<int64_t>::max();
