@@ -14,10 +14,12 @@ namespace tagflow::actors {
 // launched without waking a worker. Where there is something else to do for the
 // accelerator, the moment is no longer than to wake a worker would take.
 //
-// Life cycle: spawned by the session, as any device; stopped with it.
+// Life cycle: spawned by the DeviceSet, as any device's; stopped when that is
+// destroyed.
 class AcceleratorActor : public EngineActor {
  public:
-  // The device outlives the actor.
+  // The accelerator outlives every request. The actor may end after it, by a
+  // message, but does not use it any more then.
   AcceleratorActor(caf::actor_config& config, HandOff policy,
                    devices::Accelerator& accelerator);
 

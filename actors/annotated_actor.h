@@ -6,7 +6,10 @@
 #pragma once
 
 #include <caf/event_based_actor.hpp>
+#include <new>
 #include <utility>
+
+#include "actors/scheduler.h"
 
 #if defined(__SANITIZE_THREAD__)
 extern "C" void __tsan_acquire(void*);
@@ -28,9 +31,12 @@ inline void tsan_acquire([[maybe_unused]] void* address) {
 #endif
 }
 
-class AnnotatedActor : public caf::event_based_actor {
+// It has its place in the scheduler's queue, so that to send to it needs no
+// memory but that of the message.
+class AnnotatedActor : public caf::event_based_actor, public HasReady {
  public:
-  using caf::event_based_actor::event_based_actor;
+  explicit AnnotatedActor(caf::actor_config& config)
+      : caf::event_based_actor(config), HasReady(this) {}
 
   // The actor itself: from who spawned it to the worker that runs it first,
   // from worker to worker, and to who drops the last reference.
@@ -56,7 +62,16 @@ class AnnotatedActor : public caf::event_based_actor {
   }
   void on_destroy() override {
     tsan_acquire(this);
-    caf::event_based_actor::on_destroy();
+    // An actor that was not asked to stop needs memory for its end, which may
+    // be short for a moment; and this is called from destructors.
+    constexpr int kTries = 3;
+    for (int i = 0; i < kTries; ++i) {
+      try {
+        caf::event_based_actor::on_destroy();
+        return;
+      } catch (const std::bad_alloc&) {
+      }
+    }
   }
 
   // Messages: from the sender to the receiver.

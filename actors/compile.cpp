@@ -29,11 +29,11 @@ Status check_incarnations(const graph::Graph& graph, Devices devices) {
                    node->attr<int64_t>("send_device_incarnation"));
     const auto now = incarnations.find(sender);
     if (now != incarnations.end() && now->second != uint64_t(incarnation))
-      return error(Code::kFailedPrecondition,
-                   "[{}] node \"{}\": {} is in its incarnation {:x}, the "
-                   "key's is {:x}",
-                   node->op(), node->name(), sender, now->second,
-                   uint64_t(incarnation));
+      return error(
+          Code::kFailedPrecondition,
+          "[{}] node \"{}\": the graph was cut for an earlier instance "
+          "of device {} (incarnation {:x}, now {:x})",
+          node->op(), node->name(), sender, uint64_t(incarnation), now->second);
   }
   return {};
 }

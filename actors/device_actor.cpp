@@ -122,14 +122,22 @@ void DeviceActor::admit(Batch* batch) {
 }
 
 Batch* DeviceActor::take_next() {
-  Ring& ring = urgent_.first != nullptr ? urgent_ : normal_;
+  Ring& ring =
+      order_.take_urgent(urgent_.first != nullptr, normal_.first != nullptr)
+          ? urgent_
+          : normal_;
   StepTurn* const turn = ring.first;
   if (turn == nullptr) return nullptr;
   ring.first = turn->next;
   if (ring.first == nullptr) ring.last = nullptr;
   Batch* const batch = turn->first;
   turn->first = batch->next;
-  if (turn->first != nullptr) {
+  if (turn->first != nullptr && batch->step->cancelled()) {
+    // All of it goes back to its owners, now.
+    turn->next = ring.first;
+    if (ring.first == nullptr) ring.last = turn;
+    ring.first = turn;
+  } else if (turn->first != nullptr) {
     // Its next turn is after that of the others.
     turn->next = nullptr;
     (ring.first == nullptr ? ring.first : ring.last->next) = turn;

@@ -93,6 +93,7 @@ class DeviceActor : public EngineActor {
   std::vector<caf::actor> handles_;
   std::vector<LaneActor*> idle_;
   Ring normal_, urgent_;
+  UrgentFirst order_;
 };
 
 }  // namespace tagflow::actors

@@ -6,6 +6,7 @@
 #include "actors/accelerator_actor.h"
 #include "actors/device_actor.h"
 #include "actors/reaper.h"
+#include "graph/fault.h"
 
 namespace tagflow::actors {
 
@@ -39,7 +40,10 @@ DeviceSet::DeviceSet(std::shared_ptr<Engine> engine, Owned devices)
   }
 }
 
-DeviceSet::~DeviceSet() { engine_->dismiss(std::move(handles_)); }
+DeviceSet::~DeviceSet() {
+  // Without memory for a message the engine stops them when it ends.
+  (void)guarded([&] { engine_->dismiss(std::move(handles_)); });
+}
 
 void DeviceSet::begin_trace(uint64_t step, Trace& trace) {
   for (const Entry& entry : entries_)

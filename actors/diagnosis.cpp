@@ -1,12 +1,13 @@
 #include "actors/diagnosis.h"
 
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
 #include <tuple>
 
 #include "actors/quiet_step.h"
+#include "graph/counted.h"
 
 namespace tagflow::actors {
 namespace {
@@ -198,13 +199,10 @@ class DeathWalk {
     }
     if (waiting.empty()) return {};
     constexpr size_t kShown = 3;
-    const size_t more = waiting.size() - std::min(waiting.size(), kShown);
-    waiting.resize(waiting.size() - more);
     return fmt::format(
-        "in its last iteration, {}, an input never came to {}{}; what enters "
+        "in its last iteration, {}, an input never came to {}; what enters "
         "a loop is there in iteration 0 only, unless its Enter is constant",
-        loop->last_iteration(), fmt::join(waiting, ", "),
-        more == 0 ? "" : fmt::format(" and {} more", more));
+        loop->last_iteration(), first_of(waiting, kShown));
   }
 
   // What leads to the Exit in the last iteration of its loop. Where that is
@@ -268,7 +266,7 @@ Status explain_dead(const RunContext& context, size_t fetch,
     const IterationActor& iteration =
         *actor_pointer<IterationActor>(root.ring.front());
     return invalid_argument(
-        "[session] the fetched tensor \"{}\" is dead, it has no value in this "
+        "[session] the fetched tensor \"{}\" is dead and has no value in this "
         "run: {}",
         name, DeathWalk(step).explain(step.spots(iteration, origins)));
   }

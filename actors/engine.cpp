@@ -82,10 +82,8 @@ class Supervisor : public AnnotatedActor {
               });
             },
             [this](Dismiss& dismiss) {
-              for (const caf::actor& ward : dismiss.actors) {
-                wards_.erase(ward);
-                stop(ward);
-              }
+              for (const caf::actor& ward : dismiss.actors)
+                if (stop(ward)) wards_.erase(ward);
             },
             [this](Stop&) {
               for (const caf::actor& ward : wards_) stop(ward);
@@ -95,16 +93,18 @@ class Supervisor : public AnnotatedActor {
   }
 
  private:
-  // Memory may be short for a moment.
-  void stop(const caf::actor& ward) {
+  // Memory may be short for a moment. False where it stays so: the ward must
+  // live on, since its end without a Stop needs more.
+  bool stop(const caf::actor& ward) {
     constexpr int kTries = 3;
     for (int i = 0; i < kTries; ++i) {
       const Status sent = guarded([&] {
         demonitor(ward);
         send(ward, Stop{});
       });
-      if (sent.ok()) return;
+      if (sent.ok()) return true;
     }
+    return false;
   }
 
   const Warn warn_;
@@ -151,16 +151,24 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(tagflow::actors::Dismiss)
 namespace tagflow::actors {
 
 struct Engine::Parts {
+  static Scheduler& started(caf::actor_system& system) {
+    auto& scheduler = static_cast<Scheduler&>(system.scheduler());
+    scheduler.check_started();
+    return scheduler;
+  }
+
   explicit Parts(const EngineOptions& options)
       : cores(usable_cores()),
         workers(options.workers > 0 ? options.workers : int(cores.size())),
         config(workers),
         system(config),
-        scheduler(static_cast<Scheduler&>(system.scheduler())),
+        scheduler(started(system)),
         parallel(scheduler, workers),
         hand_off(options.hand_off),
         supervisor(system.spawn<Supervisor>(
-            options.on_warning ? options.on_warning : print_warning)) {
+            options.on_warning ? options.on_warning : print_warning)),
+        stop(caf::make_mailbox_element(nullptr, caf::make_message_id(), {},
+                                       Stop{})) {
     leave_system();
     if (options.pin_workers && workers > 1 && workers <= int(cores.size()))
       scheduler.pin(cores);
@@ -175,6 +183,7 @@ struct Engine::Parts {
   WorkerParallel parallel;
   const HandOff hand_off;
   caf::actor supervisor;
+  caf::mailbox_element_ptr stop;  // made in time: the end needs no memory
   Timer timer;
   std::mutex mutex;  // guards the below
   std::map<std::string, std::weak_ptr<DeviceSet>> devices;
@@ -184,7 +193,8 @@ Engine::Engine(const EngineOptions& options)
     : parts_(std::make_unique<Parts>(options)) {}
 
 Engine::~Engine() {
-  caf::anon_send(parts_->supervisor, Stop{});
+  actor_pointer<Supervisor>(parts_->supervisor)
+      ->enqueue(std::move(parts_->stop), nullptr);
   parts_->supervisor = nullptr;
 }
 
@@ -200,14 +210,19 @@ void Engine::dispose(Engine* engine) {
 Result<std::shared_ptr<Engine>> Engine::create(const EngineOptions& options) {
   if (options.workers < 0 || options.workers > kMostWorkers)
     return invalid_argument(
-        "[engine] {} workers; from 0 (one per core) to {} are possible",
-        options.workers, kMostWorkers);
+        "[engine] the number of workers must be from 0 (one per core) to {}, "
+        "but is {}",
+        kMostWorkers, options.workers);
   process_engine();  // so that forks are counted
   try {
+    // CAF's system cannot be taken apart half-made: where memory is short, it
+    // is better not begun.
+    constexpr size_t kReserve = size_t(1) << 20;
+    std::make_unique<char[]>(kReserve).reset();
     return std::shared_ptr<Engine>(new Engine(options), &Engine::dispose);
   } catch (const std::system_error& thrown) {
-    return error(Code::kResourceExhausted, "[engine] no threads to be had: {}",
-                 thrown.what());
+    return error(Code::kResourceExhausted,
+                 "[engine] cannot create a thread: {}", thrown.what());
   } catch (...) {
     return current_fault("engine");
   }

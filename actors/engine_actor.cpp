@@ -21,10 +21,10 @@ EngineActor::EngineActor(caf::actor_config& config, HandOff policy,
   // must not end it.
   set_default_handler(caf::drop);
   set_error_handler([](caf::error&) {});
-  // No memory to pass Stop on: who gets none ends with its last reference.
-  set_exception_handler([](std::exception_ptr&) -> caf::error {
-    return caf::exit_reason::unhandled_exception;
-  });
+  // No memory to pass Stop on: who gets none ends with its last reference. CAF
+  // calls this from a noexcept function: it must not need memory either.
+  set_exception_handler(
+      [this](std::exception_ptr&) { return std::move(unhandled_); });
 }
 
 void EngineActor::deliver(Batch* batch) noexcept {
@@ -40,8 +40,8 @@ void EngineActor::deliver(Batch* batch) noexcept {
 void EngineActor::schedule(bool urgent) noexcept {
   caf::intrusive_ptr_add_ref(ctrl());  // the scheduler's
   if (scheduler_ != nullptr) {
-    ready_.urgent = urgent;
-    scheduler_->enqueue(ready_);
+    ready().urgent = urgent;
+    scheduler_->enqueue(ready());
   } else {
     home_system().scheduler().enqueue(this);
   }
@@ -53,7 +53,7 @@ void EngineActor::schedule_next(Worker* worker) {
     return;
   }
   caf::intrusive_ptr_add_ref(ctrl());
-  worker->run_next(ready_);
+  worker->run_next(ready());
 }
 
 void EngineActor::notify(Worker* worker) {
@@ -105,6 +105,9 @@ void EngineActor::enqueue(caf::mailbox_element_ptr what,
 
 void EngineActor::launch(caf::execution_unit* unit, bool lazy, bool hide) {
   inbox_.store(lazy ? idle_mark() : notified_mark(), std::memory_order_relaxed);
+  // CAF would do so with the first message. Were there no memory then, a batch
+  // would be lost with it; here whoever spawns hears of it.
+  if (policy_ != HandOff::kDirect) initialize();
   AnnotatedActor::launch(unit, lazy, hide);
 }
 

@@ -29,10 +29,10 @@ struct Stop {};
 // and foreign threads push to (deliver), and direct hand-off (Note [Hand-off]
 // in runner.h). Both are served by the same rule:
 //
-//   1. inbox_ is one word: the mark kIdle, null while the actor runs or waits
-//      for its turn with nothing new, the mark kNotified if there may be a
-//      message in CAF's mailbox, or the newest of the batches. Only who moved
-//      it from kIdle may run the actor: there is one thread in it at a time.
+//   1. inbox_ is one word: idle_mark(), null while the actor runs or waits for
+//      its turn with nothing new, notified_mark() if there may be a message in
+//      CAF's mailbox, or the newest of the batches. Only who moved it from
+//      idle_mark() may run the actor: there is one thread in it at a time.
 //   2. Who delivers, publishes the batch and learns whether the actor was idle
 //      by one compare-exchange. If it was, nobody but him can run the actor,
 //      and so nobody can handle the batch, before he has scheduled it: the
@@ -63,6 +63,12 @@ class EngineActor : public AnnotatedActor {
   // As a message through CAF's mailbox. An error of the step where there is no
   // memory for that. Thread-safe.
   void mail(Batch* batch, Worker* worker);
+
+  // From a thread that is no runner's: mail() where every batch is a message,
+  // else deliver(). Thread-safe.
+  void accept(Batch* batch) {
+    policy_ == HandOff::kMailbox ? mail(batch, nullptr) : deliver(batch);
+  }
 
   // CAF's doors to the actor.
   void enqueue(caf::mailbox_element_ptr what,
@@ -112,10 +118,10 @@ class EngineActor : public AnnotatedActor {
   const HandOff policy_;
   bool is_shared_ = false;
   bool at_rest_ = false;
-  uint64_t resumes_ = 0;        // seeds HandOff::kRandom
-  Runner* runner_ = nullptr;    // while CAF's mailbox is served
+  uint64_t resumes_ = 0;      // seeds HandOff::kRandom
+  Runner* runner_ = nullptr;  // while CAF's mailbox is served
+  caf::error unhandled_{caf::exit_reason::unhandled_exception};
   Scheduler* const scheduler_;  // null: another module of CAF's, as in tests
-  Ready ready_{this};
   BatchPool pool_;
   alignas(64) std::atomic<Batch*> inbox_{nullptr};
 };

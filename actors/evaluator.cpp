@@ -6,9 +6,6 @@
 namespace tagflow::actors {
 namespace {
 
-// A graph is compiled once and may never run.
-constexpr double kLongNanoseconds = 1e6;
-
 // Gives host memory up to a limit. Buffers free themselves through the host's
 // allocator, so they may outlive this one.
 class LimitedAllocator final : public Allocator {
@@ -40,7 +37,8 @@ Result<std::vector<Tensor>> KernelEvaluator::evaluate(
   TAGFLOW_ASSIGN(const auto kernel,
                  devices::KernelRegistry::global().make(node, "CPU"));
   if (dynamic_cast<const devices::AsyncKernel*>(kernel.get()) != nullptr)
-    return error(Code::kUnimplemented, "[{}] is asynchronous", node.op());
+    return error(Code::kUnimplemented, "[{}] the kernel is asynchronous",
+                 node.op());
   // Kernels may write over inputs that nobody else holds: these are held.
   std::vector<Tensor> values(inputs.begin(), inputs.end());
   std::vector<Tensor> outputs(size_t(node.num_outputs()));
@@ -49,9 +47,10 @@ Result<std::vector<Tensor>> KernelEvaluator::evaluate(
   LimitedAllocator allocator(max_bytes);
   devices::KernelContext context(&node, values, outputs, &step, &tag,
                                  &allocator);
-  if (kernel->may_be_expensive() &&
-      devices::cost_of(*kernel, context) > kLongNanoseconds)
-    return error(Code::kResourceExhausted, "[{}] takes long", node.op());
+  if (kernel->may_be_expensive() && devices::cost_of(*kernel, context) >
+                                        devices::Kernel::kMostFoldedNanoseconds)
+    return error(Code::kResourceExhausted, "[{}] the kernel takes too long",
+                 node.op());
   TAGFLOW_RETURN_IF_ERROR(devices::run_kernel(*kernel, context));
   return outputs;
 }

@@ -93,7 +93,12 @@ std::unique_ptr<RunContext> Executable::make_context() {
         actor_pointer<PartitionActor>(context->handles.back()));
     context->runs.push_back(std::move(run));
   }
-  for (const caf::actor& actor : context->handles) engine.supervise(actor);
+  try {
+    for (const caf::actor& actor : context->handles) engine.supervise(actor);
+  } catch (...) {
+    end_actors(std::move(context));
+    throw;
+  }
   return context;
 }
 
@@ -232,9 +237,13 @@ Step::Answer Executable::outcome(Step& step, const RunContext& context) {
 
 void Executable::finish(Step& step, std::unique_ptr<RunContext> context,
                         bool count) {
-  if (step.trace != nullptr)
-    devices_->end_trace(step.info.step_id, *step.trace);
   // What is thrown in here is an error of the step, too.
+  try {
+    if (step.trace != nullptr)
+      devices_->end_trace(step.info.step_id, *step.trace);
+  } catch (...) {
+    step.fault();
+  }
   const auto guarded_outcome = [&]() -> Step::Answer {
     try {
       return outcome(step, *context);

@@ -54,7 +54,6 @@ class Executable : public std::enable_shared_from_this<Executable> {
   size_t num_fetches() const { return fetches_.size(); }
   // Contexts that wait for a run.
   int num_idle() const;
-
   // Starts a step, whose answer comes through it. Where `lend`, the calling
   // thread runs the first quantum. Where `count`, the answer of a run that was
   // not cut short comes with its stats. An error means that nothing was

@@ -32,7 +32,6 @@ class FrameActor : public EngineActor {
 
   bool live() const { return live_; }
   const FrameInstance& instance() const { return instance_; }
-  uint32_t enters_left() const { return enters_left_; }
   // Whether exit `index` was live in the last instance.
   bool exit_was_live(size_t index) const { return exit_live_[index] != 0; }
   // The iteration that no other followed. REQUIRES: the instance has ended.

@@ -8,14 +8,6 @@
 #include "devices/guard.h"
 
 namespace tagflow::actors {
-namespace {
-
-// A kernel that takes longer than this is worth a hop to another worker, whose
-// waking costs 5-10 us.
-constexpr double kHeavyNanoseconds = 20e3;
-
-}  // namespace
-
 KernelRequest* IterationActor::take_request(uint32_t node) {
   if (free_requests_.empty()) {
     requests_.push_back(std::make_unique<KernelRequest>());
@@ -80,7 +72,9 @@ bool IterationActor::defer_if_heavy(uint32_t node, const NodeItem& item) {
       item.node, {state_.slots() + item.first_slot, item.num_inputs},
       {outputs_.data(), item.num_outputs}, &step_->info, &tag_,
       frame_.run->allocator);
-  if (devices::cost_of(*item.kernel, context) < kHeavyNanoseconds) return false;
+  if (devices::cost_of(*item.kernel, context) <
+      devices::Kernel::kHeavyNanoseconds)
+    return false;
   heavy_.push_back(node);
   return true;
 }
@@ -129,7 +123,7 @@ void KernelRequest::answer_async(Status&& answer) {
   const std::shared_ptr<Step> alive = step->weak_from_this().lock();
   status = std::move(answer);
   step->end_wait(wait);
-  owner->deliver(&batch);
+  owner->accept(&batch);
 }
 
 void IterationActor::fire_async(uint32_t node, const NodeItem& item) {
@@ -250,7 +244,7 @@ void IterationActor::take_received(Batch* batch) {
     const DataType wanted = remove_ref(item.node->output_dtypes()[0]);
     if (token.value.dtype() != wanted) [[unlikely]] {
       fail(
-          invalid_argument("[_Recv] the token is of type {}, wanted is {}",
+          invalid_argument("[_Recv] the token is of type {}, but must be of {}",
                            dtype_name(token.value.dtype()), dtype_name(wanted)),
           *item.node);
       break;

@@ -1,5 +1,7 @@
 #include "actors/lossy_transfers.h"
 
+#include "graph/counted.h"
+
 namespace tagflow::actors {
 namespace {
 
@@ -14,14 +16,9 @@ std::string full_name(const std::string& text) {
 
 std::string list_some(const std::set<std::string>& names) {
   constexpr size_t kShown = 5;
-  std::string text;
-  size_t count = 0;
-  for (const std::string& name : names) {
-    if (count++ == kShown)
-      return text + fmt::format(" and {} more", names.size() - kShown);
-    text += fmt::format("{}\"{}\"", text.empty() ? "" : ", ", name);
-  }
-  return text;
+  return first_of(names, kShown, [](const std::string& name) {
+    return fmt::format("\"{}\"", name);
+  });
 }
 
 }  // namespace

@@ -48,8 +48,10 @@ class IterationView {
 };
 
 // Methods are called synchronously by the thread that does the work, often
-// several at once: implementations must be thread-safe and quick. References
-// are valid during the call only.
+// several at once: implementations must be thread-safe and quick. A method must
+// not wait: it must not call Session::run(), and Session::close() does not wait
+// in it. What it throws is the error of the run. References are valid during
+// the call only. RunOptions::observer says how long the observer must live.
 class Observer {
  public:
   virtual ~Observer() = default;

@@ -34,7 +34,7 @@
 // Enters and gives back its outputs as those of Exits. So a call is to the
 // actors what a loop is, but for two things: where its frame instance returns
 // to is known at run time only, and the frame actors of calls are shared by
-// all nodes that call the function (CallFrames in frame.h).
+// all nodes that call the function (CallFrames in call_frames.h).
 #pragma once
 
 #include <cstdint>

@@ -154,8 +154,8 @@ Result<uint32_t> PlanBuilder::draft(Node* node) {
   if (node->num_inputs() > kMost || node->num_outputs() > kMost)
     return tagflow::error(
         Code::kResourceExhausted,
-        "[{}] node \"{}\" has {} inputs and {} outputs, the engine runs nodes "
-        "of up to {} each",
+        "[{}] node \"{}\" has {} inputs and {} outputs, but the engine runs "
+        "only nodes with up to {} of each",
         node->op(), node->name(), node->num_inputs(), node->num_outputs(),
         kMost);
   DraftFrame& frame = drafts_[frame_of(*node)];

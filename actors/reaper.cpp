@@ -1,5 +1,7 @@
 #include "actors/reaper.h"
 
+#include <pthread.h>
+
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -49,13 +51,17 @@ class Reaper {
 };
 
 // A worker may let go of something when the process is ending already: the
-// reaper stays, and only its thread ends.
+// reaper stays, and only its thread ends. The child of a fork() has none of its
+// parent's threads, and gets a reaper of its own.
 Reaper& process_reaper() {
-  static Reaper& reaper = *new Reaper;
+  static Reaper* reaper = [] {
+    pthread_atfork(nullptr, nullptr, [] { reaper = new Reaper; });
+    return new Reaper;
+  }();
   static const struct AtExit {
-    ~AtExit() { reaper.stop(); }
+    ~AtExit() { reaper->stop(); }
   } at_exit;
-  return reaper;
+  return *reaper;
 }
 
 }  // namespace

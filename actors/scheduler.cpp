@@ -45,6 +45,8 @@ void Scheduler::append(Queue& queue, Ready& ready) {
 }
 
 void Scheduler::enqueue(caf::resumable* work) {
+  if (auto* known = dynamic_cast<HasReady*>(work))
+    return enqueue(known->ready());
   auto* ready = new Ready(work);
   ready->owned = true;
   enqueue(*ready);
@@ -67,10 +69,8 @@ void Scheduler::enqueue(Ready& ready) noexcept {
 
 Ready* Scheduler::take_locked() {
   const bool take_urgent =
-      urgent_.first != nullptr &&
-      (normal_.first == nullptr || ++urgent_in_a_row_ < kUrgentInARow);
+      order_.take_urgent(urgent_.first != nullptr, normal_.first != nullptr);
   Queue& queue = take_urgent ? urgent_ : normal_;
-  if (!take_urgent) urgent_in_a_row_ = 0;
   Ready* ready = queue.first;
   if (ready == nullptr) return nullptr;
   queue.first = ready->next;
@@ -93,13 +93,15 @@ bool Scheduler::look_for_work() {
 Ready* Scheduler::wait() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    if (stop_) return nullptr;
     if (Ready* ready = take_locked()) {
       // One is woken at a time: he wakes the next if there is more.
       if (has_waiting() && sleeping_ > 0 && looking_.load() == 0)
         woken_.notify_one();
       return ready;
     }
+    // Not before: what is left are actors that are asked to end, and to end
+    // them in CAF's way needs memory.
+    if (stop_) return nullptr;
     looking_.fetch_add(1);
     lock.unlock();
     const bool found = look_for_work();
@@ -114,17 +116,28 @@ Ready* Scheduler::wait() {
 
 void Scheduler::start() {
   // No utility actors: nothing of the engine's prints through CAF.
-  for (size_t i = 0; i < num_workers(); ++i)
-    workers_.push_back(std::make_unique<Worker>(system(), *this));
-  for (const auto& worker : workers_) {
-    worker->thread_ = std::thread([unit = worker.get()] {
-      unit->system().thread_started();
-      current_worker = unit;
-      unit->run();
-      current_worker = nullptr;
-      unit->system().thread_terminates();
-    });
+  try {
+    for (size_t i = 0; i < num_workers(); ++i)
+      workers_.push_back(std::make_unique<Worker>(system(), *this));
+    for (const auto& worker : workers_) start(*worker);
+  } catch (...) {
+    // CAF cannot take a half-made system apart: this one is made, and ended.
+    failure_ = std::current_exception();
   }
+}
+
+void Scheduler::check_started() const {
+  if (failure_ != nullptr) std::rethrow_exception(failure_);
+}
+
+void Scheduler::start(Worker& worker) {
+  worker.thread_ = std::thread([&worker] {
+    worker.system().thread_started();
+    current_worker = &worker;
+    worker.run();
+    current_worker = nullptr;
+    worker.system().thread_terminates();
+  });
 }
 
 void Scheduler::pin(const std::vector<int>& cores) {
@@ -198,14 +211,12 @@ void Worker::run() {
   const size_t throughput = scheduler_.max_throughput();
   while (Ready* ready = next()) {
     caf::resumable* const work = ready->work;
-    if (ready->owned) {
-      delete ready;
-      ready = nullptr;
-    }
+    // Unless it is to be resumed, others may have enqueued the work already.
+    std::unique_ptr<Ready> owned(ready->owned ? ready : nullptr);
     switch (work->resume(this, throughput)) {
       case caf::resumable::resume_later:
-        ready != nullptr ? scheduler_.enqueue(*ready)
-                         : scheduler_.enqueue(work);
+        (void)owned.release();
+        scheduler_.enqueue(*ready);
         break;
       case caf::resumable::awaiting_message:
       case caf::resumable::done:

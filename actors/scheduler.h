@@ -3,12 +3,12 @@
 // Note [Turns]
 // What is ready to run waits in one queue for all workers, first come, first
 // served; what is urgent has a queue of its own, which goes first but for every
-// kUrgentInARow-th time. So nobody waits for longer than those before him take,
-// one time slice each. To enqueue an engine's actor or job allocates nothing
-// and cannot fail: the link of the queue is in the object (Ready). An idle
-// worker looks for work for a moment, which spares a loop of kernels on several
-// workers the waking in each iteration; then it sleeps until it is woken: an
-// idle engine does nothing at all.
+// UrgentFirst::kInARow-th time. So nobody waits for longer than those before
+// him take, one time slice each. To enqueue an engine's actor or job allocates
+// nothing and cannot fail: the link of the queue is in the object (Ready). An
+// idle worker looks for work for a moment, which spares a loop of kernels on
+// several workers the waking in each iteration; then it sleeps until it is
+// woken: an idle engine does nothing at all.
 //
 // A worker's *next slot* is for HandOff::kMailbox, where each hop passes here:
 // what a handler sends goes first, on the same worker, while the time slice
@@ -22,6 +22,7 @@
 #include <caf/scheduler/abstract_coordinator.hpp>
 #include <chrono>
 #include <condition_variable>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -36,7 +37,36 @@ struct Ready {
   caf::resumable* const work;
   Ready* next = nullptr;
   bool urgent = false;
-  bool owned = false;  // by the scheduler: of an actor that is not the engine's
+  bool owned = false;  // by the scheduler: of an actor of CAF's own
+};
+
+// Of two queues, which is next: what is urgent, but for every kInARow-th time,
+// lest the rest waits for ever.
+class UrgentFirst {
+ public:
+  static constexpr int kInARow = 16;
+
+  bool take_urgent(bool has_urgent, bool has_normal) {
+    const bool urgent = has_urgent && (!has_normal || ++in_a_row_ < kInARow);
+    if (!urgent) in_a_row_ = 0;
+    return urgent;
+  }
+
+ private:
+  int in_a_row_ = 0;
+};
+
+// Who has a place in the queue.
+class HasReady {
+ public:
+  explicit HasReady(caf::resumable* runs) : ready_(runs) {}
+  Ready& ready() { return ready_; }
+
+ protected:
+  ~HasReady() = default;
+
+ private:
+  Ready ready_;
 };
 
 // No actor of the engine asks CAF for a time-out.
@@ -73,7 +103,7 @@ class Scheduler : public caf::scheduler::abstract_coordinator {
   static caf::actor_system::module* make(caf::actor_system& system,
                                          caf::detail::type_list<>);
 
-  // CAF's door, for actors that are not the engine's: allocates.
+  // CAF's door. Allocates for CAF's own actors, of which the engine uses none.
   void enqueue(caf::resumable* work) override;
   // The engine's: takes a reference of `ready.work`, which it lets go of when
   // that has run.
@@ -87,8 +117,11 @@ class Scheduler : public caf::scheduler::abstract_coordinator {
   // The worker that this thread is, of whichever engine; null: none.
   static Worker* this_worker();
 
+  // Keeps what it throws for check_started().
   void start() override;
   void stop() override;
+  // Throws where not all workers could be started.
+  void check_started() const;
   caf::actor_clock& clock() noexcept override { return clock_; }
 
  private:
@@ -97,8 +130,7 @@ class Scheduler : public caf::scheduler::abstract_coordinator {
     Ready* first = nullptr;
     Ready* last = nullptr;
   };
-  static constexpr int kUrgentInARow = 16;
-
+  static void start(Worker& worker);
   static void append(Queue& queue, Ready& ready);
   Ready* take_locked();
   // Null when the scheduler stops.
@@ -113,9 +145,10 @@ class Scheduler : public caf::scheduler::abstract_coordinator {
   std::mutex mutex_;             // guards the below
   std::condition_variable woken_;
   Queue normal_, urgent_;
-  int urgent_in_a_row_ = 0;
+  UrgentFirst order_;
   int sleeping_ = 0;
   bool stop_ = false;
+  std::exception_ptr failure_;  // of start()
 };
 
 // Runs what the scheduler has, on a thread of its own. Only its thread touches

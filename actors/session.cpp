@@ -64,25 +64,23 @@ void Callable::run_async(std::span<const Tensor> feeds,
 namespace {
 
 Status check(const SessionOptions& options) {
-  if (options.window < 0)
-    return invalid_argument("[session] a window of {} iterations",
-                            options.window);
-  if (options.max_call_depth < 1)
-    return invalid_argument("[session] a call depth of {}",
-                            options.max_call_depth);
-  if (options.max_open_calls < 1)
-    return invalid_argument("[session] {} open calls", options.max_open_calls);
-  if (options.max_active_runs < 1)
-    return invalid_argument("[session] at most {} active runs",
-                            options.max_active_runs);
-  if (options.max_queued_runs < 0)
-    return invalid_argument("[session] at most {} queued runs",
-                            options.max_queued_runs);
-  if (options.max_signatures < 1)
-    return invalid_argument("[session] at most {} signatures",
-                            options.max_signatures);
-  if (options.timeout.count() < 0)
-    return invalid_argument("[session] a negative time-out");
+  struct Limit {
+    const char* option;
+    int64_t value;
+    int64_t least;
+  };
+  for (const auto& [option, value, least] : {
+           Limit{"window", options.window, 0},
+           Limit{"max_call_depth", options.max_call_depth, 1},
+           Limit{"max_open_calls", options.max_open_calls, 1},
+           Limit{"timeout", options.timeout.count(), 0},
+           Limit{"max_active_runs", options.max_active_runs, 1},
+           Limit{"max_queued_runs", options.max_queued_runs, 0},
+           Limit{"max_signatures", options.max_signatures, 1},
+       })
+    if (value < least)
+      return invalid_argument("[session] {} must be at least {}, but is {}",
+                              option, least, value);
   return {};
 }
 
@@ -92,8 +90,13 @@ Result<std::shared_ptr<Engine>> choose_engine(const SessionOptions& options) {
     TAGFLOW_RETURN_IF_ERROR(options.engine->check_process());
     if (options.workers != 0 && options.workers != options.engine->workers())
       return invalid_argument(
-          "[session] {} workers asked for, but the given engine has {}",
+          "[session] the options request {} workers, but their engine has {}",
           options.workers, options.engine->workers());
+    if (options.pin_workers || (options.hand_off != HandOff::kDirect &&
+                                options.hand_off != options.engine->hand_off()))
+      return invalid_argument(
+          "[session] pin_workers and hand_off are options of the engine that "
+          "the session names, which was made without them");
     return options.engine;
   }
   const bool is_plain =
@@ -117,6 +120,7 @@ Result<std::unique_ptr<Session>> Session::create(SessionOptions options) try {
   TAGFLOW_ASSIGN(auto devices, engine->devices(options.devices));
   // The device set holds it.
   options.engine = nullptr;
+  options.hand_off = engine->hand_off();
   auto handle = std::make_shared<SessionHandle>(
       std::make_shared<SessionState>(std::move(options), std::move(devices)));
   return std::unique_ptr<Session>(new Session(std::move(handle)));
@@ -129,7 +133,7 @@ Session::Session(std::shared_ptr<SessionHandle> handle)
 Session::~Session() = default;
 
 Status Session::close(std::optional<std::chrono::nanoseconds> deadline) {
-  return state()->close(deadline);
+  return guarded("session", [&] { return state()->close(deadline); });
 }
 
 // A reference of its own for each call: another thread may close the session

@@ -94,6 +94,8 @@ struct SessionOptions {
 class CancelToken {
  public:
   CancelToken();
+  // Calls the cancel hooks of waiting kernels, and the `done` of runs that have
+  // not started, on this thread: the caller must hold no lock that they take.
   void cancel();
   bool cancelled() const;
 
@@ -183,8 +185,9 @@ class Callable {
 // not ask it for either: FailedPrecondition.
 class Session {
  public:
-  // InvalidArgument unless workers are 0 to 1024, window and timeout not
-  // negative, the limits positive, and the devices ones that there are;
+  // InvalidArgument unless workers are 0 to 1024, window, timeout and
+  // max_queued_runs not negative, the other limits positive, and the devices
+  // ones that there are;
   // ResourceExhausted where there are no threads or no memory.
   static Result<std::unique_ptr<Session>> create(SessionOptions options);
   // With the last of its callables: closes the session as close() does, without
@@ -237,11 +240,16 @@ class Session {
   // actors/cost_recorder.h.
   Status learn(graph::CostModel costs);
 
-  // Starts a run and returns at once. `done` is called once: on a thread of
-  // the engine, never on a device's, on the one that cancels, or, where names
-  // or feeds are wrong, on this one before run_async returns. It must not
-  // block; what it throws is a warning. It may let go of the session. The
-  // time-out holds here too.
+  // Starts a run and returns at once. `done` is called exactly once, never on a
+  // device's thread:
+  //   before run_async returns, on this thread, if the run is refused: a name
+  //     or feed is wrong, the session is closed, too many runs are queued, the
+  //     process was forked, or memory is short
+  //   on the thread that cancels the run or closes the session, if the run has
+  //     not started by then
+  //   otherwise on a thread of the engine
+  // `done` must not block. What it throws is a warning. It may destroy the
+  // session. The time-out applies here too.
   using Done = actors::Done;
   void run_async(const std::vector<Feed>& feeds,
                  const std::vector<std::string>& fetches,
@@ -251,7 +259,9 @@ class Session {
   // Why the runs of this session cannot go on unless another one is started:
   // each waits for shared state, as of a queue, none is active, and none waits
   // for a time, a thread or a peer. None where one can, or none is open. What
-  // it says holds until a run is started.
+  // it says holds until a run is started. It knows the runs of this session
+  // only: where two sessions share such state, a run of the other session might
+  // still end the wait.
   std::optional<std::string> stalled() const;
   SessionCounters counters() const;
 

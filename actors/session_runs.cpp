@@ -3,6 +3,7 @@
 #include <array>
 
 #include "actors/session_state.h"
+#include "graph/counted.h"
 #include "graph/fault.h"
 
 namespace tagflow::actors {
@@ -46,16 +47,18 @@ class SessionState::Queued : public devices::CancelHook {
  public:
   Queued(SessionState& session, std::shared_ptr<Step> step,
          std::shared_ptr<const Prepared> prepared,
-         std::span<const Tensor> feeds, bool count)
+         std::span<const Tensor> feeds, bool sync, bool count)
       : step(std::move(step)),
         prepared(std::move(prepared)),
         feeds(feeds.begin(), feeds.end()),
+        sync(sync),
         count(count),
         session_(session) {}
 
   const std::shared_ptr<Step> step;  // keeps the session
   const std::shared_ptr<const Prepared> prepared;
   const std::vector<Tensor> feeds;
+  const bool sync;  // somebody waits for the answer
   const bool count;
   Queue::iterator place;  // guarded by the session's steps_mutex_
 
@@ -72,22 +75,25 @@ Status SessionState::check_call(const Prepared& prepared,
                                 std::span<const Tensor> feeds,
                                 const RunOptions& options) const {
   if (options.timeout.count() < 0)
-    return invalid_argument("[session] a negative time-out");
+    return invalid_argument(
+        "[session] timeout must be at least 0, but is {} ns",
+        options.timeout.count());
   if (feeds.size() != prepared.feeds.size())
-    return invalid_argument("[session] {} feeds given, {} expected",
-                            feeds.size(), prepared.feeds.size());
+    return invalid_argument(
+        "[session] the call passes {}, but the signature has {}",
+        counted(feeds.size(), "feed"), prepared.feeds.size());
   for (size_t i = 0; i < feeds.size(); ++i) {
     const graph::Endpoint& at = prepared.feeds[i];
     const DataType wanted =
         remove_ref(at.node->output_dtypes()[size_t(at.port)]);
     if (feeds[i].dtype() != wanted)
       return invalid_argument(
-          "[session] the feed of \"{}\" is {}, but the graph wants {}",
+          "[session] the feed of \"{}\" is {}, but the graph needs {}",
           at.to_string(), feeds[i].describe(), dtype_name(wanted));
     const PartialShape& shape = at.node->output_shape(at.port);
     if (!shape.accepts(feeds[i].shape()))
       return invalid_argument(
-          "[session] the feed of \"{}\" is {}, but the graph wants shape {}",
+          "[session] the feed of \"{}\" is {}, but the graph needs shape {}",
           at.to_string(), feeds[i].describe(), shape.to_string());
   }
   return {};
@@ -131,16 +137,16 @@ Status SessionState::submit(const std::shared_ptr<Step>& step,
                             bool count) {
   {
     std::lock_guard lock(steps_mutex_);
-    if (closed_)
-      return error(Code::kFailedPrecondition, "[session] it is closed");
+    if (closed_) return closed_session();
     if (num_active_ >= options_.max_active_runs) {
-      if (!sync && queued_.size() >= size_t(options_.max_queued_runs))
+      if (!sync && num_queued_async_ >= options_.max_queued_runs)
         return error(Code::kResourceExhausted,
-                     "[session] {} runs are active and {} wait for their turn, "
-                     "no more are taken",
-                     num_active_, queued_.size());
+                     "[session] the session rejects this run: it has {} and "
+                     "{}, the most that it may have (max_queued_runs)",
+                     counted(size_t(num_active_), "active run"),
+                     counted(size_t(num_queued_async_), "queued run"));
       return enqueue(std::make_shared<Queued>(*this, step, std::move(prepared),
-                                              feeds, count));
+                                              feeds, sync, count));
     }
     ++num_active_;
     step->has_turn = true;
@@ -155,13 +161,19 @@ Status SessionState::submit(const std::shared_ptr<Step>& step,
 Status SessionState::enqueue(std::shared_ptr<Queued> queued) {
   Step& step = *queued->step;
   queued->place = queued_.insert(queued_.end(), queued);
+  if (!queued->sync) ++num_queued_async_;
   // Its on_cancel() waits for the mutex.
   if (!step.info.cancels->add(queued)) {
-    queued_.erase(queued->place);
+    leave_queue(*queued);
     return step.error();
   }
   open_.push_back(step);
   return {};
+}
+
+void SessionState::leave_queue(Queued& queued) {
+  if (!queued.sync) --num_queued_async_;
+  queued_.erase(queued.place);
 }
 
 void SessionState::give_turn(Step& step) {
@@ -190,8 +202,8 @@ void SessionState::start_queued() {
       const auto first = std::ranges::find_if(
           queued_, [](const auto& queued) { return queued->claim(); });
       if (first == queued_.end()) return;
-      next = std::move(*first);
-      queued_.erase(first);
+      next = *first;
+      leave_queue(*next);
       ++num_active_;
       next->step->has_turn = true;
     }
@@ -212,15 +224,14 @@ void SessionState::drop_queued(Queued& queued) {
   const std::shared_ptr<Step> step = queued.step;
   {
     std::lock_guard lock(steps_mutex_);
-    queued_.erase(queued.place);
+    leave_queue(queued);
     open_.erase(StepList::s_iterator_to(*step));
     if (open_.empty()) steps_changed_.notify_all();
   }
   Timer::forget(step->deadline_entry);
   const Status reason = step->error();
-  step->answer(Status(
-      reason.code(),
-      fmt::format("{}; it was still waiting for its turn", reason.message())));
+  step->answer(error(reason.code(), "{}; it was still waiting for its turn",
+                     reason.message()));
 }
 
 // Its owner keeps this session until the step is freed.
@@ -243,7 +254,7 @@ Result<std::vector<Tensor>> SessionState::run(
     const RunOptions& options, RunStats* stats) try {
   if (Engine::on_worker())
     return error(Code::kFailedPrecondition,
-                 "[session] run called from a worker of the engine, which "
+                 "[session] run was called from a thread of the engine, which "
                  "must not wait; use run_async");
   TAGFLOW_RETURN_IF_ERROR(devices_->engine().check_process());
   TAGFLOW_RETURN_IF_ERROR(check_call(*prepared, feeds, options));
@@ -328,8 +339,8 @@ Status SessionState::close(std::optional<std::chrono::nanoseconds> deadline) {
   cache_.clear();
   if (Engine::on_worker())
     return error(Code::kFailedPrecondition,
-                 "[session] closed, but a thread of the engine does not wait "
-                 "for the end of what runs");
+                 "[session] the session is closed, but a thread of the engine "
+                 "must not wait for the runs to end");
   lock.lock();
   const auto is_over = [this] { return open_.empty(); };
   if (!deadline) {
@@ -338,9 +349,9 @@ Status SessionState::close(std::optional<std::chrono::nanoseconds> deadline) {
                  lock, std::min(*deadline, kLongestTimeout), is_over)) {
     is_left_ = true;
     return error(Code::kDeadlineExceeded,
-                 "[session] closed, but {} runs have not come to an end within "
+                 "[session] the session is closed, but it still has {} after "
                  "{} s",
-                 open_.size(),
+                 counted(open_.size(), "open run"),
                  std::chrono::duration<double>(*deadline).count());
   }
   return {};
@@ -353,6 +364,16 @@ SessionHandle::~SessionHandle() {
     return;
   }
   if (!state->is_left()) (void)state->close({}).ok();
+}
+
+bool SessionState::is_closed() {
+  std::lock_guard lock(steps_mutex_);
+  return closed_;
+}
+
+Status SessionState::closed_session() {
+  return error(Code::kFailedPrecondition,
+               "[session] the session is closed; it accepts no more runs");
 }
 
 bool SessionState::is_left() {
@@ -375,19 +396,15 @@ std::optional<std::string> SessionState::stalled() {
     }
   if (ended[0] != ended[1]) return std::nullopt;
   constexpr size_t kMostNamed = 5;
-  std::string text;
-  size_t named = 0;
-  for (const Step& step : open_) {
-    if (++named > kMostNamed) break;
-    text += fmt::format("\n  run {} waits for {}", step.info.step_id,
-                        step.describe_waits());
-  }
-  if (open_.size() > kMostNamed)
-    text += fmt::format("\n  and {} more", open_.size() - kMostNamed);
+  const auto describe = [](const Step& step) {
+    return fmt::format("run {} waits for {}", step.info.step_id,
+                       step.describe_waits());
+  };
   return fmt::format(
-      "[session] stalled: nothing but another run could end what the {} open "
-      "runs wait for:{}",
-      open_.size(), text);
+      "[session] the session is stalled: only another run could end the waits "
+      "of {}:\n  {}",
+      counted(open_.size(), "open run"),
+      first_of(open_, kMostNamed, describe, "\n  ", "\n  "));
 }
 
 SessionCounters SessionState::counters() {

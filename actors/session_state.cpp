@@ -10,8 +10,8 @@ Result<graph::Endpoint> find_endpoint(const graph::Graph& graph,
                                       const std::string& name) {
   if (name.empty())
     return invalid_argument(
-        "[session] an empty name; an Output has none where its Scope has "
-        "failed, whose status() says why");
+        "[session] the name of a feed or fetch is empty. An Output has no name "
+        "if its Scope has an error: check Scope::status()");
   return graph.endpoint(name);
 }
 
@@ -43,9 +43,9 @@ class SessionState::CompileLock {
 Result<SessionState::CompileLock> SessionState::lock_compiling() {
   if (compiling_thread_.load() == std::this_thread::get_id())
     return error(Code::kFailedPrecondition,
-                 "[session] called from a kernel, a factory, a shape function "
-                 "or a warning while this session compiles or extends its "
-                 "graph");
+                 "[session] a kernel, a factory, a shape function or a warning "
+                 "called this session while it compiled or extended its graph");
+  if (is_closed()) return closed_session();
   return CompileLock(*this);
 }
 

@@ -32,7 +32,8 @@ namespace tagflow::actors {
 // last handle, or close(), refuses new runs, cancels the open ones and waits
 // for their end - but not on a thread that they may need.
 
-// Thread-safe. Lock order: compile_mutex_, graph_mutex_; the others are leaves.
+// Thread-safe. Lock order: compile_mutex_ before graph_mutex_; steps_mutex_
+// before the mutexes of a step.
 class SessionState : public std::enable_shared_from_this<SessionState> {
  public:
   SessionState(SessionOptions options, std::shared_ptr<DeviceSet> devices);
@@ -77,7 +78,10 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   // kernels, which are folded, factories, shape functions, on_warning. If that
   // asks for the lock again, on the same thread: FailedPrecondition.
   class CompileLock;
+  // FailedPrecondition, too, where the session is closed.
   Result<CompileLock> lock_compiling();
+  bool is_closed();
+  static Status closed_session();
   // REQUIRES of these: compile_mutex_ and, at least shared, graph_mutex_ are
   // held.
   Result<Request> find_request(const Signature& signature);
@@ -100,6 +104,8 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
                 std::span<const Tensor> feeds, bool sync, bool count);
   // Has the step wait for its turn. REQUIRES: steps_mutex_ is held.
   Status enqueue(std::shared_ptr<Queued> queued);
+  // REQUIRES: steps_mutex_ is held, and somebody else holds `queued`.
+  void leave_queue(Queued& queued);
   // While the step waits for something else, it does not count as active: the
   // next one that waits for its turn starts.
   void give_turn(Step& step);
@@ -127,6 +133,7 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   StepList open_;  // started and not over, or queued
   int64_t num_active_ = 0;
   Queue queued_;
+  int64_t num_queued_async_ = 0;  // of them, that nobody waits for
 };
 
 // What a Session and its Callables hold: closes the state with the last of

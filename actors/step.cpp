@@ -226,18 +226,21 @@ void Step::check_deadline() {
 
 void Step::expire() { stop(late()); }
 
+// None of this needs memory but the message.
 void Step::stop(Status reason) {
-  std::string waits = describe_waits();
   bool first;
   {
     std::lock_guard lock(mutex_);
     first = fail_locked(std::move(reason));
-    if (first) {
-      stopped_ = true;
-      waits_at_stop_ = std::move(waits);
-    }
+    stopped_ = stopped_ || first;
   }
-  if (first) cancels_.cancel();
+  if (!first) return;
+  (void)guarded([&] {
+    std::string waits = describe_waits();
+    std::lock_guard lock(mutex_);
+    waits_at_stop_ = std::move(waits);
+  });
+  cancels_.cancel();
 }
 
 bool Step::was_stopped() const {
@@ -247,16 +250,21 @@ bool Step::was_stopped() const {
 
 void Step::give_up() {
   const Status first = error();
-  std::string waited;
-  {
+  // error() needs no memory where there is none.
+  const auto say = [&](std::string_view what, std::string_view waits) {
+    return tagflow::error(first.code(), "{}; {} ms later {}{}", first.message(),
+                          kGrace.count(), what, waits);
+  };
+  Status last = guarded("session", [&] {
+    if (is_waiting()) return say("the run still waited for ", describe_waits());
     std::lock_guard lock(mutex_);
-    if (!waits_at_stop_.empty())
-      waited = fmt::format(", it waited for {}", waits_at_stop_);
-  }
-  answer(Status(first.code(),
-                fmt::format("{}{}; {} ms later the step was not at rest, a "
-                            "kernel that cannot be interrupted may still run",
-                            first.message(), waited, kGrace.count())));
+    return say(
+        "the run had not ended: a kernel that does not look for a "
+        "cancellation may still run",
+        waits_at_stop_.empty() ? ""
+                               : ", after it had waited for " + waits_at_stop_);
+  });
+  answer(std::move(last));
 }
 
 Status Step::late() const {

@@ -75,7 +75,8 @@ void Timer::call_first(std::unique_lock<std::mutex>& lock) {
     waiting_.insert(entry);
   }
   lock.unlock();
-  expired ? step->give_up() : step->expire();
+  // The clock goes on, whatever is thrown.
+  (void)guarded([&] { expired ? step->give_up() : step->expire(); });
   step.reset();
   lock.lock();
 }

@@ -241,9 +241,9 @@ void Trace::add_activity(std::string_view device,
 
 const TracePlan* Trace::copy_of(const FramePlan& plan,
                                 std::string_view device) {
-  const auto [found, fresh] = plans_.try_emplace(plan.id);
-  TracePlan& copy = found->second;
-  if (!fresh) return &copy;
+  if (const auto known = plans_.find(plan.id); known != plans_.end())
+    return &known->second;
+  TracePlan copy;
   copy.device = device;
   copy.frame = plan.name;
   copy.is_body = plan.is_body;
@@ -253,7 +253,7 @@ const TracePlan* Trace::copy_of(const FramePlan& plan,
     copy.arrivals.push_back(trace_node(arrival.node));
   for (const ExitItem& exit : plan.exits)
     copy.exits.push_back(exit.node == nullptr ? "" : exit.node->name());
-  return &copy;
+  return &plans_.emplace(plan.id, std::move(copy)).first->second;
 }
 
 std::vector<std::vector<TraceEvent>> Trace::tracks() const {

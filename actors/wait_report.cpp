@@ -6,6 +6,7 @@
 
 #include "actors/diagnosis.h"
 #include "actors/stall_walk.h"
+#include "graph/counted.h"
 
 namespace tagflow::actors {
 namespace {
@@ -275,10 +276,7 @@ class Report {
     std::ranges::sort(names);
     names.erase(std::unique(names.begin(), names.end()), names.end());
     constexpr size_t kShown = 3;
-    const size_t more = names.size() - std::min(names.size(), kShown);
-    names.resize(names.size() - more);
-    return fmt::format("{}{}", fmt::join(names, ", "),
-                       more == 0 ? "" : fmt::format(" and {} more", more));
+    return first_of(names, kShown);
   }
 
   // What waits inside goes to `open`.
@@ -311,8 +309,9 @@ class Report {
       const auto [sources, has_recvs] = missing.sources_of(n);
       // Who waits for Recvs alone has been told of.
       if (has_recvs && sources.empty()) continue;
-      line("{}{} \"{}\" in {} waits for {} more input(s){}", on(iteration),
-           node.op(), node.name(), place(iteration), iteration.inputs_left(n),
+      line("{}{} \"{}\" in {} waits for {}{}", on(iteration), node.op(),
+           node.name(), place(iteration),
+           counted(iteration.inputs_left(n), "more input"),
            sources.empty()
                ? std::string()
                : fmt::format(", of \"{}\"", fmt::join(sources, "\", \"")));

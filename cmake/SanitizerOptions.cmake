@@ -12,4 +12,4 @@ set(asan
 list(JOIN asan ":" asan)
 set(ENV{ASAN_OPTIONS} "${asan}")
 set(ENV{UBSAN_OPTIONS} "halt_on_error=1:print_stacktrace=1")
-set(ENV{TSAN_OPTIONS} "halt_on_error=1:second_deadlock_stack=1:suppressions=${CMAKE_CURRENT_LIST_DIR}/../tests/checks/tsan.supp")
+set(ENV{TSAN_OPTIONS} "halt_on_error=1:second_deadlock_stack=1:allocator_may_return_null=1:suppressions=${CMAKE_CURRENT_LIST_DIR}/../tests/checks/tsan.supp")

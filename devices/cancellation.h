@@ -12,11 +12,12 @@ class CancelList;
 
 // One wait of a step: an entry in a queue, an open request to a peer, a timer.
 //
-// Exactly one of two wins: the completion, which calls claim(), or the
-// cancellation, which then calls on_cancel(). Whoever loses does nothing, and
-// puts back what it took. A kernel adds its hook before it shows it to who may
-// complete it, since its context may be gone from then on. Owned by shared
-// pointers; the list holds one while the hook is in it. Thread-safe.
+// Either the completion, which calls claim(), or the cancellation, which calls
+// on_cancel(), wins a wait, never both. A completion that loses does not call
+// `done`, and returns any element that it has taken. A kernel must add its hook
+// before it makes the wait visible to other threads, because the context may be
+// destroyed from then on. Owned by shared pointers; the list holds one while
+// the hook is in it. Thread-safe.
 class CancelHook {
  public:
   CancelHook() = default;

@@ -95,7 +95,8 @@ class Accelerator {
 };
 
 // One device of a process: its name, its memory, and how its kernels run.
-// Owned by a session; destroyed when no step of it is left. Thread-safe.
+// Owned by the engine's DeviceSet; destroyed when no session uses that and no
+// step of one is left. Thread-safe.
 class Device {
  public:
   // REQUIRES: info.name is full.

@@ -38,12 +38,14 @@ Result<Quantity> DeviceType::quantity_of(std::string_view option) const {
 
 Status DeviceType::check(const DeviceSpec& spec) const {
   if (spec.count < 1 || spec.count > kMaxDevicesOfType)
-    return invalid_argument("a count of devices is from 1 to {}",
+    return invalid_argument("the number of devices must be from 1 to {}",
                             kMaxDevicesOfType);
   for (const auto& [name, value] : spec.options) {
     TAGFLOW_ASSIGN(const Quantity quantity, quantity_of(name));
-    if (value < (quantity == Quantity::kDuration ? 0 : 1))
-      return invalid_argument("{} is {}, too little", name, value);
+    const int64_t least = quantity == Quantity::kDuration ? 0 : 1;
+    if (value < least)
+      return invalid_argument("{} must be at least {}, but is {}", name, least,
+                              value);
   }
   return check_values ? check_values(spec) : Status();
 }

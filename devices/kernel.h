@@ -60,26 +60,33 @@ class Kernel {
   // thrown is such an error too: kernels are called by devices/guard.h.
   // Thread-safe.
   virtual Status compute(KernelContext& context) const = 0;
-  // Estimated nanoseconds of compute() with these inputs, from their sizes.
-  // What costs more than a hop may run as a request to the device's lanes, and
-  // never runs on a thread that is only lent to the engine, nor when a graph
-  // is compiled. So does what does not say: override this, or derive from
-  // CheapKernel.
+  // Estimates the nanoseconds of compute() with these inputs, from their sizes.
+  // What costs kHeavyNanoseconds or more may run as a request to the device's
+  // lanes, and never runs on a thread that is only lent to the engine. What
+  // costs more than kMostFoldedNanoseconds never runs while a graph is
+  // compiled. A kernel that does not override this counts as expensive: derive
+  // from CheapKernel if it never is.
   virtual double cost(const KernelContext& context) const;
   static constexpr double kUnknownCost =
       std::numeric_limits<double>::infinity();
-  // Asked once: where it is not so, cost() is not asked.
+  // Such a kernel is worth a hop to another worker, whose waking costs 5-10 us.
+  static constexpr double kHeavyNanoseconds = 20e3;
+  // A graph is compiled once and may never run.
+  static constexpr double kMostFoldedNanoseconds = 1e6;
+  // The engine calls this once per kernel. If it returns false, the engine
+  // never calls cost().
   virtual bool may_be_expensive() const { return true; }
-  // Whether that can be so where every input is small (held inline in its
-  // token), as for Fill; element-wise kernels say no, to save the question.
+  // Whether the kernel can be expensive where every input is small (held inline
+  // in its token), as Fill can. Where it returns false, the engine calls cost()
+  // for larger inputs only.
   virtual bool may_be_expensive_on_small_inputs() const { return true; }
   // A shortcut past compute() for a kernel with one output, or null: what a
   // loop counter runs through.
   virtual ScalarFunction scalar_function() const { return nullptr; }
 };
 
-// A kernel that takes less than a hop, a microsecond or two, whatever its
-// inputs are, and never blocks.
+// A kernel that takes a microsecond or two at most, whatever its inputs are,
+// and never blocks.
 class CheapKernel : public Kernel {
  public:
   double cost(const KernelContext& context) const final;

@@ -41,6 +41,8 @@ class KernelRegistry {
   static KernelRegistry& global();
   KernelRegistry() = default;
 
+  // Of several kernels for the same op, device type and types, the one that was
+  // added first is used; a later one is ignored without an error.
   void add(KernelDef def);
   // A kernel class constructible from const KernelInfo&. Where a class can
   // refuse its node, give it `static Result<std::unique_ptr<Kernel>>

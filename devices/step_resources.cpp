@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "graph/fault.h"
+
 namespace tagflow::devices {
 
 void StepResources::track(std::weak_ptr<StepObject> object) {
@@ -39,8 +41,11 @@ void StepResources::end() {
     names.swap(names_);
     next_sweep_ = 64;
   }
+  // What one of them throws must not keep the others from their end.
   for (const auto& weak : objects)
-    if (const std::shared_ptr<StepObject> object = weak.lock()) object->end();
+    (void)guarded([&] {
+      if (const std::shared_ptr<StepObject> object = weak.lock()) object->end();
+    });
 }
 
 }  // namespace tagflow::devices

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "graph/fault.h"
 #include "graph/graph_proto.h"
 #include "graph/graphdef.h"
 #include "graph/proto/meta_graph.pb.h"
@@ -108,7 +109,7 @@ Status cannot_write(const fs::path& path, std::string_view why) {
 
 }  // namespace
 
-Result<GraphFile> load_file(const fs::path& path, const Limits& limits) {
+Result<GraphFile> load_file(const fs::path& path, const Limits& limits) try {
   std::error_code code;
   const fs::path file =
       fs::is_directory(path, code) ? path / "saved_model.pb" : path;
@@ -116,16 +117,20 @@ Result<GraphFile> load_file(const fs::path& path, const Limits& limits) {
   Result<GraphFile> parsed = parse_file(file, bytes, limits);
   if (parsed.ok()) return parsed;
   return std::move(parsed).status().with_prefix(path.string() + ": ");
+} catch (...) {
+  return current_fault("graphdef");
 }
 
-Result<Graph> load_graph(const fs::path& path, const Limits& limits) {
+Result<Graph> load_graph(const fs::path& path, const Limits& limits) try {
   TAGFLOW_ASSIGN(GraphFile file, load_file(path, limits));
   Result<Graph> graph = build_graph(std::move(file));
   if (graph.ok()) return graph;
   return std::move(graph).status().with_prefix(path.string() + ": ");
+} catch (...) {
+  return current_fault("graphdef");
 }
 
-Status save_graph(const Graph& graph, const fs::path& path) {
+Status save_graph(const Graph& graph, const fs::path& path) try {
   TAGFLOW_ASSIGN(const std::string bytes, is_text_name(path)
                                               ? write_graphdef_text(graph)
                                               : write_graphdef(graph));
@@ -147,6 +152,8 @@ Status save_graph(const Graph& graph, const fs::path& path) {
   const std::string why = code.message();
   fs::remove(temporary, code);
   return cannot_write(path, why);
+} catch (...) {
+  return current_fault("graphdef");
 }
 
 }  // namespace tagflow::graph

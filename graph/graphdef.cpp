@@ -6,6 +6,7 @@
 
 #include <limits>
 
+#include "graph/fault.h"
 #include "graph/graph_proto.h"
 #include "graph/proto/graph.pb.h"
 #include "graph/wire.h"
@@ -26,7 +27,8 @@ Result<T> about_file(Result<T> result) {
 
 }  // namespace
 
-Result<GraphFile> parse_graphdef(std::string_view bytes, const Limits& limits) {
+Result<GraphFile> parse_graphdef(std::string_view bytes,
+                                 const Limits& limits) try {
   // Where nodes are: in the graph, and in the library's functions.
   TAGFLOW_RETURN_IF_ERROR(
       check_message(bytes, {{1}, {2, 1, 3}}, "GraphDef", limits));
@@ -34,35 +36,46 @@ Result<GraphFile> parse_graphdef(std::string_view bytes, const Limits& limits) {
   auto* proto = pb::Arena::CreateMessage<tensorflow::GraphDef>(&arena);
   TAGFLOW_RETURN_IF_ERROR(parse_message(bytes, "GraphDef", proto));
   return about_file(graph_from_proto(*proto, limits));
+} catch (...) {
+  return current_fault("graphdef");
 }
 
 Result<GraphFile> parse_graphdef_text(std::string_view text,
-                                      const Limits& limits) {
+                                      const Limits& limits) try {
   pb::Arena arena;
   auto* proto = pb::Arena::CreateMessage<tensorflow::GraphDef>(&arena);
   TAGFLOW_RETURN_IF_ERROR(parse_text(text, "GraphDef", limits, proto));
   return about_file(graph_from_proto(*proto, limits));
+} catch (...) {
+  return current_fault("graphdef");
 }
 
-Result<Graph> build_graph(GraphFile file) {
+Result<Graph> build_graph(GraphFile file) try {
   Graph graph;
   graph.set_producer_version(file.producer);
   graph.library() = std::move(file.library);
   TAGFLOW_RETURN_IF_ERROR(graph.extend(std::move(file.nodes)));
   return graph;
+} catch (...) {
+  return current_fault("graphdef");
 }
 
-Result<Graph> read_graphdef(std::string_view bytes, const Limits& limits) {
+Result<Graph> read_graphdef(std::string_view bytes, const Limits& limits) try {
   TAGFLOW_ASSIGN(GraphFile file, parse_graphdef(bytes, limits));
   return build_graph(std::move(file));
+} catch (...) {
+  return current_fault("graphdef");
 }
 
-Result<Graph> read_graphdef_text(std::string_view text, const Limits& limits) {
+Result<Graph> read_graphdef_text(std::string_view text,
+                                 const Limits& limits) try {
   TAGFLOW_ASSIGN(GraphFile file, parse_graphdef_text(text, limits));
   return build_graph(std::move(file));
+} catch (...) {
+  return current_fault("graphdef");
 }
 
-Result<std::string> write_graphdef(const Graph& graph) {
+Result<std::string> write_graphdef(const Graph& graph) try {
   pb::Arena arena;
   auto* proto = pb::Arena::CreateMessage<tensorflow::GraphDef>(&arena);
   Status status = graph_to_proto(graph, proto);
@@ -82,14 +95,18 @@ Result<std::string> write_graphdef(const Graph& graph) {
     proto->SerializeToCodedStream(&coded);
   }
   return bytes;
+} catch (...) {
+  return current_fault("graphdef");
 }
 
-Result<std::string> write_graphdef_text(const Graph& graph) {
+Result<std::string> write_graphdef_text(const Graph& graph) try {
   pb::Arena arena;
   auto* proto = pb::Arena::CreateMessage<tensorflow::GraphDef>(&arena);
   Status status = graph_to_proto(graph, proto);
   if (!status.ok()) return std::move(status).with_prefix(kModule);
   return print_text(*proto);
+} catch (...) {
+  return current_fault("graphdef");
 }
 
 }  // namespace tagflow::graph

@@ -205,8 +205,8 @@ Result<Measurement> measure_fairness(const BenchOptions& options) {
   const int64_t runs = per_round * options.repeats;
   constexpr int64_t kMostRuns = 1'000'000;
   if (runs > kMostRuns)
-    return invalid_argument("[bench] {} small runs a case; {} at most", runs,
-                            kMostRuns);
+    return invalid_argument(
+        "[bench] {} small runs are too many: the limit is {}", runs, kMostRuns);
   const int nodes = options.nodes > 0 ? options.nodes : kDefaultNodes;
   std::vector<int> workers = {1, 2};
   if (options.engine.workers > 0) workers = {options.engine.workers};

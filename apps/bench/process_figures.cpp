@@ -23,7 +23,7 @@ Result<int64_t> number_of(const std::string& file, std::string_view key) {
     int64_t number = 0;
     if (word == key && lines >> number) return number;
   }
-  return error(Code::kUnavailable, "[bench] {} does not say {}", file, key);
+  return error(Code::kUnavailable, "[bench] {} has no line \"{}\"", file, key);
 }
 
 Result<int64_t> kibibytes_of(std::string_view key) {

@@ -27,7 +27,7 @@ struct Pipe {
 Result<Pipe> make_pipe() {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) {
-    return error(Code::kResourceExhausted, "[process] no pipe: {}",
+    return error(Code::kResourceExhausted, "[process] cannot create a pipe: {}",
                  std::strerror(errno));
   }
   return Pipe{ends[0], ends[1]};
@@ -195,7 +195,8 @@ Status ChildProcess::write_line(const std::string& line) {
                     std::fprintf(input_, "%s\n", line.c_str()) >= 0 &&
                     std::fflush(input_) == 0;
   if (sent) return {};
-  return error(Code::kUnavailable, "[process] the child does not listen");
+  return error(Code::kUnavailable,
+               "[process] the child does not read its input");
 }
 
 Result<std::string> ChildProcess::read_line() {

@@ -32,15 +32,15 @@ std::string list_of_passes() {
   for (const graph::PassItem& pass : graph::passes())
     names += fmt::format("{}{}", names.empty() ? "" : ", ", pass.name);
   return fmt::format(
-      "what is done to the graph, separated by commas: {}; or none; "
-      "=-NAME: all but that",
+      "the passes over the graph, separated by commas: {}; none: no pass; "
+      "=-NAME: all passes but that",
       names);
 }
 
 std::string help_of_devices() {
   return fmt::format(
-      "Devices of --devices, 1 to {} of a kind, their options, and in brackets "
-      "what\nholds where one is left out:\n{}",
+      "The kinds of devices for --devices, 1 to {} of each, their options, and "
+      "in\nbrackets the defaults:\n{}",
       devices::kMaxDevicesOfType, devices::DeviceRegistry::global().help());
 }
 
@@ -79,11 +79,12 @@ void add_engine_options(CLI::App& app, EngineOptions& options) {
       ->type_name("SPEC")
       ->group(group);
   app.add_flag("--soft-placement", options.soft_placement,
-               "a node that cannot run where it asks to, runs on a CPU")
+               "run a node on a CPU if it cannot run on the device that it "
+               "requests")
       ->group(group);
   app.add_option("--scatter", options.scatter,
-                 "put every node on a device drawn at random, of those that it "
-                 "may run on: devices that the graph asks for, it gets")
+                 "place every node on a device drawn at random from those that "
+                 "it may run on; devices that the graph requests are kept")
       ->check(kSeed)
       ->type_name("SEED")
       ->group(group);
@@ -92,13 +93,13 @@ void add_engine_options(CLI::App& app, EngineOptions& options) {
       ->group(group);
   app.add_option("--lossy", options.lossy,
                  "send this float32 tensor to other devices as 16 bits; *: all "
-                 "but what is sent to be fetched")
+                 "tensors but those that are only fetched")
       ->type_name("NAME:PORT")
       ->expected(1)
       ->take_all()
       ->group(group);
   app.add_option("--cluster", options.cluster,
-                 "cluster to run on; not there yet")
+                 "cluster to run on; not supported yet")
       ->type_name("FILE")
       ->group(group);
   app.add_option("--seed", options.seed, "seed of the session's random ops")
@@ -115,15 +116,16 @@ void add_engine_options(CLI::App& app, EngineOptions& options) {
 Result<actors::SessionOptions> to_session_options(
     const EngineOptions& options) {
   if (!options.cluster.empty()) {
-    return error(Code::kUnimplemented,
-                 "[--cluster] runs over several processes do not exist yet");
+    return error(
+        Code::kUnimplemented,
+        "[--cluster] runs over several processes are not supported yet");
   }
   const auto specs = devices::parse_device_specs(options.devices);
   if (!specs.ok()) return specs.status().with_prefix("[--devices] ");
   if (options.scatter && number_of_devices(*specs) == 1)
     spdlog::warn(
-        "[--scatter] there is one device, and nothing to draw: give "
-        "several by --devices");
+        "[--scatter] there is only one device to place nodes on; add others "
+        "with --devices");
   actors::SessionOptions session;
   Result<graph::PassSet> passes = graph::PassSet::parse(options.passes);
   if (!passes.ok())

@@ -43,7 +43,7 @@ Status check_value(const std::string& name, const Tensor& value,
   if (value.dtype() == wanted.dtype && wanted.shape.accepts(value.shape())) {
     return {};
   }
-  return invalid_argument("[--feed] \"{}\" is {}{}, the value is {}", name,
+  return invalid_argument("[--feed] \"{}\" is {}{}, but the value is {}", name,
                           dtype_name(wanted.dtype), wanted.shape.to_string(),
                           value.describe());
 }

@@ -61,7 +61,8 @@ Result<const NamedSignature*> choose_signature(const Model& model,
                  "[--signature] the file has no signatures; SavedModels and "
                  "MetaGraphs have some");
   }
-  return error(Code::kNotFound, "[--signature] there is no \"{}\", but \"{}\"",
+  return error(Code::kNotFound,
+               "[--signature] the file has no signature \"{}\"; it has \"{}\"",
                wanted, fmt::join(names, "\", \""));
 }
 
@@ -94,8 +95,8 @@ Result<TensorName> find_tensor(
     const std::vector<std::string> others = names_of_signatures(model);
     if (others.empty()) return status;
     return error(status.code(),
-                 "{}; its own names for tensors each signature has, choose one "
-                 "by --signature: \"{}\"",
+                 "{}; signatures define further names: select a signature with "
+                 "--signature, one of \"{}\"",
                  status.message(), fmt::join(others, "\", \""));
   }
   return error(status.code(), "{}; the {} of signature \"{}\" are {}",
@@ -126,8 +127,8 @@ std::string explain_inner_name(const graph::Graph& graph,
         graph::named_functions(node->op(), node->attrs(), graph.library());
     if (functions.empty()) return "";
     return fmt::format(
-        "; {} \"{}\" calls {}, and what is inside of a function can be "
-        "neither fed nor fetched: use what \"{}\" takes and gives, as \"{}:0\"",
+        "; {} \"{}\" calls {}, and nodes inside a function can be neither fed "
+        "nor fetched: use the inputs and outputs of \"{}\", such as \"{}:0\"",
         node->op(), node->name(), fmt::join(functions, " and "), node->name(),
         node->name());
   }

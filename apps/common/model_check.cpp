@@ -15,8 +15,8 @@ constexpr size_t kMostNodesMade = size_t{1} << 17;
 
 std::string too_many_nodes(const std::string& name) {
   return fmt::format(
-      "functions are checked up to \"{}\": with it they stand for more than {} "
-      "nodes",
+      "functions were checked only up to \"{}\": expanded, they have more than "
+      "{} nodes",
       name, kMostNodesMade);
 }
 

@@ -53,8 +53,9 @@ Status prepare_folder(const std::filesystem::path& folder,
     constexpr size_t kSuffix = 5;  // ".json"
     if (name.stem.size() + kSuffix > NAME_MAX)
       return invalid_argument(
-          "[--out] the name of a file has {} bytes at most, too few for \"{}\"",
-          NAME_MAX, name.label);
+          "[--out] \"{}\" is too long for a file name, which has at most {} "
+          "bytes",
+          name.label, NAME_MAX);
   }
   return io::make_folder(folder);
 }

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "apps/common/counted.h"
 #include "apps/common/summary.h"
+#include "graph/counted.h"
 
 namespace tagflow::apps {
 namespace {
@@ -163,14 +163,8 @@ std::string format_summary(const GraphSummary& summary) {
   add_tensors("feed", summary.inputs, text);
   add_tensors("unread", summary.unconsumed, text);
   if (!summary.sinks.empty()) {
-    const size_t shown = std::min(summary.sinks.size(), kMaxInList);
-    text += fmt::format(
-        "{:<12}{}{}\n", "targets",
-        fmt::join(summary.sinks.begin(),
-                  summary.sinks.begin() + std::ptrdiff_t(shown), ", "),
-        shown < summary.sinks.size()
-            ? fmt::format(" and {} more", summary.sinks.size() - shown)
-            : "");
+    text += fmt::format("{:<12}{}\n", "targets",
+                        first_of(summary.sinks, kMaxInList));
   }
   for (size_t i = 1; i < summary.frames.size(); ++i) {
     add_summary_frame(summary.frames[i], text);

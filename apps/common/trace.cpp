@@ -309,7 +309,7 @@ Status write_trace(const actors::Trace& trace,
                    const std::filesystem::path& path) {
   if (trace.dropped() > 0)
     spdlog::warn(
-        "the trace has no room for all of the run: what came last is missing");
+        "the trace is full: it does not show the last part of the run");
   return io::write_file(path, format_trace(trace));
 }
 
@@ -318,7 +318,7 @@ Status end_and_write_trace(OwnedSession& session, const actors::Trace& trace,
   if (!session.end(kLongPatience))
     return error(Code::kFailedPrecondition,
                  "[--trace] \"{}\" is not written: a kernel that cannot be "
-                 "interrupted still runs, and is being recorded",
+                 "interrupted is still running and being recorded",
                  path.string());
   return write_trace(trace, path).with_prefix("[--trace] ");
 }

@@ -75,8 +75,9 @@ Status parse_outcome(const Json& run, CaseRun& out) {
       TAGFLOW_RETURN_IF_ERROR(check_file_name(name));
     }
     if (out.expect.size() != out.fetches.size()) {
-      return invalid_argument("[case] {} fetches, but {} files to expect",
-                              out.fetches.size(), out.expect.size());
+      return invalid_argument(
+          "[case] \"fetches\" has length {}, but \"expect\" has length {}",
+          out.fetches.size(), out.expect.size());
     }
     return {};
   }

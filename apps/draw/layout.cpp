@@ -300,7 +300,7 @@ Result<Layout> parse_layout(std::string_view json, const Drawing& drawing) {
   }
   if (!is_good) {
     return error(Code::kDataLoss,
-                 "[draw] dot's answer is no layout of these {} nodes",
+                 "[draw] dot did not return a layout of these {} nodes",
                  drawing.nodes.size());
   }
   return reader.take();
@@ -312,8 +312,8 @@ Status check_size(const Drawing& drawing) {
     return {};
   }
   return error(Code::kResourceExhausted,
-               "[draw] {} nodes and {} edges are too many to draw; at most {} "
-               "and {}: --fetch leaves out what it does not need",
+               "[draw] {} nodes and {} edges are too many to draw: the limits "
+               "are {} and {}. With --fetch, only the needed nodes are drawn",
                drawing.nodes.size(), drawing.edges.size(), kMaxDrawnNodes,
                kMaxDrawnEdges);
 }

@@ -234,8 +234,8 @@ Result<std::string> to_svg(const Schedule& schedule) {
     items += track.items.size();
   if (items > kMaxScheduleItems)
     return error(Code::kResourceExhausted,
-                 "[draw] {} kernels and transfers are too many to draw; at "
-                 "most {}: --fetch leaves out what it does not need",
+                 "[draw] {} kernels and transfers are too many to draw: the "
+                 "limit is {}. With --fetch, only the needed ones are drawn",
                  items, kMaxScheduleItems);
   return SchedulePainter(schedule).run();
 }

@@ -161,7 +161,8 @@ Status fill(const Json& value, const Shape& shape, int depth, T*& out) {
   }
   if (!value.is_array() || int64_t(value.size()) != shape.dim(depth)) {
     return invalid_argument(
-        "[literal] {} should be a list of {} as the first one of its depth",
+        "[literal] {} must be a list of length {}, as the first list of its "
+        "depth is",
         quote(value), shape.dim(depth));
   }
   for (const Json& item : value) {
@@ -211,12 +212,13 @@ bool has_huge_number(std::string_view text) {
 std::string_view hint_for_no_json(std::string_view text) {
   if (text.find('"') != text.npos) return "";
   if (has_bare_word(text, {"nan", "inf", "infinity"}))
-    return "; JSON has no word for them: write \"nan\", \"inf\" and \"-inf\", "
+    return "; JSON cannot express them: write \"nan\", \"inf\" and \"-inf\", "
            "in double quotes";
   if (has_bare_word(text, {"true", "false"}))
     return "; truth values are written true and false";
   if (has_huge_number(text))
-    return "; numbers end at 1.8e308, beyond it is \"inf\", in double quotes";
+    return "; no number is larger than 1.8e308: write \"inf\", in double "
+           "quotes";
   const bool is_word = std::ranges::any_of(
       text, [](unsigned char c) { return std::isalpha(c) != 0; });
   return is_word ? "; a string is written in double quotes, within single ones "
@@ -235,8 +237,8 @@ Result<Tensor> parse_json_literal(std::string_view text, DataType dtype) {
   // so check the total before allocating: each takes a byte of the text.
   if (shape.num_elements() > int64_t(text.size())) {
     return invalid_argument(
-        "[literal] the lists are ragged: {} elements in "
-        "{} characters",
+        "[literal] the lists are ragged: their shape has {} elements, but the "
+        "text has only {} characters",
         shape.num_elements(), text.size());
   }
   Status status = invalid_argument("[literal] no literal can be of type {}",

@@ -4,7 +4,7 @@
 // all of one depth and length: [[1, 2], [3, 4]] is of shape [2,2]. What JSON
 // cannot write has a form of its own:
 //
-//   "nan", "inf", "-inf"       floating-point values that JSON has no word for
+//   "nan", "inf", "-inf"       floating-point values that JSON cannot express
 //   {"re": 1, "im": 2}         complex numbers (a plain number is real)
 //   {"base64": "/w=="}         strings that are not UTF-8
 #pragma once

@@ -24,10 +24,12 @@ constexpr size_t kAlignment = 64;
 // Splits off the header text; `bytes` becomes what follows it.
 Result<std::string_view> take_header(std::string_view& bytes) {
   if (!bytes.starts_with(kMagic)) {
-    return invalid_argument("[npy] not an .npy file: no magic bytes");
+    return invalid_argument(
+        "[npy] this is not an .npy file: it has no magic bytes");
   }
   bytes.remove_prefix(kMagic.size());
-  if (bytes.size() < 2) return error(Code::kDataLoss, "[npy] cut short");
+  if (bytes.size() < 2)
+    return error(Code::kDataLoss, "[npy] the file is cut short");
   const int major = uint8_t(bytes[0]), minor = uint8_t(bytes[1]);
   bytes.remove_prefix(2);
   if ((major != 1 && major != 2) || minor != 0) {
@@ -36,7 +38,8 @@ Result<std::string_view> take_header(std::string_view& bytes) {
   }
   const size_t length_bytes = major == 1 ? 2 : 4;
   if (bytes.size() < length_bytes) {
-    return error(Code::kDataLoss, "[npy] cut short before the header");
+    return error(Code::kDataLoss,
+                 "[npy] the file is cut short before the header");
   }
   size_t length = 0;
   for (size_t i = length_bytes; i-- > 0;) {
@@ -44,12 +47,13 @@ Result<std::string_view> take_header(std::string_view& bytes) {
   }
   bytes.remove_prefix(length_bytes);
   if (length > kMaxHeaderBytes) {
-    return invalid_argument("[npy] a header of {} bytes is refused", length);
+    return invalid_argument("[npy] the header has {} bytes: the limit is {}",
+                            length, kMaxHeaderBytes);
   }
   if (length > bytes.size()) {
     return error(Code::kDataLoss,
-                 "[npy] the header should have {} bytes, {} are left", length,
-                 bytes.size());
+                 "[npy] the header should have {} bytes, but only {} are left",
+                 length, bytes.size());
   }
   const std::string_view header = bytes.substr(0, length);
   bytes.remove_prefix(length);
@@ -96,10 +100,12 @@ Result<Tensor> parse_npy(std::string_view bytes) {
   const size_t size = dtype_size(header.dtype);
   const auto wanted = checked_multiply(shape.num_elements(), int64_t(size));
   if (!wanted || uint64_t(*wanted) > bytes.size()) {
-    return error(Code::kDataLoss,
-                 "[npy] {}{} needs {} elements of {} bytes, {} bytes are left",
-                 dtype_name(header.dtype), shape.to_string(),
-                 shape.num_elements(), size, bytes.size());
+    return error(
+        Code::kDataLoss,
+        "[npy] {}{} needs {} elements of {} bytes, but only {} bytes are "
+        "left",
+        dtype_name(header.dtype), shape.to_string(), shape.num_elements(), size,
+        bytes.size());
   }
   if (uint64_t(*wanted) < bytes.size()) {
     return invalid_argument("[npy] {} bytes follow after the last element",

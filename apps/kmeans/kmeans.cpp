@@ -10,8 +10,8 @@ Result<Tensor> draw_start(const Tensor& images, int64_t clusters,
                           uint64_t seed) {
   const int64_t points = images.dim(0), features = images.dim(1);
   if (clusters > points) {
-    return invalid_argument("[kmeans] {} clusters of {} points", clusters,
-                            points);
+    return invalid_argument("[kmeans] {} clusters need more than {} points",
+                            clusters, points);
   }
   // The first places of a shuffle, by hand: the standard one may differ from
   // library to library.

@@ -62,7 +62,7 @@ Result<Data> load_data(const Options& options) {
       images.dim(0) != labels.dim(0) || images.dim(1) != images.dim(2) ||
       images.num_elements() == 0) {
     return invalid_argument(
-        "[kmeans] images {} and labels {} do not belong together",
+        "[kmeans] the images, {}, and the labels, {}, do not match",
         images.describe(), labels.describe());
   }
   const int64_t all = images.dim(0);
@@ -188,14 +188,14 @@ ExitCode run(int argc, char** argv) {
   app.add_option("--max-iterations", options.max_iterations,
                  "end after so many trips")
       ->check(CLI::Range(1, 1'000'000));
-  app.add_option("--seed", options.seed, "draws the first centroids");
+  app.add_option("--seed", options.seed, "seed that draws the first centroids");
   app.add_option("--workers", options.workers,
                  "worker threads; 0: one per core")
       ->check(CLI::Range(0, 1024));
   app.add_option("--shards", options.shards,
                  "split the points over so many CPU devices")
       ->check(CLI::Range(1, devices::kMaxDevicesOfType));
-  app.add_option("--out", options.out, "folder for what is written")
+  app.add_option("--out", options.out, "folder for the results")
       ->type_name("DIR");
   app.add_flag("--check", options.check,
                "compare with the same algorithm in plain Eigen");

@@ -75,8 +75,9 @@ Status check_equal(const Problem& problem, const Solution& solution,
   for (Eigen::Index c = 0; c < ours.rows(); ++c) {
     const float apart = (ours.row(c) - theirs.row(c)).norm();
     if (!(apart <= kTolerance * theirs.row(c).norm())) {
-      return invalid_argument("[kmeans] centroid {} is {} off, of length {}", c,
-                              apart, theirs.row(c).norm());
+      return invalid_argument(
+          "[kmeans] centroid {} differs by {}, its length is {}", c, apart,
+          theirs.row(c).norm());
     }
   }
   const Matrix points = to_points(problem.images);
@@ -88,8 +89,9 @@ Status check_equal(const Problem& problem, const Solution& solution,
     const float to_b = (points.row(i) - theirs.row(b)).squaredNorm();
     if (!(std::abs(to_a - to_b) <= kTolerance * to_b)) {
       return invalid_argument(
-          "[kmeans] point {} is in cluster {} at {}, should be in {} at {}", i,
-          a, to_a, b, to_b);
+          "[kmeans] point {} is in cluster {} at distance {}, but should be in "
+          "cluster {} at distance {}",
+          i, a, std::sqrt(to_a), b, std::sqrt(to_b));
     }
   }
   return {};

@@ -6,7 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "apps/common/counted.h"
+#include "graph/counted.h"
 
 namespace tagflow::apps {
 namespace {

@@ -5,7 +5,7 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "apps/common/counted.h"
+#include "graph/counted.h"
 
 namespace tagflow::apps {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "apps/common/counted.h"
 #include "apps/placement/report.h"
+#include "graph/counted.h"
 
 namespace tagflow::apps {
 namespace {

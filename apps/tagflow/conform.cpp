@@ -1,9 +1,8 @@
 // tagflow conform: recorded cases, each run in a session of its own.
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -12,13 +11,13 @@
 #include <system_error>
 #include <vector>
 
-#include "apps/common/counted.h"
 #include "apps/common/engine_options.h"
 #include "apps/common/interrupt.h"
 #include "apps/common/terminal.h"
 #include "apps/conform/case.h"
 #include "apps/conform/judge.h"
 #include "apps/tagflow/commands.h"
+#include "graph/counted.h"
 
 namespace tagflow::apps {
 namespace {
@@ -92,15 +91,14 @@ void print_tally(const Tally& tally, bool json) {
 // Of what was named, the first few.
 Status no_case_in(const std::vector<std::string>& folders) {
   constexpr size_t kShown = 5;
-  const size_t shown = std::min(folders.size(), kShown);
+  const auto quoted = [](const std::string& folder) {
+    return fmt::format("\"{}\"", folder);
+  };
   return error(
       Code::kNotFound,
       "[conform] there is no case, a folder with graph.pb and case.json in it, "
-      "in \"{}\"{}",
-      fmt::join(folders.begin(), folders.begin() + ptrdiff_t(shown), "\", \""),
-      folders.size() == shown
-          ? std::string()
-          : fmt::format(" and {} more", folders.size() - shown));
+      "in {}",
+      first_of(folders, kShown, quoted));
 }
 
 // All cases of the folders; an error where there is none.
@@ -166,8 +164,8 @@ void add_conform_command(CLI::App& app, ExitCode& exit_code) {
       app.add_subcommand("conform", "check recorded cases, a folder each");
   conform
       ->add_option("folders", options->folders,
-                   "folders with graph.pb and case.json, or with such in "
-                   "them; others are passed over")
+                   "folders with graph.pb and case.json, or with such folders "
+                   "in them; other folders are skipped")
       ->required()
       ->type_name("DIR...");
   conform->add_flag("--json", options->json,

@@ -105,12 +105,12 @@ Failure show_graph(const GraphOptions& options) {
 void add_graph_command(CLI::App& app, ExitCode& exit_code) {
   auto options = std::make_shared<GraphOptions>();
   CLI::App* command = app.add_subcommand(
-      "graph", "check a graph, say what it is made of, draw it");
+      "graph", "check a graph, describe its contents, and draw it");
   add_graph_option(*command, options->graph);
   add_name_option(*command, options->signature);
   add_fetch_option(*command, options->fetches);
   add_output_option(*command, "--dot", options->dot,
-                    "write it in Graphviz's language");
+                    "write the graph in Graphviz's language");
   add_output_option(*command, "--svg", options->svg, "draw it; needs Graphviz");
   command->add_flag("--json", options->json,
                     "print one JSON object; errors stay text on stderr");

@@ -179,12 +179,12 @@ void add_ops_command(CLI::App& app, ExitCode& exit_code) {
   auto options = std::make_shared<OpsOptions>();
   CLI::App* ops = app.add_subcommand(
       "ops",
-      "list the ops: who computes it, inputs, outputs, attributes, types");
+      "list the ops: their kernels, inputs, outputs, attributes and types");
   ops->add_option("names", options->names,
-                  "only these, with all there is to say of each")
+                  "list only these ops, in full detail")
       ->type_name("OP...");
   ops->add_option("--filter", options->filter,
-                  "only those with this in their names, in any case")
+                  "list only ops with this text in their names, in any case")
       ->type_name("TEXT");
   ops->add_flag("--json", options->json, "one JSON object a line");
   ops->callback(

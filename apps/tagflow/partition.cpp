@@ -38,7 +38,7 @@ Status draw_partitions(const actors::Distribution& distribution,
   TAGFLOW_ASSIGN(const draw::Drawing drawing, draw_cut(distribution, devices));
   const Result<draw::Layout> layout = draw::lay_out(drawing);
   if (!layout.ok()) {
-    spdlog::warn("no picture: {}", layout.status().message());
+    spdlog::warn("there is no picture: {}", layout.status().message());
     return {};
   }
   return io::write_file(folder / kPartitionsPicture,
@@ -76,11 +76,11 @@ void add_partition_command(CLI::App& app, ExitCode& exit_code) {
   add_signature_options(*partition, command->signature);
   make_values_optional(*partition);
   add_output_option(*partition, "--out", command->out,
-                    "the folder for a GraphDef per device, named after it, and "
-                    "per function that runs in frames of its own (..._body_N_"
-                    "NAME.pb, N as \"body\" of its _Calls says), and for "
-                    "partitions.svg, which needs Graphviz. What an earlier run "
-                    "left there is replaced",
+                    "the folder for a GraphDef per device, named after it, a "
+                    "GraphDef per function that runs in frames of its own "
+                    "(..._body_N_NAME.pb, N is \"body\" of its _Calls), and "
+                    "partitions.svg, which needs Graphviz. Files of an earlier "
+                    "run are replaced",
                     "DIR")
       ->required();
   partition->add_flag("--json", command->json,

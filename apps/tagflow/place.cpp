@@ -10,13 +10,13 @@
 
 #include "actors/cost_recorder.h"
 #include "apps/common/command_line.h"
-#include "apps/common/counted.h"
 #include "apps/common/interrupt.h"
 #include "apps/common/terminal.h"
 #include "apps/io/file.h"
 #include "apps/placement/report.h"
 #include "apps/tagflow/commands.h"
 #include "apps/tagflow/signature.h"
+#include "graph/counted.h"
 
 namespace tagflow::apps {
 namespace {
@@ -115,8 +115,8 @@ void add_place_command(CLI::App& app, ExitCode& exit_code) {
   constexpr int kMaxRuns = 1'000'000;
   place
       ->add_option("--measure", options->measure,
-                   "run the graph so often, place it by what its nodes took, "
-                   "and run it so often again")
+                   "run the graph so often, place it by the measured times of "
+                   "its nodes, and run it so often again")
       ->check(CLI::Range(1, kMaxRuns))
       ->type_name("RUNS");
   add_output_option(*place, "--svg", options->svg,

@@ -10,11 +10,10 @@
 #include <vector>
 
 #include "apps/common/command_line.h"
-#include "apps/common/interrupt.h"
 #include "apps/common/results.h"
-#include "apps/common/stall_watch.h"
 #include "apps/common/terminal.h"
 #include "apps/common/trace.h"
+#include "apps/common/watched_run.h"
 #include "apps/io/file.h"
 #include "apps/tagflow/commands.h"
 #include "apps/tagflow/signature.h"
@@ -83,11 +82,10 @@ Results run_repeatedly(const Prepared& prepared, int repeat,
     results.failure = run_time_error(call.status());
     return results;
   }
-  const Interruptible interruptible;
+  const WatchedRun watched(*prepared.session);
   actors::RunOptions run;
-  run.cancel = interruptible.token();
+  run.cancel = watched.token();
   run.trace = trace;
-  const StallWatch watch(*prepared.session, interruptible.token());
   Times times;
   Status status;
   for (int i = 0; i < repeat && status.ok(); ++i) {
@@ -98,8 +96,7 @@ Results run_repeatedly(const Prepared& prepared, int repeat,
   }
   results.devices = memory_of(*prepared.session);
   if (status.ok()) times.log();
-  results.failure =
-      interruptible.failure_of(watch.status_of(std::move(status)));
+  results.failure = watched.failure_of(std::move(status));
   return results;
 }
 
@@ -134,7 +131,7 @@ Failure check_outputs(const RunOptions& options, const Prepared& prepared) {
 ExitCode run_graph(const RunOptions& options) {
   if (!options.logdir.empty()) {
     return report(usage_error(error(
-        Code::kUnimplemented, "[--logdir] event files do not exist yet")));
+        Code::kUnimplemented, "[--logdir] event files are not supported yet")));
   }
   Prepared prepared = prepare(options.signature);
   Failure failure = prepared.failure;
@@ -173,7 +170,7 @@ void add_run_command(CLI::App& app, ExitCode& exit_code) {
   add_output_option(*run, "--trace", options->trace,
                     "write a trace for Perfetto or chrome://tracing");
   run->add_option("--logdir", options->logdir,
-                  "event files for TensorBoard; not there yet")
+                  "event files for TensorBoard; not supported yet")
       ->type_name("DIR");
   run->add_flag("--json", options->json,
                 "print results as one JSON object; errors stay text on stderr");

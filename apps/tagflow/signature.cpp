@@ -19,9 +19,9 @@ namespace {
 
 constexpr const char* kValueHelp =
     R"(A VALUE is a number, true, false, a string in double quotes, or lists of these,
-as JSON: --feed 'x=[[1, 2], [3, 4]]'. What JSON has no word for: "nan", "inf",
-"-inf", {"re": 1, "im": 2}, {"base64": "/w=="} (a string that is not UTF-8). A
-.json file has such a value, or is what --out wrote for strings:
+as JSON: --feed 'x=[[1, 2], [3, 4]]'. JSON cannot express some values; write
+them as "nan", "inf", "-inf", {"re": 1, "im": 2}, or {"base64": "/w=="} (a string
+that is not UTF-8). A .json file has such a value, or was written by --out:
 {"dtype": "string", "shape": [1], "base64": ["YQ=="]})";
 
 // The texts of --feed; each is checked before any file is opened.
@@ -51,8 +51,8 @@ Status check_inputs(const Model& model, const NamedSignature& signature,
   }
   if (missing.empty()) return {};
   return invalid_argument(
-      "[--feed] of the inputs of signature \"{}\" not fed: {}", signature.first,
-      fmt::join(missing, ", "));
+      "[--feed] signature \"{}\" needs values for these inputs: {}",
+      signature.first, fmt::join(missing, ", "));
 }
 
 // Names all unknown ops of the functions that the run needs; the session would
@@ -138,10 +138,11 @@ Status resolve(const Model& model, const SignatureOptions& options,
 Status nothing_to_run(const Model& model) {
   const std::vector<std::string> names = names_of_signatures(model);
   return invalid_argument(
-      "[run] nothing to run: give --fetch or --target{}",
-      names.empty() ? ""
-                    : fmt::format(", or --signature: the file has \"{}\"",
-                                  fmt::join(names, "\", \"")));
+      "[run] there is nothing to run: add --fetch or --target{}",
+      names.empty()
+          ? ""
+          : fmt::format(", or --signature: the file has the signatures \"{}\"",
+                        fmt::join(names, "\", \"")));
 }
 
 // Fills `prepared`, but for its failure, which is returned.
@@ -190,17 +191,19 @@ void add_graph_option(CLI::App& app, std::string& path) {
 }
 
 void add_name_option(CLI::App& app, std::string& name) {
-  app.add_option("--signature", name,
-                 "whose input and output names --feed and --fetch know, "
-                 "beside those of tensors; serving_default, or the only one, "
-                 "where none is given")
+  app.add_option(
+         "--signature", name,
+         "the signature whose input and output names --feed and --fetch "
+         "accept, in addition to tensor names; default: "
+         "serving_default, or the only signature")
       ->type_name("NAME");
 }
 
 void add_fetch_option(CLI::App& app, std::vector<std::string>& fetches) {
   app.add_option("--fetch", fetches,
-                 "a tensor to compute, or an output of the signature, all of "
-                 "which are computed where nothing is asked for")
+                 "a tensor to compute, or an output of the signature; without "
+                 "--fetch and --target, all outputs of the signature are "
+                 "computed")
       ->type_name("NAME:PORT")
       ->expected(1)
       ->take_all();
@@ -217,7 +220,7 @@ void add_signature_options(CLI::App& app, SignatureOptions& options) {
       ->take_all();
   add_fetch_option(app, options.fetches);
   app.add_option("--target", options.targets,
-                 "a node to run, whose outputs are not wanted")
+                 "a node to run without fetching its outputs")
       ->type_name("NODE")
       ->expected(1)
       ->take_all();
@@ -228,8 +231,8 @@ void add_signature_options(CLI::App& app, SignatureOptions& options) {
 void make_values_optional(CLI::App& app) {
   app.get_option("--feed")
       ->description(
-          "a tensor that is fed, or an input of the signature; a value counts "
-          "where the graph runs")
+          "a tensor that is fed, or an input of the signature; its value is "
+          "used only if the graph runs")
       ->type_name("NAME:PORT[=VALUE]");
 }
 

@@ -8,11 +8,10 @@
 #include <memory>
 
 #include "apps/common/command_line.h"
-#include "apps/common/interrupt.h"
 #include "apps/common/results.h"
-#include "apps/common/stall_watch.h"
 #include "apps/common/terminal.h"
 #include "apps/common/trace.h"
+#include "apps/common/watched_run.h"
 #include "apps/io/file.h"
 #include "apps/stepper/recorder.h"
 #include "apps/stepper/text.h"
@@ -66,8 +65,8 @@ stepper::Frontispiece describe_run(const StepOptions& options,
   }
   if (recording.is_full) {
     front.notes.push_back(
-        fmt::format("the run was stopped after {} steps (--limit); what would "
-                    "have come then is left out",
+        fmt::format("the run was stopped after {} steps (--limit); it has no "
+                    "result",
                     recording.steps.size()));
   } else if (status.ok()) {
     front.result = format_results(names, fetched);
@@ -99,21 +98,20 @@ struct Steps {
 Steps record_run(Prepared& prepared, const StepOptions& options) {
   std::vector<std::string> fed;
   for (const auto& [port, value] : prepared.feeds) fed.push_back(port);
-  const Interruptible interruptible;
+  const WatchedRun watched(*prepared.session);
   Steps steps;
-  steps.recorder = std::make_shared<stepper::Recorder>(options.limit, fed,
-                                                       interruptible.token());
+  steps.recorder =
+      std::make_shared<stepper::Recorder>(options.limit, fed, watched.token());
   if (!options.trace.empty()) steps.trace = std::make_shared<actors::Trace>();
   prepared.session.keep(steps.recorder);
   prepared.session.keep(steps.trace);
   actors::RunOptions run;
-  run.cancel = interruptible.token();
-  const StallWatch watch(*prepared.session, interruptible.token());
+  run.cancel = watched.token();
   run.observer = steps.recorder.get();
   run.trace = steps.trace.get();
   Result<std::vector<Tensor>> fetched = run_on_worker(prepared, run);
   if (fetched.ok()) steps.fetched = *std::move(fetched);
-  steps.failure = interruptible.failure_of(watch.status_of(fetched.status()));
+  steps.failure = watched.failure_of(fetched.status());
   return steps;
 }
 
@@ -182,8 +180,8 @@ void add_step_command(CLI::App& app, ExitCode& exit_code) {
   CLI::App* step = app.add_subcommand("step", "show a run token by token");
   add_signature_options(*step, options->signature);
   add_output_option(*step, "--html", options->html,
-                    "write a page with the drawn graph, to be stepped through "
-                    "in a browser; needs Graphviz");
+                    "write a page for a browser that draws the graph and steps "
+                    "through the run; needs Graphviz");
   step->add_option("--limit", options->limit,
                    "stop the run after so many steps")
       ->check(CLI::Range(size_t{1}, kMaxSteps))
@@ -192,12 +190,14 @@ void add_step_command(CLI::App& app, ExitCode& exit_code) {
                     "write a trace for Perfetto or chrome://tracing");
   const std::string text = "Text";
   stepper::StepFilter& filter = options->filter;
-  step->add_option("--nodes", filter.nodes,
-                   "only steps in which such a node fires or gets a token")
+  step->add_option(
+          "--nodes", filter.nodes,
+          "print only steps in which a matching node fires or gets a token")
       ->type_name("PATTERN")
       ->group(text);
-  step->add_option("--frame", filter.frames,
-                   "only steps of such a frame; that of no loop is \"root\"")
+  step->add_option(
+          "--frame", filter.frames,
+          "print only steps of matching frames; \"root\" is outside loops")
       ->type_name("PATTERN")
       ->group(text);
   step->add_option("--from", filter.first, "the first step to print")
@@ -206,9 +206,10 @@ void add_step_command(CLI::App& app, ExitCode& exit_code) {
   step->add_option("--to", filter.last, "the last step to print")
       ->check(CLI::Range(size_t{1}, kMaxSteps))
       ->group(text);
-  step->add_flag("--brief", filter.is_brief,
-                 "only what happens, not what is ready, waits, and where "
-                 "tokens are")
+  step->add_flag(
+          "--brief", filter.is_brief,
+          "print only what happens, without the ready nodes, the waiting "
+          "nodes and the tokens")
       ->group(text);
   step->add_flag("--json", options->json, "print the steps as one JSON object");
   step->callback([options, &exit_code] { exit_code = step_graph(*options); });

@@ -24,7 +24,7 @@ Status StreamOptions::check() const {
   constexpr std::chrono::seconds kMostLatency{1};
   constexpr int64_t kLeastBandwidth = 1000000;
   if (memory <= 0)
-    return invalid_argument("[stream] {} bytes of memory are too little",
+    return invalid_argument("[stream] memory must be at least 1, but is {}",
                             memory);
   for (const nanoseconds latency : {launch_latency, copy_latency})
     if (latency < nanoseconds(0) || latency > kMostLatency)

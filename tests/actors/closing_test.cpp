@@ -8,7 +8,10 @@
 #include <semaphore>
 #include <thread>
 
+#include "actors/distribute.h"
 #include "actors/observer.h"
+#include "actors/session_state.h"
+#include "graph/placement/cost_model.h"
 #include "tests/actors/holding_op.h"
 #include "tests/actors/sessions.h"
 
@@ -98,8 +101,15 @@ TEST_CASE("smoke: a session that was closed refuses what comes") {
   CHECK(session->close().ok());
   const std::vector<Tensor> feeds{Tensor::scalar(3)};
   CHECK(call(feeds).status().code() == Code::kFailedPrecondition);
-  CHECK(session->run({{"n", feeds[0]}}, {"y"}).status().code() ==
-        Code::kFailedPrecondition);
+  const auto refused = [](const Status& status) {
+    INFO(status.to_string());
+    CHECK(status.code() == Code::kFailedPrecondition);
+  };
+  refused(session->run({{"n", feeds[0]}}, {"y"}).status());
+  refused(session->make_callable({"n"}, {"y"}).status());
+  refused(session->explain({"n"}, {"y"}).status());
+  refused(session->learn({}));
+  refused(session->extend(counting_loop()));
   std::promise<Code> code;
   call.run_async(feeds, {}, [&](Answer answer, RunStats) {
     code.set_value(answer.status().code());
@@ -122,7 +132,8 @@ TEST_CASE(
   const Status status = session->close(std::chrono::milliseconds(5));
   CAPTURE(status.to_string());
   CHECK(status.code() == Code::kDeadlineExceeded);
-  CHECK(status.message().find("1 runs") != std::string_view::npos);
+  CHECK(status.message().find("still has 1 open run after") !=
+        std::string_view::npos);
   blockade.let_go();
   CHECK(answer.get_future().get().status().code() == Code::kCancelled);
   CHECK(session->close().ok());
@@ -240,6 +251,33 @@ TEST_CASE("a thousand sessions share threads and devices") {
   }
 }
 
+TEST_CASE("of many runs at once no more than a few sets of actors are kept") {
+  constexpr int kRuns = Executable::kMostIdle + 8;
+  Graph graph;
+  const Scope s(graph);
+  ops::identity(s.named("y"), test_block(s, s.constant(Tensor::scalar(2))));
+  REQUIRE(s.status().ok());
+  const auto engine = graph::testing::must(Engine::create({.workers = 1}));
+  const auto session = std::make_shared<SessionState>(
+      SessionOptions(), graph::testing::must(engine->devices("")));
+  graph::testing::must(session->extend(graph));
+  const std::shared_ptr<const Prepared> prepared =
+      graph::testing::must(session->prepare({{}, {"y"}, {}}));
+  for (int round = 0; round < 2; ++round) {
+    Blockade blockade;
+    std::vector<std::promise<Answer>> answers(kRuns);
+    for (auto& promise : answers)
+      session->run_async(prepared, {}, {}, [&](Answer answer, RunStats) {
+        promise.set_value(std::move(answer));
+      });
+    CHECK(prepared->executable->num_idle() == 0);
+    blockade.let_go();
+    for (auto& promise : answers) CHECK(promise.get_future().get().ok());
+    CHECK(prepared->executable->num_idle() == Executable::kMostIdle);
+  }
+  CHECK(session->close({}).ok());
+}
+
 TEST_CASE("smoke: a session takes an engine that was made apart") {
   const auto engine = graph::testing::must(Engine::create({.workers = 3}));
   const Graph graph = counting_loop();
@@ -247,8 +285,17 @@ TEST_CASE("smoke: a session takes an engine that was made apart") {
     auto session = make_session({.engine = engine}, graph);
     must_run(*session, {{"n", Tensor::scalar(5)}}, {"y"});
   }
-  CHECK(Session::create({.engine = engine, .workers = 2}).status().code() ==
-        Code::kInvalidArgument);
+  // What belongs to the engine is not the session's to choose.
+  SessionOptions other{.engine = engine, .workers = 2};
+  CHECK(Session::create(other).status().code() == Code::kInvalidArgument);
+  other = {.engine = engine, .pin_workers = true};
+  CHECK(Session::create(other).status().code() == Code::kInvalidArgument);
+  other = {.engine = engine, .hand_off = HandOff::kMailbox};
+  CHECK(Session::create(other).status().code() == Code::kInvalidArgument);
+  const auto mail = graph::testing::must(
+      Engine::create({.workers = 1, .hand_off = HandOff::kMailbox}));
+  CHECK(make_session({.engine = mail}, graph)->options().hand_off ==
+        HandOff::kMailbox);
 }
 
 #if !defined(__SANITIZE_THREAD__)

@@ -385,7 +385,7 @@ TEST_CASE("a kernel that cannot be interrupted does not hold up the answer") {
     CAPTURE(late.to_string());
     CHECK(late.code() == Code::kDeadlineExceeded);
     CHECK(late.message().find("time-out of 0.03 s") != std::string::npos);
-    CHECK(late.message().find("was not at rest") != std::string::npos);
+    CHECK(late.message().find("the run had not ended") != std::string::npos);
   }
   // The first error wins, though it waits for the same kernel. (Without a lent
   // thread the kernel runs in the iteration's actor, which hears of no error.)
@@ -399,7 +399,7 @@ TEST_CASE("a kernel that cannot be interrupted does not hold up the answer") {
   CAPTURE(failed.to_string());
   CHECK(failed.code() == Code::kOutOfRange);
   CHECK(failed.message().find("[TestFailLate] as asked") == 0);
-  CHECK(failed.message().find("was not at rest") != std::string::npos);
+  CHECK(failed.message().find("the run had not ended") != std::string::npos);
 }
 
 TEST_CASE("what a kernel throws is an error of its node, on a lane or not") {
@@ -458,6 +458,6 @@ TEST_CASE("smoke: wrong signatures and feeds are refused by name") {
   says({{"count", two}, {"count:0", two}}, {"negative"}, "fed twice");
   says({}, {"negative"}, "count");
   says({}, {"while/Merge"}, "inside the loop");
-  says({}, {Output().name()}, "Scope has failed");
+  says({}, {Output().name()}, "Scope has an error");
   CHECK(session->run({{"count", two}}, {"negative"}).ok());
 }

@@ -26,8 +26,8 @@ void check_dead(const Program& p, const std::vector<Feed>& feeds,
   REQUIRE(!out.ok());
   CHECK(out.status().code() == Code::kInvalidArgument);
   CHECK(out.status().message() ==
-        fmt::format("[session] the fetched tensor \"{}\" is dead, it has no "
-                    "value in this run: {}. Fetch the Merge after the "
+        fmt::format("[session] the fetched tensor \"{}\" is dead and has "
+                    "no value in this run: {}. Fetch the Merge after the "
                     "conditional, which has the value of the branch that was "
                     "taken",
                     fetch.name(), cause));

@@ -137,7 +137,7 @@ TEST_CASE("of a loop that an earlier run went through, nothing is said") {
       CHECK(run(true).value()[0].scalar_value<int32_t>() == 9);
       CHECK(run(false).status().message() ==
             "[session] the fetched tensor \"" + last.name() +
-                "\" is dead, it has no value in this run: Switch \"sw\" sent "
+                "\" is dead and has no value in this run: Switch \"sw\" sent "
                 "its value to output 0, since its predicate \"b:0\" was false "
                 "(root frame, iteration 0). Fetch the Merge after the "
                 "conditional, which has the value of the branch that was "

@@ -28,7 +28,9 @@ struct Rally;
 class Player : public EngineActor {
  public:
   Player(caf::actor_config& config, Rally& rally, char name)
-      : EngineActor(config, HandOff::kDirect), rally_(rally), name_(name) {}
+      : EngineActor(config, HandOff::kDirect), rally_(rally), name_(name) {
+    if (name == 'S') set_shared();
+  }
   EngineActor* other = nullptr;
 
  protected:
@@ -219,4 +221,26 @@ TEST_CASE("smoke: a message of CAF's reaches an actor that is held") {
   // It has stopped: CAF refuses what else is sent.
   caf::anon_send(rally.first, Stop{});
   CHECK_FALSE(rally.scheduler.has_job());
+}
+
+TEST_CASE("a caller's thread does not run what others wait for") {
+  for (const bool is_callers : {true, false}) {
+    CAPTURE(is_callers);
+    Rally rally(false);
+    const caf::actor shared =
+        rally.system.spawn<Player, caf::lazy_init>(std::ref(rally), 'S');
+    rally.a->other = actor_pointer<Player>(shared);
+    const std::atomic<int> nobody{0};
+    {
+      Runner runner(nullptr, HandOff::kDirect, std::chrono::hours(1), 0,
+                    is_callers ? nullptr : &nobody);
+      runner.post(rally.a, rally.serve(2));
+      runner.drain();
+    }
+    CHECK(rally.log == (is_callers ? "a" : "aS"));
+    rally.scheduler.run();
+    CHECK(rally.log == "aS");
+    CHECK(rally.over());
+    caf::anon_send(shared, Stop{});
+  }
 }

@@ -390,9 +390,9 @@ TEST_CASE("sessions that may not call at all are refused") {
   SessionOptions options;
   options.max_call_depth = 0;
   CHECK(Session::create(options).status().message() ==
-        "[session] a call depth of 0");
+        "[session] max_call_depth must be at least 1, but is 0");
   options.max_call_depth = 1;
   options.max_open_calls = 0;
   CHECK(Session::create(options).status().message() ==
-        "[session] 0 open calls");
+        "[session] max_open_calls must be at least 1, but is 0");
 }

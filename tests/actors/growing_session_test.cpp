@@ -1,6 +1,12 @@
 // Sessions that are extended between runs.
 #include <doctest/doctest.h>
 
+#include <atomic>
+#include <future>
+
+#include "devices/kernel_registry.h"
+#include "graph/op_registry.h"
+#include "graph/shape_context.h"
 #include "tests/actors/sessions.h"
 
 using namespace tagflow;
@@ -23,6 +29,23 @@ Graph make_piece(const std::string& name, int limit, bool odd) {
   add(graph, name + "/y", "Neg", {{c.exit, 0}});
   return graph;
 }
+
+// It takes until it is let go to make one, and so to compile what uses it.
+std::atomic<bool> is_being_made{false};
+std::atomic<bool> holds{false};
+
+class SlowlyMadeKernel : public devices::CheapKernel {
+ public:
+  explicit SlowlyMadeKernel(const devices::KernelInfo&) {
+    is_being_made = true;
+    is_being_made.notify_all();
+    holds.wait(true);
+  }
+  Status compute(devices::KernelContext& context) const override {
+    context.set_output(0, context.input(0));
+    return {};
+  }
+};
 
 }  // namespace
 
@@ -59,4 +82,26 @@ TEST_CASE("what is wrong about a piece does not touch what was prepared") {
                    "\"p\", but input 1"));
     CHECK(must_run(*session, {}, {"p/y"})[0].scalar_value<int32_t>() == -4);
   }
+}
+
+TEST_CASE("what is prepared does not wait for what is being compiled") {
+  OpRegistry::global().add(OpDefBuilder("TestSlowlyMade")
+                               .input("x: int32")
+                               .output("y: int32")
+                               .stateful()
+                               .shape(unchanged_shape));
+  devices::KernelRegistry::global().add<SlowlyMadeKernel>("TestSlowlyMade");
+  Graph graph;
+  Node* one = constant(graph, "one", Tensor::scalar(1));
+  add(graph, "slow", "TestSlowlyMade", {{one, 0}});
+  auto session = make_session({}, graph);
+  CHECK(must_run(*session, {}, {"one"})[0].scalar_value<int>() == 1);
+  holds = true;
+  auto slow = std::async(std::launch::async,
+                         [&] { return session->run({}, {"slow"}).status(); });
+  is_being_made.wait(false);
+  CHECK(must_run(*session, {}, {"one"})[0].scalar_value<int>() == 1);
+  holds = false;
+  holds.notify_all();
+  CHECK(slow.get().ok());
 }

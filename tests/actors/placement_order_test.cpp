@@ -272,3 +272,31 @@ TEST_CASE("loops that were seen are predicted in their true order") {
   CHECK(guesses[0].predicted == doctest::Approx(guesses[1].predicted));
   CHECK(outcomes[0].predicted != doctest::Approx(guesses[0].predicted));
 }
+
+TEST_CASE("what a session has learnt counts for what it ran before, too") {
+  const tg::Graph graph =
+      four_chains([](int) { return std::string("/device:STREAM:*"); });
+  // As if the shortest chain took longest: then the others are together.
+  tg::CostModel costs;
+  for (int i = 0; i < 4; ++i)
+    for (int k = 0; k < 2; ++k)
+      costs.measure(fmt::format("chain_{}/product_{}", i, k), "STREAM",
+                    i == 3 ? 1e9 : 1e3, 1);
+  const double before = try_out(graph).observed;
+  const double after = try_out(graph, costs).observed;
+  REQUIRE(before < after);
+  ta::SessionOptions options;
+  options.devices = "stream:2";
+  options.passes = tg::PassSet::none();
+  const auto session = ta::make_session(options, graph);
+  const auto observed = [&] {
+    VirtualClock clock;
+    ta::RunOptions run = ta::within_a_minute();
+    run.observer = &clock;
+    must(session->run({}, {"result"}, {}, run));
+    return clock.makespan();
+  };
+  CHECK(observed() == before);
+  session->learn(costs);
+  CHECK(observed() == after);
+}

@@ -63,7 +63,8 @@ void expect_refused(Session& session) {
   const auto refused = [](const Status& status) {
     INFO(status.to_string());
     CHECK(status.code() == Code::kFailedPrecondition);
-    CHECK(status.message().find("while this session") != std::string::npos);
+    CHECK(status.message().find("called this session while") !=
+          std::string::npos);
   };
   refused(session.extend(more));
   refused(session.run({}, {"other"}).status());

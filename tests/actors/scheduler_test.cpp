@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <functional>
 #include <future>
 #include <semaphore>
 #include <string>
@@ -80,6 +82,71 @@ TEST_CASE(
   go_on.release();
   for (int i = 0; i < 101; ++i) done.acquire();
   CHECK(order.find('n') < 20);
+}
+
+TEST_CASE("of two queues the urgent one goes first, but not for ever") {
+  UrgentFirst order;
+  CHECK_FALSE(order.take_urgent(false, true));
+  int urgent = 0;
+  for (int i = 0; i < 10 * UrgentFirst::kInARow; ++i)
+    urgent += order.take_urgent(true, true) ? 1 : 0;
+  CHECK(urgent == 10 * (UrgentFirst::kInARow - 1));
+  for (int i = 0; i < 2 * UrgentFirst::kInARow; ++i)
+    CHECK(order.take_urgent(true, false));
+}
+
+TEST_CASE("smoke: urgent runs leave a device to the others now and then") {
+  // Each urgent run starts the next one, until the other run is answered.
+  Graph graph;
+  const Scope s(graph);
+  const Output x = s.constant(Tensor::scalar(2));
+  ops::identity(s.named("y"), test_block(s, x));
+  Inputs both{test_block(s, x), test_block(s, x)};
+  ops::add_n(s.named("z"), both);
+  REQUIRE(s.status().ok());
+  const auto engine = graph::testing::must(Engine::create({.workers = 1}));
+  auto session = make_session({.engine = engine}, graph);
+  std::atomic<bool> over{false};
+  std::atomic<int> open{0};
+  RunOptions urgent;
+  urgent.priority = Priority::kHigh;
+  std::function<void()> next = [&] {
+    ++open;
+    session->run_async({}, {"z"}, {}, urgent, [&](Answer, RunStats) {
+      if (!over) next();
+      --open;
+    });
+  };
+  for (int i = 0; i < 4; ++i) next();
+  CHECK(start(*session, "z").get().ok());
+  over = true;
+  while (open > 0) std::this_thread::yield();
+}
+
+TEST_CASE("what is urgent goes first again when the rest has had a turn") {
+  const auto engine = graph::testing::must(Engine::create({.workers = 1}));
+  std::binary_semaphore running{0}, go_on{0};
+  std::counting_semaphore<> done{0};
+  run_on_worker(engine->scheduler(), [&] {
+    running.release();
+    go_on.acquire();
+  });
+  running.acquire();
+  std::string order;
+  const auto enqueue = [&](char name) {
+    auto* job = new Job([&, name] {
+      order += name;
+      done.release();
+    });
+    job->ready.urgent = name == 'U';
+    engine->scheduler().enqueue(job->ready);
+  };
+  for (int i = 0; i < 5; ++i) enqueue('n');
+  for (int i = 0; i < 60; ++i) enqueue('U');
+  go_on.release();
+  for (int i = 0; i < 65; ++i) done.acquire();
+  const std::string many(15, 'U');
+  CHECK(order.starts_with(many + 'n' + many + 'n' + many + 'n'));
 }
 
 TEST_CASE("smoke: an idle engine's job is done by any of its workers") {
@@ -210,5 +277,63 @@ TEST_CASE("smoke: what goes to very many in parts comes to all of them") {
       CHECK(sums[0].scalar_value<int>() == -kConsumers * (0 + 1 + 2 + 3));
       CHECK(sums[1].scalar_value<int>() == -kConsumers * 4 * run);
     }
+  }
+}
+
+TEST_CASE("an urgent run goes before those that came first") {
+  Graph graph;
+  const Scope s(graph);
+  ops::identity(s.named("y"), s.constant(Tensor::scalar(1)));
+  REQUIRE(s.status().ok());
+  SessionOptions options;
+  options.engine = graph::testing::must(Engine::create({.workers = 1}));
+  auto session = make_session(options, graph);
+  must_run(*session, {}, {"y"});
+  std::binary_semaphore running{0}, go_on{0};
+  std::counting_semaphore<> done{0};
+  run_on_worker(options.engine->scheduler(), [&] {
+    running.release();
+    go_on.acquire();
+  });
+  running.acquire();
+  std::string order;
+  for (const char name : {'a', 'b', 'U'}) {
+    RunOptions run;
+    if (name == 'U') run.priority = Priority::kHigh;
+    session->run_async({}, {"y"}, {}, run, [&, name](Answer answer, RunStats) {
+      CHECK(answer.ok());
+      order += name;
+      done.release();
+    });
+  }
+  go_on.release();
+  for (int i = 0; i < 3; ++i) done.acquire();
+  CHECK(order == "Uab");
+}
+
+TEST_CASE("a run whose hops never end leaves a worker to others") {
+  Graph graph;
+  const Scope s(graph);
+  const Outputs endless = while_loop(
+      s,
+      [](const Scope& in, const Outputs& v) {
+        return ops::less(in, ops::mul(in, v[0], 0), 1);
+      },
+      [](const Scope& in, const Outputs& v) -> Outputs {
+        return ops::add(in, v[0], 1);
+      },
+      {0});
+  ops::identity(s.named("y"), s.constant(Tensor::scalar(1)));
+  REQUIRE(s.status().ok());
+  for (const SessionOptions& options : hand_offs_by_workers()) {
+    INFO(describe(options));
+    auto session = make_session(options, graph);
+    std::vector<std::future<Answer>> answers;
+    for (int i = 0; i < 2; ++i)
+      answers.push_back(start(*session, endless[0].name()));
+    for (int i = 0; i < 5; ++i) CHECK(start(*session, "y").get().ok());
+    CHECK(session->close().ok());
+    for (auto& answer : answers)
+      CHECK(answer.get().status().code() == Code::kCancelled);
   }
 }

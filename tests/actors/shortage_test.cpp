@@ -1,10 +1,16 @@
 // Each allocation of a run fails once: the run ends with an error or with its
 // result, and the session lives on.
+#include <dlfcn.h>
 #include <doctest/doctest.h>
+#include <pthread.h>
 
+#include <array>
+#include <atomic>
+#include <cerrno>
 #include <future>
 #include <thread>
 
+#include "tests/actors/holding_op.h"
 #include "tests/actors/sessions.h"
 #include "tests/actors/test_queue.h"
 #include "tests/failing_new.h"
@@ -12,6 +18,23 @@
 using namespace tagflow;
 using namespace tagflow::actors;
 using namespace tagflow::graph;
+
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+namespace {
+
+// The k-th thread that is started from now on cannot be had; 0: all can.
+std::atomic<int> thread_to_fail{0};
+
+}  // namespace
+
+extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attr,
+                              void* (*body)(void*), void* argument) {
+  if (thread_to_fail != 0 && thread_to_fail.fetch_sub(1) == 1) return EAGAIN;
+  static const auto real = reinterpret_cast<decltype(&pthread_create)>(
+      dlsym(RTLD_NEXT, "pthread_create"));
+  return real(thread, attr, body, argument);
+}
+#endif
 
 namespace {
 
@@ -71,6 +94,15 @@ std::vector<Case> cases() {
        [](const Scope& s) {
          const Output a = ops::add(s.with_device("/device:CPU:1"), 1, 2);
          return ops::add(s.with_device("/device:CPU:0"), a, 3);
+       },
+       "cpu:2"},
+      {"many tensors between two devices",
+       [](const Scope& s) {
+         const Scope other = s.with_device("/device:CPU:1");
+         const Output start = test_put(other, 5);
+         Inputs all;
+         for (int i = 0; i < 6; ++i) all.add(ops::add(other, start, i));
+         return ops::add_n(s.with_device("/device:CPU:0"), all);
        },
        "cpu:2"},
       {"a loop over two devices",
@@ -133,9 +165,10 @@ class Call {
 };
 
 // Whether all allocations were tried: `k` is beyond the last.
-bool try_failing(const Case& each, const Graph& graph, bool async,
+bool try_failing(const Case& each, const Graph& graph,
+                 const std::shared_ptr<Engine>& engine, bool async,
                  bool is_first, int64_t k) {
-  SessionOptions options{.workers = 2, .devices = each.devices};
+  SessionOptions options{.engine = engine, .devices = each.devices};
   options.passes = PassSet::none();
   auto session = make_session(options, graph);
   if (!is_first) must_run(*session, {}, {"y"});
@@ -163,29 +196,81 @@ bool try_failing(const Case& each, const Graph& graph, bool async,
 }  // namespace
 
 TEST_CASE("a run survives that any one of its allocations fails") {
+  // Engines live on: CAF cannot end a system without memory.
+  const auto engine_of = [](HandOff hand_off) {
+    return graph::testing::must(
+        Engine::create({.workers = 2, .hand_off = hand_off}));
+  };
+  const auto direct = engine_of(HandOff::kDirect);
+  const auto by_mail = engine_of(HandOff::kMailbox);
   for (const Case& each : cases()) {
     Graph graph;
     const Scope s(graph);
     ops::identity(s.named("y"), each.build(s));
     REQUIRE(s.status().to_string() == Status().to_string());
-    for (const bool async : {false, true})
-      for (const bool is_first : {true, false}) {
-        const std::string what =
-            fmt::format("{}{}{}", each.name, async ? ", asynchronous" : "",
-                        is_first ? ", first run" : "");
-        int64_t k = 0;
-        do {
-          ++k;
-          INFO(what, ", allocation ", k);
-          if (try_failing(each, graph, async, is_first, k)) break;
-        } while (k < 5000);
-        CHECK(k < 5000);
-        CHECK(k > 1);
-      }
+    for (const auto& engine : {direct, by_mail})
+      for (const bool async : {false, true})
+        for (const bool is_first : {true, false}) {
+          // Of mail the first run is enough: its actors are new.
+          const bool mail = engine == by_mail;
+          if (mail && (async || !is_first)) continue;
+          const std::string what = fmt::format(
+              "{}{}{}{}", each.name, mail ? ", as mail" : "",
+              async ? ", asynchronous" : "", is_first ? ", first run" : "");
+          int64_t k = 0;
+          do {
+            ++k;
+            INFO(what, ", allocation ", k);
+            if (try_failing(each, graph, engine, async, is_first, k)) break;
+          } while (k < 5000);
+          CHECK(k < 5000);
+          CHECK(k > 1);
+        }
+  }
+}
+
+TEST_CASE("a run that cannot start when it is its turn leaves the turn") {
+  Graph graph;
+  const Scope s(graph);
+  const Output first = test_block(s, s.constant(Tensor::scalar(2)));
+  ops::identity(s.named("y"), test_take(s.with_control_dependencies({first})));
+  REQUIRE(s.status().ok());
+  constexpr int kRuns = 3;
+  TestQueue& queue = TestQueue::global();
+  for (int64_t k = 1;; ++k) {
+    CAPTURE(k);
+    auto session = make_session({.max_active_runs = 1}, graph);
+    Blockade blockade;
+    std::array<std::promise<Answer>, kRuns> answers;
+    std::atomic<size_t> answered{0};
+    for (auto& promise : answers)
+      session->run_async({}, {"y"}, {}, {}, [&](Answer answer, RunStats) {
+        promise.set_value(std::move(answer));
+        ++answered;
+      });
+    blockade.until_begun(1);
+    FailAllocation fail(k);
+    // Each gives its turn to the next when it waits.
+    blockade.let_go();
+    while (queue.waiting() + answered < kRuns) std::this_thread::yield();
+    fail.stop();
+    for (int i = 0; i < kRuns; ++i) queue.put(i);
+    for (auto& promise : answers) {
+      const Answer answer = promise.get_future().get();
+      if (!answer.ok())
+        CHECK(answer.status().code() == Code::kResourceExhausted);
+    }
+    CHECK(session->close().ok());
+    CHECK(session->counters().active == 0);
+    queue.clear();
+    if (!fail.failed()) break;
   }
 }
 
 TEST_CASE("to make a session may fail for lack of memory, and no more") {
+  // The engine of the process is there: CAF does not survive a failure in the
+  // making of its system.
+  graph::testing::must(Session::create({}));
   for (int64_t k = 1;; ++k) {
     CAPTURE(k);
     FailAllocation fail(k);
@@ -196,3 +281,78 @@ TEST_CASE("to make a session may fail for lack of memory, and no more") {
     if (!fail.failed()) break;
   }
 }
+
+TEST_CASE("an engine of one's own ends, whichever of its allocations fails") {
+  Graph graph;
+  const Scope s(graph);
+  ops::identity(s.named("y"), counting_loop(s, 5, 8));
+  REQUIRE(s.status().ok());
+  const std::vector<std::string> fetches{"y"};
+  for (int64_t k = 1;; ++k) {
+    CAPTURE(k);
+    auto engine = graph::testing::must(Engine::create({.workers = 1}));
+    SessionOptions options;
+    options.engine = engine;
+    FailAllocation fail(k);
+    {
+      auto session = Session::create(std::move(options));
+      if (session.ok() && (*session)->extend(graph).ok())
+        (void)(*session)->run({}, fetches).ok();
+    }
+    fail.stop();
+    engine.reset();  // or it waits for ever
+    if (!fail.failed()) break;
+  }
+}
+
+TEST_CASE("a run stops in time, though there is no memory to say why") {
+  Graph graph;
+  const Scope s(graph);
+  ops::identity(s.named("take"), test_take(s));
+  REQUIRE(s.status().ok());
+  TestQueue::global().clear();
+  auto session = make_session({.workers = 2}, graph);
+  RunOptions options;
+  options.timeout = std::chrono::milliseconds(5);
+  for (const bool async : {false, true})
+    for (int64_t k = 1;; ++k) {
+      CAPTURE(async);
+      CAPTURE(k);
+      const auto callable =
+          graph::testing::must(session->make_callable({}, {"take"}));
+      std::promise<Answer> promise;
+      FailAllocation fail(k);
+      Answer answer = error(Code::kInternal, "");
+      if (async) {
+        callable.run_async({}, options, [&](Answer given, RunStats) {
+          promise.set_value(std::move(given));
+        });
+        answer = promise.get_future().get();
+      } else {
+        answer = callable({}, options);
+      }
+      fail.stop();
+      CHECK_FALSE(answer.ok());
+      while (session->counters().waiting > 0) std::this_thread::yield();
+      if (!fail.failed()) break;
+    }
+}
+
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+// The sanitizers have a pthread_create of their own.
+TEST_CASE("an engine that gets too few threads is an error") {
+  for (int k = 1;; ++k) {
+    CAPTURE(k);
+    thread_to_fail = k;
+    const auto engine = Engine::create({.workers = 4});
+    const bool failed = thread_to_fail.exchange(0) <= 0;
+    CHECK(engine.ok() == !failed);
+    if (failed) {
+      CHECK(engine.status().code() == Code::kResourceExhausted);
+    } else {
+      CHECK(k > 4);
+      break;
+    }
+  }
+}
+#endif

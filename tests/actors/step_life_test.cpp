@@ -1,6 +1,7 @@
 // Steps that wait for something outside of them, how that ends, and what a step
 // may still change when it has been answered.
 #include <doctest/doctest.h>
+#include <malloc.h>
 
 #include <atomic>
 #include <future>
@@ -9,6 +10,7 @@
 #include "devices/kernel_registry.h"
 #include "graph/op_registry.h"
 #include "graph/shape_context.h"
+#include "tests/actors/holding_op.h"
 #include "tests/actors/pending.h"
 #include "tests/actors/sessions.h"
 #include "tests/actors/test_queue.h"
@@ -28,6 +30,19 @@ Graph put_and_take() {
   REQUIRE(s.status().ok());
   return graph;
 }
+
+// Answers when it is told to, by whoever holds `answer`.
+std::promise<devices::Completion>* asked = nullptr;
+
+class OutsideKernel : public devices::AsyncKernel {
+ public:
+  explicit OutsideKernel(const devices::KernelInfo&) {}
+  void compute_async(devices::KernelContext& context,
+                     devices::Completion done) const override {
+    context.set_output(0, context.input(0));
+    asked->set_value(std::move(done));
+  }
+};
 
 void until_waiting(size_t count) {
   while (TestQueue::global().waiting() < count) std::this_thread::yield();
@@ -204,6 +219,41 @@ TEST_CASE("smoke: runs that wait for one another only are stalled") {
   CHECK_FALSE(session->stalled().has_value());
 }
 
+TEST_CASE("runs are not stalled beside one that waits for something else") {
+  static const bool once = [] {
+    OpRegistry::global().add(OpDefBuilder("TestOutside")
+                                 .input("x: int32")
+                                 .output("y: int32")
+                                 .stateful()
+                                 .shape(unchanged_shape));
+    devices::KernelRegistry::global().add<OutsideKernel>("TestOutside");
+    return true;
+  }();
+  REQUIRE(once);
+  Graph graph = put_and_take();
+  const Scope s(graph);
+  ops::identity(s.named("other"),
+                s.op("TestOutside", {s.constant(Tensor::scalar(3))}));
+  REQUIRE(s.status().ok());
+  // Whichever came first.
+  for (const bool take_first : {true, false}) {
+    CAPTURE(take_first);
+    auto session = make_session({}, graph);
+    std::promise<devices::Completion> promise;
+    asked = &promise;
+    std::deque<Pending> runs;
+    runs.emplace_back(*session, take_first ? "take" : "other");
+    runs.emplace_back(*session, take_first ? "other" : "take");
+    const devices::Completion answer = promise.get_future().get();
+    while (session->counters().waiting < 2) std::this_thread::yield();
+    CHECK_FALSE(session->stalled().has_value());
+    answer({});
+    CHECK(runs[take_first ? 1 : 0].get().ok());
+    must_run(*session, {}, {"put"});
+    CHECK(runs[take_first ? 0 : 1].get().ok());
+  }
+}
+
 TEST_CASE("smoke: runs that wait do not keep others from their turn") {
   const Graph graph = put_and_take();
   auto session = make_session({.max_active_runs = 1}, graph);
@@ -263,4 +313,52 @@ TEST_CASE("smoke: `done` is not called by a kernel that ends its change") {
   CancelToken(token).cancel();
   let_go(hold_inside);
   CHECK_FALSE(in_kernel.get_future().get());
+}
+
+TEST_CASE("a cancelled run is answered in time, whatever a kernel does") {
+  Graph graph;
+  const Scope s(graph);
+  ops::identity(s.named("y"), test_block(s, s.constant(Tensor::scalar(2))));
+  REQUIRE(s.status().ok());
+  auto session = make_session({}, graph);
+  Blockade blockade;
+  Pending run(*session, "y");
+  blockade.until_begun(1);
+  run.token.cancel();
+  CHECK(run.get().status().code() == Code::kCancelled);
+  blockade.let_go();
+}
+
+TEST_CASE("a token that outlives its runs keeps nothing of them") {
+  Graph graph;
+  const Scope s(graph);
+  ops::identity(s.named("y"), s.constant(Tensor::scalar(2)));
+  REQUIRE(s.status().ok());
+  auto session = make_session({}, graph);
+  RunOptions run;
+  run.cancel.emplace();
+  const auto run_often = [&] {
+    for (int i = 0; i < 5'000; ++i)
+      REQUIRE(session->run({}, {"y"}, {}, run).ok());
+  };
+  run_often();
+  const size_t before = mallinfo2().uordblks;
+  run_often();
+  // Of each run there would be more than 400 bytes.
+  CHECK(mallinfo2().uordblks < before + 500'000);
+  CHECK_FALSE(run.cancel->cancelled());
+  run.cancel->cancel();
+  CHECK(session->run({}, {"y"}, {}, run).status().code() == Code::kCancelled);
+}
+
+TEST_CASE("of two time-outs the one that comes later may be over first") {
+  auto session = make_session({}, put_and_take());
+  Pending patient(*session, "take", {.timeout = std::chrono::hours(1)});
+  for (int i = 0; i < 20; ++i) {
+    Pending hasty(*session, "take", {.timeout = std::chrono::milliseconds(1)});
+    CHECK(hasty.get().status().code() == Code::kDeadlineExceeded);
+  }
+  CHECK_FALSE(patient.answered());
+  must_run(*session, {}, {"put"});
+  CHECK(patient.get().ok());
 }

@@ -9,6 +9,7 @@
 #include "graph/builder/builder.h"
 #include "graph/op_registry.h"
 #include "graph/shape_context.h"
+#include "tests/actors/holding_op.h"
 #include "tests/actors/sessions.h"
 
 using namespace tagflow;
@@ -161,7 +162,11 @@ TEST_CASE("an int that an observer throws is the error of its run alone") {
         return ops::add(in, v[0], 1);
       },
       {0});
-  ops::identity(s.named("y"), last[0]);
+  // Some of these on lanes.
+  Inputs heavy{last[0]};
+  for (int i = 0; i < 3; ++i)
+    heavy.add(test_block(s, s.constant(Tensor::scalar(0))));
+  ops::add_n(s.named("y"), heavy);
   REQUIRE(s.status().ok());
   for (const SessionOptions& options : configurations()) {
     INFO(describe(options));

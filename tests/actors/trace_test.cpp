@@ -6,6 +6,7 @@
 #include <set>
 
 #include "actors/observer.h"
+#include "tests/actors/holding_op.h"
 #include "tests/actors/program.h"
 
 using namespace tagflow;
@@ -211,6 +212,44 @@ TEST_CASE(
     CHECK(copies >= 2);  // the results, at least
     CHECK(copies == traces[0]->launches().size() - 6);
   }
+}
+
+TEST_CASE("a trace that ends leaves that of another run open") {
+  const Program program;
+  const Scope& s = program.s;
+  const Scope there = s.with_device("/device:STREAM:0");
+  const Output x = program.input("x", DataType::kFloat, PartialShape({100}));
+  ops::neg(there.named("brief"), x);
+  ops::neg(there.named("last"), test_block(s.with_device("/device:CPU:0"),
+                                           ops::neg(there.named("first"), x)));
+  REQUIRE(s.ok());
+  SessionOptions options;
+  options.devices = "cpu:1,stream:1";
+  options.passes = graph::PassSet::none();
+  auto session = make_session(options, program.graph);
+  const std::vector<Feed> feeds = {
+      {"x", Tensor::make(DataType::kFloat, {100})}};
+  Trace longer, shorter;
+  Blockade blockade;
+  std::promise<Status> answer;
+  RunOptions run;
+  run.trace = &longer;
+  session->run_async(feeds, {"last"}, {}, run, [&](auto out, const RunStats&) {
+    answer.set_value(out.status());
+  });
+  blockade.until_begun(1);
+  run.trace = &shorter;
+  REQUIRE(session->run(feeds, {"brief"}, {}, run).ok());
+  blockade.let_go();
+  REQUIRE(answer.get_future().get().ok());
+  const auto kernels = [](const Trace& trace) {
+    std::set<std::string> names;
+    for (const TraceLaunch& launch : trace.launches())
+      if (!launch.node.empty()) names.insert(std::string(launch.node));
+    return names;
+  };
+  CHECK(kernels(longer) == std::set<std::string>{"first", "last"});
+  CHECK(kernels(shorter) == std::set<std::string>{"brief"});
 }
 
 TEST_CASE("one trace takes several runs, and an observer sees them too") {

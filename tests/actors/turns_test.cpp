@@ -1,7 +1,9 @@
 // Runs beyond the limit of a session wait for their turn.
 #include <doctest/doctest.h>
 
+#include <future>
 #include <semaphore>
+#include <thread>
 
 #include "tests/actors/holding_op.h"
 #include "tests/actors/pending.h"
@@ -48,6 +50,7 @@ TEST_CASE("smoke: runs beyond the limit wait for their turn, to a limit") {
   for (int i = 0; i < 5; ++i) start();
   CHECK(session->counters().active == 2);
   CHECK(session->counters().queued == 3);
+  CHECK(session->counters().waiting == 0);
   start();
   CHECK(answers.back().get().status().code() == Code::kResourceExhausted);
   answers.pop_back();
@@ -103,6 +106,23 @@ TEST_CASE("smoke: a run that ends before its turn leaves the queue") {
   CHECK(session->close().ok());
 }
 
+TEST_CASE("smoke: who waits for its run's turn takes no place of the others") {
+  auto session =
+      make_session({.max_active_runs = 1, .max_queued_runs = 1}, blocked());
+  Blockade blockade;
+  Pending first(*session, "y");
+  blockade.until_begun(1);
+  std::thread waits([&] { CHECK(session->run({}, {"y"}).ok()); });
+  while (session->counters().queued == 0) std::this_thread::yield();
+  Pending second(*session, "y");
+  Pending third(*session, "y");
+  CHECK(third.get().status().code() == Code::kResourceExhausted);
+  blockade.let_go();
+  waits.join();
+  CHECK(first.get().ok());
+  CHECK(second.get().ok());
+}
+
 TEST_CASE("smoke: a run that goes on after a wait counts as active again") {
   TestQueue::global().clear();
   Graph graph = blocked();
@@ -149,4 +169,48 @@ TEST_CASE("smoke: a `done` that takes long holds up no other time-out") {
   CHECK(late.get().status().code() == Code::kDeadlineExceeded);
   go_on.release();
   left.acquire();
+}
+
+TEST_CASE("who waits for a run is kept waiting where no more are queued") {
+  Graph graph;
+  const Scope s(graph);
+  ops::identity(s.named("y"), test_block(s, s.constant(Tensor::scalar(2))));
+  auto session =
+      make_session({.max_active_runs = 1, .max_queued_runs = 0}, graph);
+  must_run(*session, {}, {"y"});
+  Blockade blockade;
+  std::promise<Answer> first;
+  session->run_async({}, {"y"}, {}, {}, [&](Answer answer, RunStats) {
+    first.set_value(std::move(answer));
+  });
+  blockade.until_begun(1);
+  auto second = std::async(std::launch::async,
+                           [&] { return session->run({}, {"y"}).status(); });
+  while (session->counters().queued == 0 &&
+         second.wait_for(std::chrono::seconds(0)) != std::future_status::ready)
+    std::this_thread::yield();
+  CHECK(session->counters().queued == 1);
+  blockade.let_go();
+  CHECK(first.get_future().get().ok());
+  CHECK(second.get().ok());
+}
+
+TEST_CASE("`done` of a run that was given up must not wait for another") {
+  Graph graph;
+  const Scope s(graph);
+  ops::identity(s.named("y"), test_block(s, s.constant(Tensor::scalar(2))));
+  ops::identity(s.named("other"), s.constant(Tensor::scalar(3)));
+  auto session = make_session({.workers = 2}, graph);
+  must_run(*session, {}, {"other"});
+  Blockade blockade;
+  std::promise<std::pair<Code, Code>> codes;
+  session->run_async(
+      {}, {"y"}, {}, {.timeout = std::chrono::milliseconds(1)},
+      [&](Answer answer, RunStats) {
+        codes.set_value({answer.status().code(),
+                         session->run({}, {"other"}).status().code()});
+      });
+  const auto [code, other] = codes.get_future().get();
+  CHECK(code == Code::kDeadlineExceeded);
+  CHECK(other == Code::kFailedPrecondition);
 }

@@ -98,7 +98,7 @@ for k in range(30):
           f'ret {{ key: "y" value: "b:{out}:0" }} }}')
 print("}")
 EOF
-expect 0 '^warning +functions are checked up to "call": ' - \
+expect 0 '^warning +functions were checked only up to "call": ' - \
   tagflow graph doubling.pbtxt
 
 # --- Signatures ---------------------------------------------------------------
@@ -120,7 +120,7 @@ fi
 expect 0 '"warnings":\[\]' - tagflow graph saved --json
 expect 1 '' 'unknown op "SaveV2"' tagflow graph saved --fetch save
 expect 0 '^y = ' - tagflow run saved --feed x=1
-expect 1 - 'no "thrice", but "serving_default", "twice"' \
+expect 1 - 'no signature "thrice"; it has "serving_default", "twice"' \
   tagflow graph model --signature thrice
 python3 "$here/saved_model.py" "$work/broken" broken
 expect 1 '^signature +"broken"$' '"w" of signature "broken": .*no node "ghost"' \

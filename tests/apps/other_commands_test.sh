@@ -179,7 +179,7 @@ if [ -d "$data" ]; then
     complain "two devices come to other clusters than one" kmeans
   expect 0 '"converged": false' '' \
     kmeans --points 500 --max-iterations 2 --json --out km
-  expect 2 - '50 clusters of 20 points' \
+  expect 2 - '50 clusters need more than 20 points' \
     kmeans --points 20 -k 50 --out km
 fi
 finish

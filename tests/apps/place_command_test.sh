@@ -88,7 +88,7 @@ expect 2 - '--measure' tagflow place products.pbtxt --measure 0
 python3 "$here/saved_model.py" "$work/model"
 expect 0 '^device .*: 2 nodes' - tagflow place model
 expect 0 '^device .*: 2 nodes' - tagflow place model --signature twice
-expect 1 - 'of the inputs of signature "serving_default" not fed' \
+expect 1 - 'signature "serving_default" needs values for these inputs' \
   tagflow place model --measure 1
 
 # --- Pictures -----------------------------------------------------------------

@@ -35,7 +35,7 @@ expect 0 '' - tagflow run "$loop" --feed n:0=30 --fetch Exit:0 --trace t.json \
 python3 "$here/check_trace.py" "$work/t.json" Add ||
   complain "the trace is wrong" tagflow run --trace
 expect 0 'NAME:PORT=VALUE' - tagflow run --help
-expect 0 'What JSON has no word for: "nan"' - tagflow run --help
+expect 0 'JSON cannot express some values; write$' - tagflow run --help
 
 # --- A saved model, by its own names ------------------------------------------
 python3 "$here/saved_model.py" "$work/model"
@@ -47,13 +47,13 @@ expect 0 '^minus:0 = float\[\] -1.0$' - \
 expect 0 '"y": \{"dtype": "float"' - tagflow run model --feed 'x=[1]' --json
 expect 0 - - tagflow run model --feed 'x=[1]' --out model_out
 [ -f "$work/model_out/y.npy" ] || complain "there is no y.npy" tagflow run --out
-expect 1 - 'of the inputs of signature "serving_default" not fed: "x" \(float<' \
+expect 1 - 'signature "serving_default" needs values for these inputs: "x" \(float<' \
   tagflow run model
 expect 1 - 'no node "q".*; the inputs of signature "serving_default" are x' \
   tagflow run model --feed q=1
 expect 1 - 'the outputs of signature "twice" are z' \
   tagflow run model --signature twice --feed x=1 --fetch output_0
-expect 1 - 'no "thrice", but "serving_default", "twice"' \
+expect 1 - 'no signature "thrice"; it has "serving_default", "twice"' \
   tagflow run model --signature thrice
 expect 1 - 'the file has no signatures' \
   tagflow run "$loop" --signature serving_default --fetch Exit
@@ -61,16 +61,16 @@ expect 1 - 'the file has no signatures' \
 # --- What is inside of functions ----------------------------------------------
 functional=$here/graphs/functional.pbtxt
 expect 0 '^i = int32\[\] 4$' - tagflow run "$functional" --feed n=4 --fetch i
-inside='; StatelessWhile "while" calls loop_body and loop_cond, and what is inside of a function can be neither fed nor fetched: use what "while" takes and gives, as "while:0"$'
+inside='; StatelessWhile "while" calls loop_body and loop_cond, and nodes inside a function can be neither fed nor fetched: use the inputs and outputs of "while", such as "while:0"$'
 expect 1 - "\[--fetch\] .*no node \"while/body/add\"$inside" \
   tagflow run "$functional" --feed n=4 --fetch while/body/add:0
 expect 1 - "\[--target\] .*no node \"while/done\"$inside" \
   tagflow run "$functional" --feed n=4 --target while/done
 
-# --- Values that JSON has no word for -----------------------------------------
+# --- Values that JSON cannot express ------------------------------------------
 expect 0 '"value": \["nan", "-inf"\]' - \
   tagflow run "$sums" --feed 'x=["nan", "-inf"]' --fetch y:0 --json
-expect 2 - 'JSON has no word for them: write "nan"' \
+expect 2 - 'JSON cannot express them: write "nan"' \
   tagflow run "$sums" --feed 'x=[NaN, 1]' --fetch y:0
 echo '["a", "b"]' >"$work/words.json"
 expect 0 'string\[2\] \["a", "b"\]' - \
@@ -161,18 +161,18 @@ expect 2 - '--scatter: "-1" is no whole number' tagflow run "$loop" --fetch Exit
 expect 2 - '--seed: "-1" is no whole number' tagflow run "$loop" --fetch Exit:0 --seed -1
 expect 2 - '--seed: "18446744073709551616" is no whole' tagflow run "$loop" --fetch Exit:0 --seed 18446744073709551616
 expect 2 - '\[--target\] .*the name of a node is empty' tagflow run "$loop" --feed n=1 --target ''
-expect 0 '' '\[--scatter\] there is one device' \
+expect 0 '' '\[--scatter\] there is only one device' \
   tagflow run "$loop" --feed n=1 --fetch Exit:0 --scatter 1
 expect 0 '' - tagflow run "$loop" --feed n=1 --fetch Exit:0 --scatter 1 \
   --devices stream
 for command in run step place partition conform bench; do
   expect 0 '^stream +an accelerator' - tagflow "$command" --help
   expect 0 '^  memory= .*\(256MiB\): a size, as ' - tagflow "$command" --help
-  expect 0 '1 to 64 of a kind' - tagflow "$command" --help
+  expect 0 '1 to 64 of each' - tagflow "$command" --help
 done
-expect 2 - 'do not exist yet' \
+expect 2 - 'are not supported yet' \
   tagflow run "$loop" --fetch Exit:0 --cluster c.json
-expect 2 - 'do not exist yet' tagflow run "$loop" --fetch Exit:0 --logdir d
+expect 2 - 'are not supported yet' tagflow run "$loop" --fetch Exit:0 --logdir d
 expect 2 - 'not NAME:PORT=VALUE' \
   tagflow run "$loop" --feed n:0 --fetch Exit:0
 expect 2 - 'nor a JSON literal' \
@@ -244,7 +244,7 @@ expect 5 - 'Deadlock: .*progress: _Recv "x" in the root frame waits for "edge" o
         node { name: "exit" op: "Exit" input: "switch"
           attr { key: "T" value { type: DT_FLOAT } } }'
 } >"$work/stuck.pbtxt"
-expect 5 - 'progress: _Recv "x" .*, which nobody sends; frame "w" waits for 1 of its Enters: "limit"; .*Less "less" in frame "w", iteration 0 waits for 1 more input\(s\), of "limit"; ' \
+expect 5 - 'progress: _Recv "x" .*, which nobody sends; frame "w" waits for 1 of its Enters: "limit"; .*Less "less" in frame "w", iteration 0 waits for 1 more input, of "limit"; ' \
   tagflow run stuck.pbtxt --feed f=1 --fetch exit
 
 # --- Malformed graphs ---------------------------------------------------------

@@ -88,8 +88,9 @@ TEST_CASE("what is wrong with a spec is said, with what there is") {
   CHECK(parse_device_specs("cpu:40,stream:64,cpu:24").ok());
   for (const std::string text :
        {"cpu:0", "cpu:65", "cpu:-1", "cpu:99999999999999999999"})
-    CHECK(failure(text) == "InvalidArgument: [devices] \"" + text +
-                               "\": a count of devices is from 1 to 64");
+    CHECK(failure(text) ==
+          "InvalidArgument: [devices] \"" + text +
+              "\": the number of devices must be from 1 to 64");
   for (const std::string count : {"", "x", "1x", "1.5"})
     CHECK(failure("cpu:" + count) ==
           "InvalidArgument: [devices] \"cpu:" + count + "\": \"" + count +
@@ -164,13 +165,16 @@ TEST_CASE("specs that no text could give are refused") {
   const auto failure_of = [](DeviceSpec spec) {
     return make_devices({std::move(spec)}).status().to_string();
   };
-  CHECK(failure_of({"cpu", 0, {}}) ==
-        "InvalidArgument: [devices] \"cpu\": a count of devices is from 1 to "
-        "64");
+  CHECK(
+      failure_of({"cpu", 0, {}}) ==
+      "InvalidArgument: [devices] \"cpu\": the number of devices must be from "
+      "1 to 64");
   CHECK(failure_of({"cpu", 1, {{"memory", 0}}}) ==
-        "InvalidArgument: [devices] \"cpu\": memory is 0, too little");
+        "InvalidArgument: [devices] \"cpu\": memory must be at least 1, but is "
+        "0");
   CHECK(failure_of({"imaginary", 1, {{"delay", -1}}}) ==
-        "InvalidArgument: [devices] \"imaginary\": delay is -1, too little");
+        "InvalidArgument: [devices] \"imaginary\": delay must be at least 0, "
+        "but is -1");
   CHECK(failure_of({"none", 1, {}}) ==
         "InvalidArgument: [devices] \"none\": there is no device type "
         "\"none\"; there are cpu, stream, cuda, imaginary");

@@ -78,6 +78,16 @@ TEST_CASE("what a kernel throws is its error") {
                "[NoOp] unexpected exception of type int");
 }
 
+TEST_CASE("a kernel that throws where it is asked for its cost takes long") {
+  class Unsure final : public Kernel {
+   public:
+    Status compute(KernelContext&) const override { return {}; }
+    double cost(const KernelContext&) const override { throw 3; }
+  };
+  Context context;
+  CHECK(cost_of(Unsure(), *context) == Kernel::kUnknownCost);
+}
+
 TEST_CASE("a kernel that has no memory left is out of memory") {
   const auto text = [] { return std::string(100, 'x'); };
   for (int64_t k = 1; k <= 3; ++k) {

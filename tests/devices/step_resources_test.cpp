@@ -77,6 +77,20 @@ TEST_CASE("the end of a step frees an object that holds its own handle") {
   CHECK(resources.alive() == 0);
 }
 
+TEST_CASE("what one object throws at the end does not keep the others") {
+  class Throwing final : public StepObject {
+   public:
+    std::string describe() const override { return "throwing object"; }
+    void end() override { throw 3; }
+  };
+  int alive = 0;
+  StepResources resources;
+  const ResourceHandle first = resources.make<Throwing>();
+  const ResourceHandle second = resources.make<CountedObject>(alive);
+  resources.end();
+  CHECK(step_object<CountedObject>(second)->ended);
+}
+
 TEST_CASE("many objects that come and go leave no trace") {
   int alive = 0;
   StepResources resources;

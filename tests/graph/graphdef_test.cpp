@@ -8,6 +8,7 @@
 #include "graph/proto/graph.pb.h"
 #include "graph/proto/meta_graph.pb.h"
 #include "graph/validate.h"
+#include "tests/failing_new.h"
 #include "tests/graph/hand_made.h"
 
 using namespace tagflow;
@@ -101,6 +102,24 @@ TEST_CASE("a graph survives the text format") {
   const std::string text = must(write_graphdef_text(graph));
   CHECK(contains(text, "name: \"loop/merge\""));
   check_equal(graph, must(read_graphdef_text(text)));
+}
+
+TEST_CASE(
+    "to read and write a graph may fail for lack of memory, and no more") {
+  const std::string bytes = must(write_graphdef(rich_graph()));
+  const std::string text = must(write_graphdef_text(rich_graph()));
+  for (int64_t k = 1;; k += 1 + k / 20) {
+    CAPTURE(k);
+    FailAllocation fail(k);
+    const Result<Graph> binary = read_graphdef(bytes);
+    const Result<Graph> readable = read_graphdef_text(text);
+    const Status written =
+        binary.ok() ? write_graphdef(*binary).status() : binary.status();
+    fail.stop();
+    for (const Status& status : {binary.status(), readable.status(), written})
+      CHECK((status.ok() || status.code() == Code::kResourceExhausted));
+    if (!fail.failed()) break;
+  }
 }
 
 TEST_CASE("the bytes of a small graph are those of the format") {

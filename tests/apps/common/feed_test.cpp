@@ -74,7 +74,7 @@ TEST_CASE("where nothing runs, a feed may do without a value") {
 TEST_CASE("a literal that is no JSON gets a hint") {
   CHECK(parse_feed("x:0=[NaN]").status().message() ==
         "[--feed] the value of \"x:0\" is neither a .npy or .json file nor a "
-        "JSON literal: [NaN]; JSON has no word for them: write \"nan\", "
+        "JSON literal: [NaN]; JSON cannot express them: write \"nan\", "
         "\"inf\" and \"-inf\", in double quotes");
 }
 
@@ -84,7 +84,7 @@ TEST_CASE("errors use the name that the user has for a tensor") {
         "[--feed] input: [literal] 1.5 is not a value of type int32");
   feed.value = "[1]";
   CHECK(load_feeds(make_graph(), {feed}).failure.status.message() ==
-        "[--feed] \"input\" is int32[], the value is int32[1]");
+        "[--feed] \"input\" is int32[], but the value is int32[1]");
 }
 
 struct Refusal {
@@ -122,7 +122,7 @@ TEST_CASE("an .npy file of another type is refused") {
   std::filesystem::remove(path);
   CHECK(loaded.failure.exit_code == ExitCode::kRunTimeError);
   CHECK(loaded.failure.status.message() ==
-        "[--feed] \"n:0\" is int32[], the value is double[]");
+        "[--feed] \"n:0\" is int32[], but the value is double[]");
 }
 
 }  // namespace

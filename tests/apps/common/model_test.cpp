@@ -53,7 +53,8 @@ TEST_CASE("the signature is the one named, the default, or the only one") {
   CHECK(choose_signature(model, "").value() == nullptr);
   CHECK(choose_signature(model, "b").value()->first == "b");
   CHECK(choose_signature(model, "c").status().to_string() ==
-        "NotFound: [--signature] there is no \"c\", but \"a\", \"b\"");
+        "NotFound: [--signature] the file has no signature \"c\"; it has "
+        "\"a\", \"b\"");
   model.signatures["serving_default"];
   CHECK(choose_signature(model, "").value()->first == "serving_default");
 }
@@ -89,8 +90,8 @@ TEST_CASE("a name that nothing has is refused with those that there are") {
         "[graph] no node \"quite\"; the outputs of signature \"main\" are "
         "a/b, lost");
   CHECK(message_of(find_tensor(model, nullptr, kOutputs, "quite")) ==
-        "[graph] no node \"quite\"; its own names for tensors each signature "
-        "has, choose one by --signature: \"main\"");
+        "[graph] no node \"quite\"; signatures define further names: select a "
+        "signature with --signature, one of \"main\"");
   CHECK(message_of(find_tensor(model, main, kOutputs, "lost")) ==
         "output \"lost\" of signature \"main\": [graph] no node \"gone\"");
   CHECK(outputs_of(model, *main).status().message() ==
@@ -100,8 +101,9 @@ TEST_CASE("a name that nothing has is refused with those that there are") {
 TEST_CASE("a node inside of a function is known for what it is") {
   const Model model = make_model();
   const std::string why =
-      "; PartitionedCall \"call\" calls f, and what is inside of a function "
-      "can be neither fed nor fetched: use what \"call\" takes and gives, as "
+      "; PartitionedCall \"call\" calls f, and nodes inside a function can be "
+      "neither fed nor fetched: use the inputs and outputs of \"call\", such "
+      "as "
       "\"call:0\"";
   CHECK(explain_inner_name(model.graph, "call/n") == why);
   CHECK(explain_inner_name(model.graph, "call/a/b") == why);

@@ -44,10 +44,10 @@ TEST_CASE(
   const FetchName is_long{"too_long", std::string(251, 'x')};
   CHECK(prepare_folder(folder, std::vector{fits}).ok());
   std::filesystem::remove(folder);
-  CHECK(
-      prepare_folder(folder, std::vector{fits, is_long}).to_string() ==
-      "InvalidArgument: [--out] the name of a file has 255 bytes at most, too "
-      "few for \"too_long\"");
+  CHECK(prepare_folder(folder, std::vector{fits, is_long}).to_string() ==
+        "InvalidArgument: [--out] \"too_long\" is too long for a file name, "
+        "which "
+        "has at most 255 bytes");
   CHECK(!std::filesystem::exists(folder));
 }
 

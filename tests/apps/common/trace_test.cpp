@@ -206,8 +206,9 @@ TEST_CASE("an accelerator's streams have tracks: kernels and copies") {
             kernels[i - 1]["ts"].get<double>());
   }
   CHECK(launches == 3);
-  for (const auto& [track, to] : {std::pair("copies to the device", "device"),
-                                  std::pair("copies to the host", "host")}) {
+  for (const auto& [name, to] : {std::pair("copies to the device", "device"),
+                                 std::pair("copies to the host", "host")}) {
+    const auto& track = name;  // no lambda captures a structured binding
     CAPTURE(track);
     REQUIRE(slices[track].size() == 1);
     CHECK(slices[track][0]["name"] == "copy");

@@ -59,13 +59,14 @@ TEST_CASE("malformed cases are refused, and the message says why") {
       {R"({"name": "a", "runs": [{"fetches": ["y"], "expect": ["/e"]}]})",
        "not the name of a file in the case's folder"},
       {R"({"name": "a", "runs": [{"fetches": ["y"], "expect": []}]})",
-       "1 fetches, but 0 files"},
+       "\"fetches\" has length 1, but \"expect\" has length 0"},
       {R"({"name": "a", "runs": [{"fetches": ["y"]}]})",
-       "1 fetches, but 0 files"},
+       "\"fetches\" has length 1, but \"expect\" has length 0"},
       {R"({"name": "a", "runs": [{"error": {}}]})", "no \"code\""},
       {R"({"name": "a", "runs": [{"error": {"code": ""}}]})", "code is empty"},
   };
-  for (const auto& [text, message] : cases) {
+  for (const auto& [given, message] : cases) {
+    const auto& text = given;  // no lambda captures a structured binding
     CAPTURE(text);
     const auto parsed = parse_case(text);
     REQUIRE(!parsed.ok());

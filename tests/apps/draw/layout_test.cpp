@@ -109,7 +109,7 @@ TEST_CASE("what is no layout of the drawing is an error") {
     REQUIRE_FALSE(layout.ok());
     CHECK(layout.status().code() == Code::kDataLoss);
     CHECK(layout.status().message() ==
-          "[draw] dot's answer is no layout of these 2 nodes");
+          "[draw] dot did not return a layout of these 2 nodes");
   }
 }
 

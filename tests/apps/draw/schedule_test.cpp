@@ -142,6 +142,6 @@ TEST_CASE("a schedule of too many items is refused") {
   const Status status = to_svg(schedule).status();
   CHECK(status.code() == Code::kResourceExhausted);
   CHECK(status.message() ==
-        "[draw] 20001 kernels and transfers are too many to draw; at most "
-        "20000: --fetch leaves out what it does not need");
+        "[draw] 20001 kernels and transfers are too many to draw: the limit is "
+        "20000. With --fetch, only the needed ones are drawn");
 }

@@ -80,11 +80,11 @@ TEST_CASE("literals that are not of the type are refused") {
       {"{\"re\": 1}", DataType::kComplex64, "is written"},
       {"3", DataType::kString, "3 is not a value of type string"},
       {"{\"base64\": \"?\"}", DataType::kString, "[base64]"},
-      {"[[1, 2], [3]]", DataType::kFloat, "[3] should be a list of 2"},
+      {"[[1, 2], [3]]", DataType::kFloat, "[3] must be a list of length 2"},
       {"[[1, 2], [3, [4]], []]", DataType::kFloat, "not all of depth 2"},
-      {"[[1, 2], [[[3]]]]", DataType::kFloat, "a list of 1 should be a list"},
+      {"[[1, 2], [[[3]]]]", DataType::kFloat, "a list of 1 must be a list of"},
       {"[1, {\"a\": [2]}]", DataType::kFloat, "an object is not a value of"},
-      {"[[1, 2], 3]", DataType::kFloat, "3 should be a list of 2"},
+      {"[[1, 2], 3]", DataType::kFloat, "3 must be a list of length 2"},
       {"[1, [2]]", DataType::kFloat, "not all of depth 1"},
       {"[[1,2,3,4],0,0,0,0,0,0]", DataType::kFloat, "ragged"},
       {"1", DataType::kResource, "no literal can be of type resource"},
@@ -144,10 +144,10 @@ TEST_CASE("a whole number of a floating-point type is told from an integer") {
 TEST_CASE("a text that is no JSON gets the hint that it needs") {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"[1, NaN]",
-       "[literal] \"[1, NaN]\" is not JSON; JSON has no word for them: write "
+       "[literal] \"[1, NaN]\" is not JSON; JSON cannot express them: write "
        "\"nan\", \"inf\" and \"-inf\", in double quotes"},
       {"-Infinity",
-       "[literal] \"-Infinity\" is not JSON; JSON has no word for them: write "
+       "[literal] \"-Infinity\" is not JSON; JSON cannot express them: write "
        "\"nan\", \"inf\" and \"-inf\", in double quotes"},
       {"True",
        "[literal] \"True\" is not JSON; truth values are written true and "
@@ -156,8 +156,8 @@ TEST_CASE("a text that is no JSON gets the hint that it needs") {
        "[literal] \"hello\" is not JSON; a string is written in double "
        "quotes, within single ones for the shell: '\"text\"'"},
       {"[1, -1e400]",
-       "[literal] \"[1, -1e400]\" is not JSON; numbers end at 1.8e308, beyond "
-       "it is \"inf\", in double quotes"},
+       "[literal] \"[1, -1e400]\" is not JSON; no number is larger than "
+       "1.8e308: write \"inf\", in double quotes"},
       {"[1e5,",
        "[literal] \"[1e5,\" is not JSON; a string is written in "
        "double quotes, within single ones for the shell: '\"text\"'"},
@@ -223,7 +223,8 @@ TEST_CASE("malformed files of strings are refused") {
       {R"({"dtype": "string", "shape": [], "base64": ["a==="]})",
        "not of the alphabet"},
   };
-  for (const auto& [text, message] : cases) {
+  for (const auto& [given, message] : cases) {
+    const auto& text = given;  // no lambda captures a structured binding
     CAPTURE(text);
     const auto tensor = parse_string_tensor(text);
     REQUIRE(!tensor.ok());

@@ -33,7 +33,7 @@ TEST_CASE("options that would only stall are refused") {
   StreamOptions options;
   options.memory = 0;
   expect_error(options.check(), Code::kInvalidArgument,
-               "[stream] 0 bytes of memory are too little");
+               "[stream] memory must be at least 1, but is 0");
   options = {};
   options.launch_latency = std::chrono::nanoseconds(-1);
   expect_error(options.check(), Code::kInvalidArgument, "a latency of -1 ns");

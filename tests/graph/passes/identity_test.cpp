@@ -198,12 +198,16 @@ TEST_CASE("an IdentityN goes where its other inputs come with the one") {
   add(graph, "r2", "Neg", {{two, 0}});
   Node* waits = add(graph, "waits", "IdentityN", {{b, 0}, {x, 0}}, {}, {y});
   add(graph, "r3", "Neg", {{waits, 0}});
-  Program program = program_of(graph, {"r0", "r1", "r2", "r3"});
+  Node* far = add(graph, "far", "IdentityN", {{b, 0}, {x, 0}});
+  graph.set_device(far, "/cpu:1");
+  add(graph, "r4", "Neg", {{far, 0}});
+  Program program = program_of(graph, {"r0", "r1", "r2", "r3", "r4"});
   CHECK(run_pass(remove_identities, program));
   CHECK(dump(program.graph, "r0") == "r0 = Neg(b)");
   CHECK(dump(program.graph, "r1") == "r1 = Neg(three:1)");
   CHECK(dump(program.graph, "r2") == "r2 = Neg(two)");
   CHECK(dump(program.graph, "r3") == "r3 = Neg(waits)");
+  CHECK(dump(program.graph, "r4") == "r4 = Neg(far)");
 }
 
 TEST_CASE("an IdentityN of both sides of a Switch stays") {

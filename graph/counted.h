@@ -1,0 +1,41 @@
+// Numbers of things, for people.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace tagflow {
+
+// "1 node", "2 nodes": of a noun whose plural ends in "s".
+inline std::string counted(size_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+// "a, b, c and 2 more": the texts of the first `most` things, which
+// `text_of(thing)` gives, and the number of the others.
+template <class Range, class TextOf>
+std::string first_of(const Range& things, size_t most, TextOf text_of,
+                     std::string_view separator = ", ",
+                     std::string_view before_rest = " ") {
+  std::string text;
+  size_t count = 0;
+  for (const auto& thing : things) {
+    if (++count > most) continue;
+    if (count > 1) text += separator;
+    text += text_of(thing);
+  }
+  if (count > most)
+    text += fmt::format("{}and {} more", before_rest, count - most);
+  return text;
+}
+
+// The same of texts.
+template <class Range>
+std::string first_of(const Range& texts, size_t most) {
+  return first_of(texts, most, [](const auto& text) { return text; });
+}
+
+}  // namespace tagflow
