@@ -214,7 +214,7 @@ inline void IterationActor::work(Runner& runner) {
   if (first_request_ != nullptr) post_requests(runner);
   if (out_transfers_ != nullptr) post_transfers(runner);
   if (!out_enter_.empty()) post_enters(runner);
-  if (has_work()) [[unlikely]] {
+  if (state_.has_ready() || !heavy_.empty()) [[unlikely]] {
     post_turn(runner);
   } else if (predecessor_done_ && outstanding_ == 0) {
     retire(runner);

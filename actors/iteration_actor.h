@@ -152,12 +152,12 @@ class IterationActor : public EngineActor {
   void send_to_many(const PortItem& port, Tensor&& value);
   void send_copies(const EdgeItem* edge, const EdgeItem* end,
                    const Tensor& value);
-  // Puts what leads to very many into `wide_`.
-  void send_in_parts(const PortItem& port, bool is_dead, Tensor&& value);
+  void send_dead_to_many(const PortItem& port);
+  void send_control_to_many(const PortItem& port);
+  // Puts what leads to very many, from edge `first` on, into `wide_`.
+  void send_in_parts(const PortItem& port, uint32_t first, bool is_dead,
+                     Tensor&& value);
   void send_part();
-  bool has_work() const {
-    return state_.has_ready() || !heavy_.empty() || !wide_.empty();
-  }
   void send_elsewhere(const EdgeItem& edge, Tensor&& value);
   void send_copy(const EdgeItem& edge, const Tensor& value);
   void send_dead_elsewhere(const EdgeItem& edge);
@@ -220,7 +220,10 @@ class IterationActor : public EngineActor {
   std::vector<uint32_t> child_received_;
   std::vector<uint32_t> child_expected_;
   std::vector<Batch*> parked_;
-  std::vector<uint32_t> heavy_;  // ready nodes worth a hop
+  // Ready nodes worth a hop, and this for each of `wide_`, so that there is one
+  // list to look at.
+  static constexpr uint32_t kWideSends = ~0u;
+  std::vector<uint32_t> heavy_;
   // An output with so many consumers that they get it a part at a time: to
   // serve a million of them takes longer than a time slice.
   struct WideSend {

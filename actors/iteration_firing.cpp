@@ -1,6 +1,8 @@
 // The inner loop: the tokens that come to one iteration, and its ready nodes,
 // fired to completion. The common way of a token is in token_path.h; here is
 // what it leaves.
+#include <algorithm>
+
 #include "actors/observer.h"
 #include "actors/token_path.h"
 #include "devices/guard.h"
@@ -69,7 +71,7 @@ void IterationActor::send_copy(const EdgeItem& edge, const Tensor& value) {
 // The last edge takes the value, the others copies of it.
 void IterationActor::send_to_many(const PortItem& port, Tensor&& value) {
   if (port.count > kEdgesPerCheck) [[unlikely]]
-    return send_in_parts(port, false, std::move(value));
+    return send_in_parts(port, 0, false, std::move(value));
   const EdgeItem* const last = edges_ + port.begin + port.count - 1;
   send_copies(edges_ + port.begin, last, value);
   send_edge(*last, std::move(value));
@@ -87,10 +89,27 @@ void IterationActor::send_copies(const EdgeItem* edge, const EdgeItem* end,
   for (; edge != end; ++edge) send_copy(*edge, value);
 }
 
-void IterationActor::send_in_parts(const PortItem& port, bool is_dead,
-                                   Tensor&& value) {
+// The first edge was served by the caller, of these two.
+void IterationActor::send_dead_to_many(const PortItem& port) {
+  if (port.count > kEdgesPerCheck) [[unlikely]]
+    return send_in_parts(port, 1, true, {});
+  for (uint32_t i = 1; i < port.count; ++i)
+    send_dead_edge(edges_[port.begin + i]);
+}
+
+void IterationActor::send_control_to_many(const PortItem& port) {
+  if (port.count > kEdgesPerCheck) [[unlikely]]
+    return send_in_parts(port, 1, false, {});
+  for (uint32_t i = 1; i < port.count; ++i)
+    state_.arrive(edges_[port.begin + i].target);
+}
+
+void IterationActor::send_in_parts(const PortItem& port, uint32_t first,
+                                   bool is_dead, Tensor&& value) {
   const EdgeItem* const begin = edges_ + port.begin;
-  wide_.push_back({begin, begin + port.count, is_dead, std::move(value)});
+  wide_.push_back(
+      {begin + first, begin + port.count, is_dead, std::move(value)});
+  heavy_.push_back(kWideSends);
 }
 
 void IterationActor::send_part() {
@@ -102,7 +121,9 @@ void IterationActor::send_part() {
   } else {
     send_copies(std::exchange(send.next, end), end, send.value);
   }
-  if (send.next == send.end) wide_.pop_back();
+  if (send.next != send.end) return;
+  wide_.pop_back();
+  heavy_.erase(std::ranges::find(heavy_, kWideSends));
 }
 
 // --- Batches ----------------------------------------------------------------
@@ -305,7 +326,7 @@ void IterationActor::run_ready(Runner& runner) {
 // After what was ready: a part of what goes to very many, or a heavy kernel,
 // and again, until nothing is left, or others are to have the thread.
 bool IterationActor::goes_on(Runner& runner) {
-  if (step_->cancelled() || state_.has_ready() || !has_work()) return false;
+  if (step_->cancelled() || state_.has_ready() || heavy_.empty()) return false;
   if (!wide_.empty()) {
     send_part();
   } else {

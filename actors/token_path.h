@@ -64,18 +64,14 @@ inline constexpr uint32_t kEdgesPerCheck = 4096;
 [[gnu::always_inline]] inline void IterationActor::send_dead(
     const PortItem& port) {
   if (port.count == 0) return;
-  if (port.count > kEdgesPerCheck) [[unlikely]]
-    return send_in_parts(port, true, {});
   send_dead_edge(port.first);
-  for (uint32_t i = 1; i < port.count; ++i)
-    send_dead_edge(edges_[port.begin + i]);
+  if (port.count > 1) send_dead_to_many(port);
 }
 
 inline void IterationActor::send_control(const PortItem& port) {
-  if (port.count > kEdgesPerCheck) [[unlikely]]
-    return send_in_parts(port, false, {});
-  for (uint32_t i = 0; i < port.count; ++i)
-    state_.arrive(edges_[port.begin + i].target);
+  if (port.count == 0) return;
+  state_.arrive(port.first.target);
+  if (port.count > 1) send_control_to_many(port);
 }
 
 [[gnu::always_inline]] inline void IterationActor::arrive(uint32_t arrival,
