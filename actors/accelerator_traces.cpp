@@ -21,8 +21,8 @@ void AcceleratorTraces::begin(uint64_t step, Trace& trace) {
   accelerator_.observe([open = open_, device = device_](
                            const devices::AcceleratorActivity& activity) {
     const std::lock_guard lock(open->mutex);
-    for (const auto& [step, of_step] : open->steps)
-      if (activity.step == 0 || activity.step == step)
+    for (const auto& [traced, of_step] : open->steps)
+      if (activity.step == 0 || activity.step == traced)
         of_step->add_activity(device, activity);
   });
 }

@@ -106,6 +106,23 @@ void DeviceActor::on_batch(Batch* batch, Runner& runner) {
   dispatch(runner);
 }
 
+void DeviceActor::Ring::push_front(StepTurn& turn) {
+  turn.next = first;
+  if (first == nullptr) last = &turn;
+  first = &turn;
+}
+
+void DeviceActor::Ring::push_back(StepTurn& turn) {
+  turn.next = nullptr;
+  (first == nullptr ? first : last->next) = &turn;
+  last = &turn;
+}
+
+void DeviceActor::Ring::pop_front() {
+  first = first->next;
+  if (first == nullptr) last = nullptr;
+}
+
 void DeviceActor::admit(Batch* batch) {
   StepTurn& turn = *batch->request->turn;
   batch->next = nullptr;
@@ -115,10 +132,7 @@ void DeviceActor::admit(Batch* batch) {
     return;
   }
   turn.first = turn.last = batch;
-  Ring& ring = batch->step->urgent ? urgent_ : normal_;
-  turn.next = nullptr;
-  (ring.first == nullptr ? ring.first : ring.last->next) = &turn;
-  ring.last = &turn;
+  (batch->step->urgent ? urgent_ : normal_).push_back(turn);
 }
 
 Batch* DeviceActor::take_next() {
@@ -128,20 +142,16 @@ Batch* DeviceActor::take_next() {
           : normal_;
   StepTurn* const turn = ring.first;
   if (turn == nullptr) return nullptr;
-  ring.first = turn->next;
-  if (ring.first == nullptr) ring.last = nullptr;
   Batch* const batch = turn->first;
   turn->first = batch->next;
-  if (turn->first != nullptr && batch->step->cancelled()) {
+  ring.pop_front();
+  if (turn->first == nullptr) return batch;
+  if (batch->step->cancelled()) {
     // All of it goes back to its owners, now.
-    turn->next = ring.first;
-    if (ring.first == nullptr) ring.last = turn;
-    ring.first = turn;
-  } else if (turn->first != nullptr) {
+    ring.push_front(*turn);
+  } else {
     // Its next turn is after that of the others.
-    turn->next = nullptr;
-    (ring.first == nullptr ? ring.first : ring.last->next) = turn;
-    ring.last = turn;
+    ring.push_back(*turn);
   }
   return batch;
 }

@@ -35,7 +35,6 @@ struct KernelRequest {
   StepTurn* turn = nullptr;        // of its run, at the device
   KernelRequest* after = nullptr;  // that travels in this one's batch
   uint32_t node = 0;
-  bool open = false;  // sent, and not answered yet
   const NodeItem* item = nullptr;
   EngineActor* owner = nullptr;
   devices::Tag tag;
@@ -81,6 +80,9 @@ class DeviceActor : public EngineActor {
  private:
   // The runs of which something waits, in the order of their turns.
   struct Ring {
+    void push_front(StepTurn& turn);
+    void push_back(StepTurn& turn);
+    void pop_front();
     StepTurn* first = nullptr;
     StepTurn* last = nullptr;
   };

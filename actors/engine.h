@@ -99,8 +99,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // run here.
   static bool is_worker();
   // As long as this lives, the calling thread lends itself to the engine: that
-  // of a device, or of the caller of a run.
-  enum class Lender : uint8_t { kNone, kCaller, kDevice };
+  // of a device, of the caller of a run, or the one that calls a `done`.
+  enum class Lender : uint8_t { kNone, kCaller, kDevice, kDone };
   class Lent {
    public:
     explicit Lent(Lender lender);

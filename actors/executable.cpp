@@ -274,11 +274,9 @@ void Executable::finish(Step& step, std::unique_ptr<RunContext> context,
   }
   context->resources.end();
   release(std::move(context), reusable);
-  if (step.on_answer && !Engine::is_worker()) {
-    step.answer_on_worker(std::move(answer), stats);
-  } else {
-    step.answer(std::move(answer), stats);
-  }
+  // Who has the answer finds that the run has left.
+  if (step.on_over) step.on_over(step);
+  step.answer_on_worker(std::move(answer), stats);
 }
 
 }  // namespace tagflow::actors

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <caf/actor.hpp>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -63,12 +64,13 @@ struct PartitionRun {
   Rendezvous* rendezvous = nullptr;  // of all partitions
 };
 
-// The loop constants of a frame instance that have arrived. Immutable once an
-// iteration has seen it: a late constant makes a new one.
+// The loop constants of a frame instance that have arrived: the first ones of
+// those that the frame actor keeps. Immutable once an iteration has seen it: a
+// late constant makes a new one.
 struct ConstSet {
   uint64_t epoch = 0;   // distinct for every content, over the frame's life
   bool steady = false;  // all are there and alive: Note [Loop constants]
-  std::vector<Token> tokens;
+  std::span<const Token> tokens;
 };
 
 // One instance of a frame. Its fields are written by the frame actor before

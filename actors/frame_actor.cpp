@@ -1,5 +1,6 @@
 #include "actors/frame_actor.h"
 
+#include <algorithm>
 #include <caf/actor_system.hpp>
 #include <caf/send.hpp>
 
@@ -16,7 +17,7 @@ FrameActor::FrameActor(caf::actor_config& config, const PartitionRun& run,
   instance_.plan = &plan;
   instance_.actor = this;
   instance_.window = plan.parallel_iterations;
-  constants_.resize(1);
+  constant_sets_.resize(1);
   instance_.ring.push_back(
       spawn_actor<IterationActor, caf::lazy_init + caf::hidden>(
           home_system(), std::ref(instance_)));
@@ -83,10 +84,11 @@ bool FrameActor::begin(const Batch& batch) {
     }
   }
   live_ = true;
-  constants_.resize(1);
-  constants_.front().tokens.clear();
-  constants_.front().epoch = ++epoch_;
-  constants_.front().steady = false;
+  constants_.clear();
+  // It grows under the eyes of iterations: nothing may move.
+  constants_.reserve(constants_left_);
+  constant_sets_.resize(1);
+  constant_sets_.front() = {++epoch_, false, {}};
   constants_seen_ = false;
   if (instance_.observer != nullptr || instance_.trace != nullptr)
     report_start();
@@ -121,12 +123,10 @@ void FrameActor::refuse_call(const FrameInstance& outer,
 
 ConstSet& FrameActor::open_constants() {
   if (constants_seen_) {
-    ConstSet copy = constants_.back();
-    copy.epoch = ++epoch_;
-    constants_.push_back(std::move(copy));
+    constant_sets_.push_back({++epoch_, false, {}});
     constants_seen_ = false;
   }
-  return constants_.back();
+  return constant_sets_.back();
 }
 
 void FrameActor::take_enters(Batch* batch, Runner& runner) {
@@ -137,12 +137,10 @@ void FrameActor::take_enters(Batch* batch, Runner& runner) {
   for (Token& token : batch->tokens) {
     if (plan.arrivals[token.arrival].is_constant) {
       ConstSet& set = open_constants();
-      set.tokens.push_back(std::move(token));
-      if (--constants_left_ == 0) {
-        set.steady = true;
-        for (const Token& constant : set.tokens)
-          set.steady = set.steady && !constant.is_dead;
-      }
+      constants_.push_back(std::move(token));
+      set.tokens = constants_;
+      if (--constants_left_ == 0)
+        set.steady = std::ranges::none_of(constants_, &Token::is_dead);
     } else {
       Token& slot = batch->tokens.begin()[kept++];
       if (&slot != &token) slot = std::move(token);
@@ -156,7 +154,7 @@ void FrameActor::take_enters(Batch* batch, Runner& runner) {
   batch->final = enters_left_ == 0;
   batch->count = ++sent_;
   batch->exits = 0;
-  batch->constants = plan.has_loop_constants ? &constants_.back() : nullptr;
+  batch->constants = plan.has_loop_constants ? &constant_sets_.back() : nullptr;
   constants_seen_ = true;
   ++counters_.hops;
   runner.post(head_, batch);
@@ -201,8 +199,8 @@ void FrameActor::end() {
   // All iterations are retired: their state is the frame's again.
   for (const caf::actor& actor : instance_.ring)
     actor_pointer<IterationActor>(actor)->release_values();
-  for (Token& token : constants_.front().tokens) token.value = Tensor();
-  while (constants_.size() > 1) constants_.pop_back();
+  constants_.clear();
+  constant_sets_.resize(1);
 }
 
 void FrameActor::collect(Counters& counters) const {
@@ -218,7 +216,7 @@ void FrameActor::reset() {
   for (const caf::actor& actor : instance_.ring)
     actor_pointer<IterationActor>(actor)->reset();
   constants_.clear();
-  constants_.resize(1);
+  constant_sets_.resize(1);
 }
 
 void FrameActor::on_stop() {

@@ -67,9 +67,11 @@ class FrameActor : public EngineActor {
   int64_t last_iteration_ = 0;
   uint32_t sent_parent_ = 0;
   uint64_t epoch_ = 0;
-  // Versions of the loop constants; the last one is current, and may be added
-  // to until an iteration has seen it. Kept until the instance ends.
-  std::deque<ConstSet> constants_;
+  // The loop constants that have arrived, in that order; and sets of them, of
+  // which the last one may be added to until an iteration has seen it. Kept
+  // until the instance ends.
+  std::vector<Token> constants_;
+  std::deque<ConstSet> constant_sets_;
   bool constants_seen_ = false;
   std::vector<uint8_t> exit_live_;
   Counters counters_;

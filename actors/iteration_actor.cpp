@@ -156,10 +156,8 @@ inline void IterationActor::begin(int64_t iteration, const ConstSet* constants,
     return;
   }
   if (loaded_epoch_ != constants->epoch) load_constants();
-  for (const ConstantEdge& dynamic : plan_.constant_edges)
-    for (const Token& token : constants->tokens)
-      if (token.arrival == dynamic.arrival)
-        send_copy(dynamic.edge, token.value);
+  for (size_t e = 0; e < plan_.constant_edges.size(); ++e)
+    send_copy(plan_.constant_edges[e].edge, constant_of_edge_[e]->value);
 }
 
 void IterationActor::load_constants() {
@@ -171,7 +169,18 @@ void IterationActor::load_constants() {
     }
     holds_values_ = holds_values_ || token.value.buffer() != nullptr;
   }
+  find_constants();
   loaded_epoch_ = constants_->epoch;
+}
+
+void IterationActor::find_constants() {
+  if (plan_.constant_edges.empty()) return;
+  std::vector<const Token*> by_arrival(plan_.arrivals.size());
+  for (const Token& token : constants_->tokens)
+    by_arrival[token.arrival] = &token;
+  constant_of_edge_.clear();
+  for (const ConstantEdge& dynamic : plan_.constant_edges)
+    constant_of_edge_.push_back(by_arrival[dynamic.arrival]);
 }
 
 inline void IterationActor::take_child_end(const Batch& batch) {
@@ -384,9 +393,7 @@ bool IterationActor::awaits(uint32_t node) const {
   if (nodes_[node].kind == NodeKind::kRecv)
     return has_fired(node) &&
            (state_.pending(node) & IterationState::kTaken) == 0;
-  return std::ranges::any_of(requests_, [&](const auto& request) {
-    return request->open && request->node == node;
-  });
+  return (state_.pending(node) & IterationState::kAsked) != 0;
 }
 
 void IterationActor::release_values() {

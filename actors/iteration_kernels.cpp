@@ -19,7 +19,7 @@ KernelRequest* IterationActor::take_request(uint32_t node) {
   request->after = nullptr;
   request->turn = &frame_.run->turn;
   request->node = node;
-  request->open = true;
+  state_.pending(node) |= IterationState::kAsked;
   request->item = &nodes_[node];
   request->owner = this;
   request->tag = tag_;
@@ -44,12 +44,12 @@ void IterationActor::give_request(KernelRequest* request) {
   request->inputs.clear();
   request->outputs.clear();
   request->status = Status();
-  request->open = false;
   free_requests_.push_back(request);
 }
 
 void IterationActor::take_kernel(KernelRequest* request) {
   --outstanding_;
+  state_.pending(request->node) &= ~IterationState::kAsked;
   const NodeItem& item = *request->item;
   if (!request->status.ok()) {
     fail(std::move(request->status), *item.node);

@@ -29,7 +29,8 @@ class IterationState {
   static constexpr uint32_t kFired = 1u << 29;  // ran, or was skipped
   // Switch: its true side. Recv: its token has come.
   static constexpr uint32_t kTaken = 1u << 28;
-  static constexpr uint32_t kCount = kTaken - 1;
+  static constexpr uint32_t kAsked = 1u << 27;  // runs elsewhere, unanswered
+  static constexpr uint32_t kCount = kAsked - 1;
 
   struct MergeRecord {
     uint32_t left = 0;   // data inputs that may still come

@@ -197,7 +197,8 @@ class Session {
   ~Session();
 
   // Cancels what runs, refuses what comes (FailedPrecondition), and waits until
-  // nothing runs any more: for kernels that cannot be interrupted, too.
+  // nothing runs any more, for kernels that cannot be interrupted, too, and
+  // every `done` has returned: the caller must hold no lock that they take.
   // DeadlineExceeded where that takes longer; the engine frees what is left
   // when it ends, and what its runs use (observers, traces) must live on until
   // then. FailedPrecondition on a thread of an engine, which must not
@@ -248,7 +249,8 @@ class Session {
   //   on the thread that cancels the run or closes the session, if the run has
   //     not started by then
   //   otherwise on a thread of the engine
-  // `done` must not block. What it throws is a warning. It may destroy the
+  // `done` must not block, and cannot wait for a run: whatever its thread, it
+  // counts as one of an engine. What it throws is a warning. It may destroy the
   // session. The time-out applies here too.
   using Done = actors::Done;
   void run_async(const std::vector<Feed>& feeds,

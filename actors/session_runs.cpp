@@ -216,7 +216,7 @@ void SessionState::start_queued() {
       --num_active_;
       if (open_.empty()) steps_changed_.notify_all();
     }
-    next->step->answer(std::move(status));
+    next->step->answer_on_worker(std::move(status), {});
   }
 }
 
@@ -275,6 +275,7 @@ Result<std::vector<Tensor>> SessionState::run(
 
 void SessionState::call(Done& done, Result<std::vector<Tensor>> answer,
                         const RunStats& stats) const {
+  const Engine::Lent lent(Engine::Lender::kDone);
   // It may hold the last reference to the session: gone when it has returned.
   const Done once = std::exchange(done, nullptr);
   Status thrown = guarded("session", [&] { once(std::move(answer), stats); });
@@ -303,8 +304,14 @@ void SessionState::run_async(std::shared_ptr<const Prepared> prepared,
                          std::chrono::steady_clock::now() - begin)
                          .count();
       call(*kept, std::move(answer), copy);
+      std::lock_guard lock(steps_mutex_);
+      if (--num_unanswered_ == 0) steps_changed_.notify_all();
     };
     step = make_step(*prepared, options, std::move(on_answer));
+    {
+      std::lock_guard lock(steps_mutex_);
+      ++num_unanswered_;
+    }
     if (step->timeout.count() > 0) devices_->engine().watch_deadline(*step);
     return submit(step, std::move(prepared), feeds, /*sync=*/false,
                   /*count=*/true);
@@ -342,7 +349,7 @@ Status SessionState::close(std::optional<std::chrono::nanoseconds> deadline) {
                  "[session] the session is closed, but a thread of the engine "
                  "must not wait for the runs to end");
   lock.lock();
-  const auto is_over = [this] { return open_.empty(); };
+  const auto is_over = [this] { return open_.empty() && num_unanswered_ == 0; };
   if (!deadline) {
     steps_changed_.wait(lock, is_over);
   } else if (!steps_changed_.wait_for(
@@ -351,7 +358,7 @@ Status SessionState::close(std::optional<std::chrono::nanoseconds> deadline) {
     return error(Code::kDeadlineExceeded,
                  "[session] the session is closed, but it still has {} after "
                  "{} s",
-                 counted(open_.size(), "open run"),
+                 counted(std::max(open_.size(), num_unanswered_), "open run"),
                  std::chrono::duration<double>(*deadline).count());
   }
   return {};

@@ -134,6 +134,7 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   int64_t num_active_ = 0;
   Queue queued_;
   int64_t num_queued_async_ = 0;  // of them, that nobody waits for
+  size_t num_unanswered_ = 0;     // asynchronous runs whose `done` must return
 };
 
 // What a Session and its Callables hold: closes the state with the last of

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "actors/engine.h"
+#include "graph/counted.h"
 #include "graph/fault.h"
 
 namespace tagflow::actors {
@@ -86,22 +88,14 @@ bool Step::waits_for_state() const {
 std::string Step::describe_waits() const {
   constexpr size_t kMostNamed = 5;
   std::lock_guard lock(mutex_);
-  std::string text;
-  size_t named = 0;
-  for (const StepWait& wait : waits_) {
-    if (++named > kMostNamed) break;
-    text += fmt::format("{}{} \"{}\"", named == 1 ? "" : ", ", wait.node->op(),
-                        wait.node->name());
-  }
-  if (waits_.size() > kMostNamed)
-    text += fmt::format(" and {} more", waits_.size() - kMostNamed);
-  return text;
+  return first_of(waits_, kMostNamed, [](const StepWait& wait) {
+    return fmt::format("{} \"{}\"", wait.node->op(), wait.node->name());
+  });
 }
 
 void Step::quiet() {
   const std::shared_ptr<Step> self = std::move(self_);
   on_quiet(*this);
-  if (on_over) on_over(*this);
 }
 
 // --- Errors -----------------------------------------------------------------
@@ -153,7 +147,12 @@ void Step::answer(Answer answer, const RunStats& stats) {
 }
 
 void Step::answer_on_worker(Answer answer, const RunStats& stats) {
-  if (write_answer(std::move(answer), stats)) deliver_on_worker();
+  if (!write_answer(std::move(answer), stats)) return;
+  if (Engine::is_worker()) {
+    deliver_answer();
+  } else {
+    deliver_on_worker();
+  }
 }
 
 void Step::deliver_answer() {
@@ -232,7 +231,7 @@ void Step::stop(Status reason) {
   {
     std::lock_guard lock(mutex_);
     first = fail_locked(std::move(reason));
-    stopped_ = stopped_ || first;
+    if (first) stopped_ = true;
   }
   if (!first) return;
   (void)guarded([&] {

@@ -156,7 +156,8 @@ class Step : public std::enable_shared_from_this<Step>,
   std::function<void(Step&)> on_waiting;
   // Called by end_wait() where the step waited. Set before the step starts.
   std::function<void(Step&)> on_resumed;
-  // Called after on_quiet, at the very end. Set before the step starts.
+  // Called when nothing of the step runs any more, before its answer. Set
+  // before the step starts.
   std::function<void(Step&)> on_over;
   // Called with the answer, instead of waking a waiter; on no thread that is
   // only lent, nor in the middle of a kernel. What it throws is dropped. Set
@@ -168,7 +169,8 @@ class Step : public std::enable_shared_from_this<Step>,
   // Gives the answer, with what the run did as far as it is known, unless it
   // was given; in the middle of a commit, when that is done. Thread-safe.
   void answer(Answer answer, const RunStats& stats = {});
-  // The same, with on_answer on a worker. Thread-safe.
+  // The same, with on_answer on a worker: this thread, where it is one.
+  // Thread-safe.
   void answer_on_worker(Answer answer, const RunStats& stats);
   // Whether it was, so that nobody asks for reasons any more.
   bool answered() const { return answered_.load(); }

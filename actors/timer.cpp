@@ -6,6 +6,9 @@
 namespace tagflow::actors {
 namespace {
 
+// A `done` that blocks takes one of them.
+constexpr size_t kMostAnswering = 16;
+
 thread_local bool is_timer_thread = false;
 thread_local Timer* clock_of_thread = nullptr;
 
@@ -19,7 +22,7 @@ Timer::~Timer() {
   changed_.notify_all();
   answers_changed_.notify_all();
   if (thread_.joinable()) thread_.join();
-  if (answering_.joinable()) answering_.join();
+  for (std::thread& thread : answering_) thread.join();
 }
 
 bool Timer::is_timer() { return is_timer_thread; }
@@ -84,20 +87,26 @@ void Timer::call_first(std::unique_lock<std::mutex>& lock) {
 void Timer::deliver(Step& step) {
   {
     std::lock_guard lock(mutex_);
-    const Status has_thread = guarded([&] {
-      if (!answering_.joinable())
-        answering_ = std::thread([this] { run_answers(); });
-    });
-    if (has_thread.ok()) {
+    // One thread more than none is a matter of speed.
+    if (num_answers_ >= num_free_) (void)guarded([&] { start_answering(); });
+    if (!answering_.empty()) {
       Entry& entry = step.deadline_entry;
       entry.answered = step.shared_from_this();
       *last_answer_ = &entry;
       last_answer_ = &entry.next;
+      ++num_answers_;
       answers_changed_.notify_one();
       return;
     }
   }
   step.deliver_answer();
+}
+
+void Timer::start_answering() {
+  if (answering_.size() == kMostAnswering) return;
+  answering_.reserve(kMostAnswering);
+  answering_.emplace_back([this] { run_answers(); });
+  ++num_free_;
 }
 
 void Timer::run_answers() {
@@ -110,11 +119,14 @@ void Timer::run_answers() {
     Entry& entry = *first_answer_;
     first_answer_ = entry.next;
     if (first_answer_ == nullptr) last_answer_ = &first_answer_;
+    --num_answers_;
     std::shared_ptr<Step> step = std::move(entry.answered);
+    --num_free_;
     lock.unlock();
     step->deliver_answer();
     step.reset();
     lock.lock();
+    ++num_free_;
   }
 }
 

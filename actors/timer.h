@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 namespace tagflow::actors {
 
@@ -48,9 +49,9 @@ class Timer {
   // Takes constant time but for a search among those that wait. The step may
   // still be called, for as long as somebody holds it.
   static void forget(Entry& entry);
-  // Has the step's answer delivered by a thread of its own: what is called with
-  // it is the user's, and must not hold up the time of others. REQUIRES: this
-  // is this_clock().
+  // Has the step's answer delivered by another thread: what is called with it
+  // is the user's, and must not hold up the time of others, nor, up to a limit,
+  // their answers. REQUIRES: this is this_clock().
   void deliver(Step& step);
   // Whether the calling thread is a timer's.
   static bool is_timer();
@@ -63,6 +64,8 @@ class Timer {
   // REQUIRES: the mutex is held, the entry is not linked.
   void insert(Entry& entry);
   void run_answers();
+  // REQUIRES: the mutex is held.
+  void start_answering();
 
   std::mutex mutex_;  // guards the below
   std::condition_variable changed_;
@@ -71,8 +74,10 @@ class Timer {
   std::thread thread_;
   Entry* first_answer_ = nullptr;  // first come, first served
   Entry** last_answer_ = &first_answer_;
+  size_t num_answers_ = 0;
   std::condition_variable answers_changed_;
-  std::thread answering_;  // from the first of them on
+  std::vector<std::thread> answering_;
+  size_t num_free_ = 0;  // of them
 };
 
 }  // namespace tagflow::actors

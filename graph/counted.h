@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cstddef>
+#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -21,14 +22,14 @@ std::string first_of(const Range& things, size_t most, TextOf text_of,
                      std::string_view separator = ", ",
                      std::string_view before_rest = " ") {
   std::string text;
-  size_t count = 0;
+  size_t named = 0;
   for (const auto& thing : things) {
-    if (++count > most) continue;
-    if (count > 1) text += separator;
+    if (named == most) break;
+    if (named++ > 0) text += separator;
     text += text_of(thing);
   }
-  if (count > most)
-    text += fmt::format("{}and {} more", before_rest, count - most);
+  if (const size_t count = std::size(things); count > named)
+    text += fmt::format("{}and {} more", before_rest, count - named);
   return text;
 }
 

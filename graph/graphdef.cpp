@@ -60,19 +60,14 @@ Result<Graph> build_graph(GraphFile file) try {
   return current_fault("graphdef");
 }
 
-Result<Graph> read_graphdef(std::string_view bytes, const Limits& limits) try {
+Result<Graph> read_graphdef(std::string_view bytes, const Limits& limits) {
   TAGFLOW_ASSIGN(GraphFile file, parse_graphdef(bytes, limits));
   return build_graph(std::move(file));
-} catch (...) {
-  return current_fault("graphdef");
 }
 
-Result<Graph> read_graphdef_text(std::string_view text,
-                                 const Limits& limits) try {
+Result<Graph> read_graphdef_text(std::string_view text, const Limits& limits) {
   TAGFLOW_ASSIGN(GraphFile file, parse_graphdef_text(text, limits));
   return build_graph(std::move(file));
-} catch (...) {
-  return current_fault("graphdef");
 }
 
 Result<std::string> write_graphdef(const Graph& graph) try {

@@ -157,6 +157,46 @@ TEST_CASE("smoke: a session that was left is let go of without a wait") {
   CHECK(answer.get_future().get().status().code() == Code::kCancelled);
 }
 
+TEST_CASE("smoke: who closes a session waits until each `done` has returned") {
+  Graph graph;
+  const Scope s(graph);
+  ops::identity(s.named("y"), test_block(s, s.constant(Tensor::scalar(2))));
+  auto session = make_session({.max_active_runs = 1}, graph);
+  Blockade blockade;
+  std::promise<Answer> first;
+  session->run_async({}, {"y"}, {}, {}, [&](Answer given, RunStats) {
+    first.set_value(std::move(given));
+  });
+  blockade.until_begun(1);
+  // Cancelled before its turn, it is answered by who cancels.
+  std::binary_semaphore entered{0}, go_on{0};
+  std::atomic<bool> returned = false;
+  std::vector<Code> codes;
+  RunOptions options;
+  options.cancel.emplace();
+  session->run_async({}, {"y"}, {}, options, [&](Answer answer, RunStats) {
+    codes.push_back(answer.status().code());
+    codes.push_back(session->run({}, {"y"}).status().code());
+    codes.push_back(session->close().code());
+    entered.release();
+    go_on.acquire();
+    returned = true;
+  });
+  std::thread cancels([&] { options.cancel->cancel(); });
+  entered.acquire();
+  CHECK(codes == std::vector{Code::kCancelled, Code::kFailedPrecondition,
+                             Code::kFailedPrecondition});
+  blockade.let_go();
+  CHECK(first.get_future().get().status().code() == Code::kCancelled);
+  const Status status = session->close(std::chrono::milliseconds(5));
+  CAPTURE(status.to_string());
+  CHECK(status.code() == Code::kDeadlineExceeded);
+  go_on.release();
+  CHECK(session->close().ok());
+  CHECK(returned);
+  cancels.join();
+}
+
 TEST_CASE("smoke: `done` may let go of the session, and of its engine") {
   const Graph graph = counting_loop();
   for (const SessionOptions& options : hand_offs_by_workers()) {

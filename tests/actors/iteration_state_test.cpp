@@ -159,6 +159,57 @@ TEST_CASE("a late loop constant reaches all iterations that run") {
   }
 }
 
+// Every second one comes late, and each on its own. None leads to a slot.
+TEST_CASE("each of many loop constants comes to its own Merges") {
+  register_late_ops();
+  constexpr int kConstants = 40;
+  std::vector<NodeDef> nodes{
+      placeholder_def("no", DataType::kBool),
+      def("never", "Enter", {"no"}, into_loop(true)),
+      def("branch", "Switch", {"merge", "never"}),
+      def("told", "TestRelease", {"switch:1"}),
+      def("more0", "AddV2", {"sum_switch:1", "told"}),
+  };
+  int sum = 0;
+  for (int i = 0; i < kConstants; ++i) {
+    const auto named = [i](const char* name) {
+      return fmt::format("{}{}", name, i);
+    };
+    nodes.push_back(const_def(named("value"), Tensor::scalar(i * i)));
+    nodes.push_back(def(named("late"), i % 2 == 0 ? "Identity" : "TestLate",
+                        {named("value")}));
+    nodes.push_back(
+        def(named("constant"), "Enter", {named("late")}, into_loop(true)));
+    nodes.push_back(
+        def(named("either"), "Merge", {"branch:1", named("constant")}));
+    // Told apart: the second factor is the place.
+    nodes.push_back(const_def(named("place"), Tensor::scalar(i)));
+    nodes.push_back(
+        def(named("there"), "Enter", {named("place")}, into_loop(true)));
+    nodes.push_back(
+        def(named("product"), "Mul", {named("either"), named("there")}));
+    nodes.push_back(def(fmt::format("more{}", i + 1), "AddV2",
+                        {named("more"), named("product")}));
+    sum += i * i * i;
+  }
+  const Graph graph = counting_loop(
+      nodes, loop_variable("sum", "zero", fmt::format("more{}", kConstants),
+                           DataType::kInt32));
+  for (const SessionOptions& options : configurations()) {
+    CAPTURE(describe(options));
+    auto session = make_session(options, graph);
+    for (const int trips : {2, 5}) {
+      set_gates(false);
+      const auto out = must_run(
+          *session,
+          {{"n", Tensor::scalar(trips)}, {"no", Tensor::scalar(false)}},
+          {"sum_exit"});
+      CHECK(out[0].scalar_value<int32_t>() ==
+            trips * sum + trips * (trips - 1) / 2);
+    }
+  }
+}
+
 // It comes with the other tokens in one run, and after them in the next.
 TEST_CASE("a loop constant that came in the last run is awaited in this one") {
   register_late_ops();

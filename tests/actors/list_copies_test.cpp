@@ -308,9 +308,9 @@ TEST_CASE("pushing, popping, growing and joining in a loop copy no list") {
          std::optional<int32_t> sum) {
         check_none_copied(
             [&](const Scope& s, const Output& i, const Output& list,
-                const Output& sum) -> Trip {
+                const Output& lengths) -> Trip {
               const Output changed = change(s, i, list);
-              return {changed, ops::add(s, sum, length(s, list))};
+              return {changed, ops::add(s, lengths, length(s, list))};
             },
             sum, true);
       };

@@ -297,6 +297,6 @@ TEST_CASE("what a session has learnt counts for what it ran before, too") {
     return clock.makespan();
   };
   CHECK(observed() == before);
-  session->learn(costs);
+  CHECK(session->learn(costs).ok());
   CHECK(observed() == after);
 }

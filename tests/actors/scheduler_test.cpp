@@ -11,6 +11,7 @@
 #include <string>
 
 #include "actors/job.h"
+#include "tests/actors/held_worker.h"
 #include "tests/actors/holding_op.h"
 #include "tests/actors/sessions.h"
 
@@ -37,12 +38,8 @@ std::future<Answer> start(Session& session, const std::string& fetch,
 TEST_CASE(
     "smoke: jobs run in the order in which they came, urgent ones first") {
   const auto engine = graph::testing::must(Engine::create({.workers = 1}));
-  std::binary_semaphore running{0}, go_on{0}, through{0};
-  run_on_worker(engine->scheduler(), [&] {
-    running.release();
-    go_on.acquire();
-  });
-  running.acquire();
+  std::binary_semaphore through{0};
+  HeldWorker held(engine->scheduler());
   std::string order;
   for (const char name : {'a', 'b', 'U', 'c', 'V'}) {
     auto* job = new Job([&order, name] { order += name; });
@@ -51,7 +48,7 @@ TEST_CASE(
   }
   CHECK(engine->scheduler().has_waiting());
   run_on_worker(engine->scheduler(), [&] { through.release(); });
-  go_on.release();
+  held.let_go();
   through.acquire();
   CHECK(order == "UVabc");
 }
@@ -59,13 +56,8 @@ TEST_CASE(
 TEST_CASE(
     "smoke: what is urgent does not keep the rest from its turn for ever") {
   const auto engine = graph::testing::must(Engine::create({.workers = 1}));
-  std::binary_semaphore running{0}, go_on{0};
   std::counting_semaphore<> done{0};
-  run_on_worker(engine->scheduler(), [&] {
-    running.release();
-    go_on.acquire();
-  });
-  running.acquire();
+  HeldWorker held(engine->scheduler());
   std::string order;
   for (int i = 0; i < 100; ++i) {
     auto* job = new Job([&] {
@@ -79,7 +71,7 @@ TEST_CASE(
     order += 'n';
     done.release();
   });
-  go_on.release();
+  held.let_go();
   for (int i = 0; i < 101; ++i) done.acquire();
   CHECK(order.find('n') < 20);
 }
@@ -125,13 +117,8 @@ TEST_CASE("smoke: urgent runs leave a device to the others now and then") {
 
 TEST_CASE("what is urgent goes first again when the rest has had a turn") {
   const auto engine = graph::testing::must(Engine::create({.workers = 1}));
-  std::binary_semaphore running{0}, go_on{0};
   std::counting_semaphore<> done{0};
-  run_on_worker(engine->scheduler(), [&] {
-    running.release();
-    go_on.acquire();
-  });
-  running.acquire();
+  HeldWorker held(engine->scheduler());
   std::string order;
   const auto enqueue = [&](char name) {
     auto* job = new Job([&, name] {
@@ -143,7 +130,7 @@ TEST_CASE("what is urgent goes first again when the rest has had a turn") {
   };
   for (int i = 0; i < 5; ++i) enqueue('n');
   for (int i = 0; i < 60; ++i) enqueue('U');
-  go_on.release();
+  held.let_go();
   for (int i = 0; i < 65; ++i) done.acquire();
   const std::string many(15, 'U');
   CHECK(order.starts_with(many + 'n' + many + 'n' + many + 'n'));
@@ -289,13 +276,8 @@ TEST_CASE("an urgent run goes before those that came first") {
   options.engine = graph::testing::must(Engine::create({.workers = 1}));
   auto session = make_session(options, graph);
   must_run(*session, {}, {"y"});
-  std::binary_semaphore running{0}, go_on{0};
   std::counting_semaphore<> done{0};
-  run_on_worker(options.engine->scheduler(), [&] {
-    running.release();
-    go_on.acquire();
-  });
-  running.acquire();
+  HeldWorker held(options.engine->scheduler());
   std::string order;
   for (const char name : {'a', 'b', 'U'}) {
     RunOptions run;
@@ -306,7 +288,7 @@ TEST_CASE("an urgent run goes before those that came first") {
       done.release();
     });
   }
-  go_on.release();
+  held.let_go();
   for (int i = 0; i < 3; ++i) done.acquire();
   CHECK(order == "Uab");
 }

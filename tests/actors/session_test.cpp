@@ -466,7 +466,7 @@ TEST_CASE("what is fed, fetched and run are told apart by kind and by name") {
   Scope s(graph);
   const Output a = ops::placeholder(s.named("a"), DataType::kInt32, {});
   const Output b = ops::neg(s.named("b"), a);
-  const Output c = ops::neg(s.named("c"), b);
+  ops::neg(s.named("c"), b);
   REQUIRE(s.ok());
   auto session = make_session({}, graph);
   const auto run = [&](const char* feed, const char* fetch) {

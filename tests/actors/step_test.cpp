@@ -6,6 +6,7 @@
 #include <semaphore>
 
 #include "actors/job.h"
+#include "tests/actors/held_worker.h"
 #include "tests/actors/sessions.h"
 
 using namespace tagflow;
@@ -134,12 +135,8 @@ TEST_CASE("an answer that a worker gives goes before what is less urgent") {
   const auto engine = must(Engine::create({.workers = 1}));
   for (const bool urgent : {true, false}) {
     CAPTURE(urgent);
-    std::binary_semaphore running{0}, go_on{0}, through{0};
-    run_on_worker(engine->scheduler(), [&] {
-      running.release();
-      go_on.acquire();
-    });
-    running.acquire();
+    std::binary_semaphore through{0};
+    HeldWorker held(engine->scheduler());
     std::string order;
     run_on_worker(engine->scheduler(), [&] { order += 'n'; });
     auto step = std::make_shared<Step>(1, 0);
@@ -152,7 +149,7 @@ TEST_CASE("an answer that a worker gives goes before what is less urgent") {
     step.reset();
     CHECK_FALSE(left.expired());
     run_on_worker(engine->scheduler(), [&] { through.release(); });
-    go_on.release();
+    held.let_go();
     through.acquire();
     CHECK(order == (urgent ? "an" : "na"));
     CHECK(left.expired());

@@ -1,6 +1,8 @@
 // Runs beyond the limit of a session wait for their turn.
 #include <doctest/doctest.h>
 
+#include <deque>
+#include <functional>
 #include <future>
 #include <semaphore>
 #include <thread>
@@ -33,51 +35,35 @@ RunOptions within(std::chrono::milliseconds time) {
 }  // namespace
 
 TEST_CASE("smoke: runs beyond the limit wait for their turn, to a limit") {
-  Graph graph;
-  const Scope s(graph);
-  ops::identity(s.named("y"), test_block(s, s.constant(Tensor::scalar(2))));
   auto session =
-      make_session({.max_active_runs = 2, .max_queued_runs = 3}, graph);
+      make_session({.max_active_runs = 2, .max_queued_runs = 3}, blocked());
   Blockade blockade;
-  std::vector<std::future<Answer>> answers;
-  const auto start = [&] {
-    auto promise = std::make_shared<std::promise<Answer>>();
-    answers.push_back(promise->get_future());
-    session->run_async({}, {"y"}, {}, {}, [promise](Answer answer, RunStats) {
-      promise->set_value(std::move(answer));
-    });
-  };
-  for (int i = 0; i < 5; ++i) start();
+  std::deque<Pending> runs;
+  for (int i = 0; i < 5; ++i) runs.emplace_back(*session, "y");
   CHECK(session->counters().active == 2);
   CHECK(session->counters().queued == 3);
   CHECK(session->counters().waiting == 0);
-  start();
-  CHECK(answers.back().get().status().code() == Code::kResourceExhausted);
-  answers.pop_back();
+  runs.emplace_back(*session, "y");
+  CHECK(runs.back().get().status().code() == Code::kResourceExhausted);
+  runs.pop_back();
   blockade.let_go();
-  for (auto& answer : answers) CHECK(answer.get().ok());
+  for (Pending& run : runs) CHECK(run.get().ok());
   CHECK(session->close().ok());
   CHECK(session->counters().active == 0);
   CHECK(session->counters().queued == 0);
 }
 
 TEST_CASE("smoke: runs that wait for their turn end with the session") {
-  Graph graph;
-  const Scope s(graph);
-  ops::identity(s.named("y"), test_block(s, s.constant(Tensor::scalar(2))));
-  auto session = make_session({.max_active_runs = 1}, graph);
+  auto session = make_session({.max_active_runs = 1}, blocked());
   Blockade blockade;
-  std::vector<std::promise<Code>> codes(4);
-  for (auto& code : codes)
-    session->run_async({}, {"y"}, {}, {}, [&](Answer answer, RunStats) {
-      code.set_value(answer.status().code());
-    });
+  std::deque<Pending> runs;
+  for (int i = 0; i < 4; ++i) runs.emplace_back(*session, "y");
   blockade.until_begun(1);
   (void)session->close(std::chrono::milliseconds(0)).ok();
-  for (size_t i = 1; i < codes.size(); ++i)
-    CHECK(codes[i].get_future().get() == Code::kCancelled);
+  for (size_t i = 1; i < runs.size(); ++i)
+    CHECK(runs[i].get().status().code() == Code::kCancelled);
   blockade.let_go();
-  CHECK(codes[0].get_future().get() == Code::kCancelled);
+  CHECK(runs[0].get().status().code() == Code::kCancelled);
 }
 
 TEST_CASE("smoke: a run that ends before its turn leaves the queue") {
@@ -146,6 +132,22 @@ TEST_CASE("smoke: a run that goes on after a wait counts as active again") {
   for (Pending* run : {&first, &second, &third}) CHECK(run->get().ok());
 }
 
+TEST_CASE("smoke: a run has given back its place when its answer is there") {
+  auto session =
+      make_session({.max_active_runs = 1, .max_queued_runs = 0}, blocked());
+  constexpr int kRuns = 10;
+  std::promise<Code> last;
+  std::function<void(int)> start = [&](int left) {
+    session->run_async({}, {"y"}, {}, {}, [&, left](Answer answer, RunStats) {
+      CHECK(session->counters().active == 0);
+      if (answer.ok() && left > 0) return start(left - 1);
+      last.set_value(answer.ok() ? Code::kOk : answer.status().code());
+    });
+  };
+  start(kRuns);
+  CHECK(last.get_future().get() == Code::kOk);
+}
+
 TEST_CASE("smoke: a `done` that takes long holds up no other time-out") {
   // It is called when the run is given up, whose kernel nothing interrupts.
   TestQueue::global().clear();
@@ -163,26 +165,24 @@ TEST_CASE("smoke: a `done` that takes long holds up no other time-out") {
                        left.release();
                      });
   entered.acquire();
-  Pending late(*session, "take", within(std::chrono::milliseconds(1)));
-  REQUIRE(late.future.wait_for(std::chrono::seconds(60)) ==
-          std::future_status::ready);
-  CHECK(late.get().status().code() == Code::kDeadlineExceeded);
+  // The one ends by itself, the other is given up as the first is.
+  for (const char* fetch : {"take", "y"}) {
+    INFO(fetch);
+    Pending late(*session, fetch, within(std::chrono::milliseconds(1)));
+    REQUIRE(late.future.wait_for(std::chrono::seconds(60)) ==
+            std::future_status::ready);
+    CHECK(late.get().status().code() == Code::kDeadlineExceeded);
+  }
   go_on.release();
   left.acquire();
 }
 
 TEST_CASE("who waits for a run is kept waiting where no more are queued") {
-  Graph graph;
-  const Scope s(graph);
-  ops::identity(s.named("y"), test_block(s, s.constant(Tensor::scalar(2))));
   auto session =
-      make_session({.max_active_runs = 1, .max_queued_runs = 0}, graph);
+      make_session({.max_active_runs = 1, .max_queued_runs = 0}, blocked());
   must_run(*session, {}, {"y"});
   Blockade blockade;
-  std::promise<Answer> first;
-  session->run_async({}, {"y"}, {}, {}, [&](Answer answer, RunStats) {
-    first.set_value(std::move(answer));
-  });
+  Pending first(*session, "y");
   blockade.until_begun(1);
   auto second = std::async(std::launch::async,
                            [&] { return session->run({}, {"y"}).status(); });
@@ -191,7 +191,7 @@ TEST_CASE("who waits for a run is kept waiting where no more are queued") {
     std::this_thread::yield();
   CHECK(session->counters().queued == 1);
   blockade.let_go();
-  CHECK(first.get_future().get().ok());
+  CHECK(first.get().ok());
   CHECK(second.get().ok());
 }
 
@@ -205,7 +205,7 @@ TEST_CASE("`done` of a run that was given up must not wait for another") {
   Blockade blockade;
   std::promise<std::pair<Code, Code>> codes;
   session->run_async(
-      {}, {"y"}, {}, {.timeout = std::chrono::milliseconds(1)},
+      {}, {"y"}, {}, within(std::chrono::milliseconds(1)),
       [&](Answer answer, RunStats) {
         codes.set_value({answer.status().code(),
                          session->run({}, {"other"}).status().code()});

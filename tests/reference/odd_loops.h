@@ -95,7 +95,7 @@ inline Case read_at_borders() {
   Node* first = odd.add("l/first", "Neg", {{sum, 0}});
   Node* later = odd.add("l/later", "Square", {{odd.loop.next, 0}});
   odd.choose(first, odd.add("l/latest", "Neg", {{later, 0}}));
-  return std::move(odd);
+  return odd;
 }
 
 // A loop inside a loop, in the first iteration only.
@@ -107,7 +107,7 @@ inline Case nested_in_the_first() {
       graph::testing::counter(odd.graph, "i", {odd.loop.enter, 0}, {sum, 0});
   Node* first = odd.add("l/first", "Neg", {{inner.exit, 0}});
   odd.choose(first, odd.add("l/later", "Square", {{odd.loop.next, 0}}));
-  return std::move(odd);
+  return odd;
 }
 
 // Nodes of loop constants only, in a loop inside a loop too.
@@ -125,7 +125,7 @@ inline Case constants() {
   graph::testing::must(
       odd.graph.set_input(inner.less, 1, {twice("i/twice", inner.limit), 0}));
   graph::testing::must(odd.graph.set_input(odd.loop.add, 0, {inner.exit, 0}));
-  return std::move(odd);
+  return odd;
 }
 
 // A frame that nothing goes around in.
@@ -137,7 +137,7 @@ inline Case no_loop() {
   Node* neg = odd.add("neg", "Neg", {{sum, 0}});
   odd.add("out", "Exit", {{odd.add("square", "Square", {{neg, 0}}), 0}});
   odd.fetches.push_back("out:0");
-  return std::move(odd);
+  return odd;
 }
 
 // What waits for both the first iteration and a later one.
@@ -147,7 +147,7 @@ inline Case never() {
       odd.add("l/both", "AddV2", {{odd.loop.enter, 0}, {odd.loop.next, 0}});
   Node* neg = odd.add("l/neg", "Neg", {{both, 0}});
   odd.choose(odd.loop.merge, neg);
-  return std::move(odd);
+  return odd;
 }
 
 // A variable that dies after some iterations, while the loop goes on.
@@ -156,7 +156,7 @@ inline Case dies_later() {
   const auto y = odd.variable("y", {odd.x, 0});
   Node* few = odd.less("l/few", odd.loop.merge, 6);
   odd.go_on("y", y, {odd.switch_("l/narrow", {y.branch, 1}, few), 1});
-  return std::move(odd);
+  return odd;
 }
 
 // The same in the first iteration, and by a control edge.
@@ -169,7 +169,7 @@ inline Case dies_at_once() {
   Node* same = odd.add("l/same", "Identity", {{y.branch, 1}});
   odd.graph.add_control_input(same, gate);
   odd.go_on("y", y, {same, 0});
-  return std::move(odd);
+  return odd;
 }
 
 // A variable that is dead from the start on, where the others are not.
@@ -177,7 +177,7 @@ inline Case never_starts() {
   Odd odd;
   const auto y = odd.variable("y", {odd.fork(), 0});
   odd.go_on("y", y, {y.branch, 1});
-  return std::move(odd);
+  return odd;
 }
 
 // A variable that starts, and depends on a dead constant of the loop.
@@ -188,7 +188,7 @@ inline Case dead_constant() {
       odd.add("l/none", "Enter", {{odd.fork(), 0}},
               {{"frame_name", std::string("l")}, {"is_constant", true}});
   odd.go_on("y", y, {odd.add("l/sum", "AddV2", {{y.branch, 1}, {none, 0}}), 0});
-  return std::move(odd);
+  return odd;
 }
 
 // The predicate is dead, all else is live: the loop ends at once.
@@ -201,7 +201,7 @@ inline Case dead_predicate() {
   const auto y = odd.variable("y", {odd.x, 0});
   odd.go_on("y", y, {y.branch, 1});
   odd.fetches.erase(odd.fetches.begin());
-  return std::move(odd);
+  return odd;
 }
 
 // A conditional in a conditional in the body, of the outer one of which both
@@ -217,7 +217,7 @@ inline Case conditional(bool joined) {
   Node* both = odd.add("l/both", "Merge", {{neg, 0}, {inner, 1}});
   Node* all = odd.add("l/all", "Merge", {{outer, 0}, {both, 0}});
   odd.go_on("y", y, {joined ? all : both, 0}, !joined);
-  return std::move(odd);
+  return odd;
 }
 inline Case joined_conditional() { return conditional(true); }
 inline Case half_conditional() { return conditional(false); }
@@ -239,7 +239,7 @@ inline Case dies_inside() {
   Node* either = odd.add("l/either", "Merge", {{exit, 0}, {odd.loop.body, 0}});
   Node* one = odd.add("l/more", "Maximum", {{either, 0}, {odd.loop.add, 0}});
   graph::testing::must(odd.graph.set_input(odd.loop.next, 0, {one, 0}));
-  return std::move(odd);
+  return odd;
 }
 
 inline constexpr Case (*kOddLoops[])() = {
