@@ -11,7 +11,7 @@
 
 #include "actors/scheduler.h"
 
-#if defined(__SANITIZE_THREAD__)
+#if defined(TAGFLOW_SANITIZES_THREAD)
 extern "C" void __tsan_acquire(void*);
 extern "C" void __tsan_release(void*);
 #endif
@@ -21,12 +21,12 @@ namespace tagflow::actors {
 // What the thread did up to now happens before what another does after its
 // tsan_acquire of the same address.
 inline void tsan_release([[maybe_unused]] void* address) {
-#if defined(__SANITIZE_THREAD__)
+#if defined(TAGFLOW_SANITIZES_THREAD)
   __tsan_release(address);
 #endif
 }
 inline void tsan_acquire([[maybe_unused]] void* address) {
-#if defined(__SANITIZE_THREAD__)
+#if defined(TAGFLOW_SANITIZES_THREAD)
   __tsan_acquire(address);
 #endif
 }

@@ -45,12 +45,12 @@ struct EngineOptions {
 
 // Note [One engine]
 // The sessions of a process share its engine: one set of workers, one thread
-// for time-outs, and for each text of SessionOptions::devices one set of device
-// objects, with the threads of its accelerators, for as long as a session uses
-// it. The process' engine begins with the first session and never ends: its
-// threads sleep while nothing runs. One that is made apart ends with the last
-// session and handle that hold it, elsewhere if that happens on one of its own
-// threads.
+// for time-outs (and more where a `done` that it has called blocks), and for
+// each text of SessionOptions::devices one set of device objects, with the
+// threads of its accelerators, for as long as a session uses it. The process'
+// engine begins with the first session and never ends: its threads sleep while
+// nothing runs. One that is made apart ends with the last session and handle
+// that hold it, elsewhere if that happens on one of its own threads.
 //
 // fork(): the child has none of the threads. What it does with a session or an
 // engine of its parent is refused with FailedPrecondition, and their memory is

@@ -274,9 +274,11 @@ void Executable::finish(Step& step, std::unique_ptr<RunContext> context,
   }
   context->resources.end();
   release(std::move(context), reusable);
-  // Who has the answer finds that the run has left.
-  if (step.on_over) step.on_over(step);
-  step.answer_on_worker(std::move(answer), stats);
+  if (step.on_over) {
+    step.on_over(step, std::move(answer), stats);
+  } else {
+    step.answer_on_worker(std::move(answer), stats);
+  }
 }
 
 }  // namespace tagflow::actors

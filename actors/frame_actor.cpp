@@ -17,7 +17,6 @@ FrameActor::FrameActor(caf::actor_config& config, const PartitionRun& run,
   instance_.plan = &plan;
   instance_.actor = this;
   instance_.window = plan.parallel_iterations;
-  constant_sets_.resize(1);
   instance_.ring.push_back(
       spawn_actor<IterationActor, caf::lazy_init + caf::hidden>(
           home_system(), std::ref(instance_)));
@@ -87,8 +86,8 @@ bool FrameActor::begin(const Batch& batch) {
   constants_.clear();
   // It grows under the eyes of iterations: nothing may move.
   constants_.reserve(constants_left_);
-  constant_sets_.resize(1);
-  constant_sets_.front() = {++epoch_, false, {}};
+  constant_sets_.clear();
+  constant_sets_.push_back({++epoch_, false, {}});
   constants_seen_ = false;
   if (instance_.observer != nullptr || instance_.trace != nullptr)
     report_start();
@@ -199,8 +198,8 @@ void FrameActor::end() {
   // All iterations are retired: their state is the frame's again.
   for (const caf::actor& actor : instance_.ring)
     actor_pointer<IterationActor>(actor)->release_values();
+  constant_sets_.clear();
   constants_.clear();
-  constant_sets_.resize(1);
 }
 
 void FrameActor::collect(Counters& counters) const {
@@ -215,8 +214,8 @@ void FrameActor::reset() {
   live_ = false;
   for (const caf::actor& actor : instance_.ring)
     actor_pointer<IterationActor>(actor)->reset();
+  constant_sets_.clear();
   constants_.clear();
-  constant_sets_.resize(1);
 }
 
 void FrameActor::on_stop() {

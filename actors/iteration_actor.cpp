@@ -33,7 +33,8 @@ IterationActor::IterationActor(caf::actor_config& config, FrameInstance& frame)
       child_live_(plan_.children.size()),
       child_received_(plan_.children.size()),
       child_expected_(plan_.children.size()),
-      outputs_(plan_.max_outputs) {
+      outputs_(plan_.max_outputs),
+      constant_at_(plan_.constant_edges.empty() ? 0 : plan_.arrivals.size()) {
   turn_.kind = BatchKind::kIdle;
 }
 
@@ -156,8 +157,8 @@ inline void IterationActor::begin(int64_t iteration, const ConstSet* constants,
     return;
   }
   if (loaded_epoch_ != constants->epoch) load_constants();
-  for (size_t e = 0; e < plan_.constant_edges.size(); ++e)
-    send_copy(plan_.constant_edges[e].edge, constant_of_edge_[e]->value);
+  for (const ConstantEdge& dynamic : plan_.constant_edges)
+    send_copy(dynamic.edge, constant_at_[dynamic.arrival]->value);
 }
 
 void IterationActor::load_constants() {
@@ -167,20 +168,10 @@ void IterationActor::load_constants() {
       const EdgeItem& edge = edges_[port.begin + i];
       if (edge.kind == EdgeKind::kInput) state_.slot(edge.slot) = token.value;
     }
+    if (!constant_at_.empty()) constant_at_[token.arrival] = &token;
     holds_values_ = holds_values_ || token.value.buffer() != nullptr;
   }
-  find_constants();
   loaded_epoch_ = constants_->epoch;
-}
-
-void IterationActor::find_constants() {
-  if (plan_.constant_edges.empty()) return;
-  std::vector<const Token*> by_arrival(plan_.arrivals.size());
-  for (const Token& token : constants_->tokens)
-    by_arrival[token.arrival] = &token;
-  constant_of_edge_.clear();
-  for (const ConstantEdge& dynamic : plan_.constant_edges)
-    constant_of_edge_.push_back(by_arrival[dynamic.arrival]);
 }
 
 inline void IterationActor::take_child_end(const Batch& batch) {

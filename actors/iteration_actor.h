@@ -162,7 +162,6 @@ class IterationActor : public EngineActor {
   void send_copy(const EdgeItem& edge, const Tensor& value);
   void send_dead_elsewhere(const EdgeItem& edge);
   void load_constants();
-  void find_constants();
 
   void post_requests(Runner& runner);
   void post_transfers(Runner& runner);
@@ -207,9 +206,7 @@ class IterationActor : public EngineActor {
   int outstanding_ = 0;    // live child frames and kernels elsewhere
   uint32_t fired_ = 0;     // nodes of this iteration, skipped ones included
   const ConstSet* constants_ = nullptr;
-  uint64_t loaded_epoch_ = 0;  // of the constants in the slots
-  // Of them, what the plan's constant edges carry.
-  std::vector<const Token*> constant_of_edge_;
+  uint64_t loaded_epoch_ = 0;                 // of the constants in the slots
   bool holds_values_ = false;                 // beyond an iteration's end
   IterationActor* successor_ = nullptr;       // once it was sent something
   const ConstSet* sent_constants_ = nullptr;  // to it
@@ -242,7 +239,9 @@ class IterationActor : public EngineActor {
   KernelRequest* first_request_ = nullptr;
   KernelRequest* last_request_ = nullptr;
   std::vector<Tensor> outputs_;  // of the kernel that fires
-  Tensor passing_;               // between a node and its edges; then empty
+  // By arrival; for the constant edges.
+  std::vector<const Token*> constant_at_;
+  Tensor passing_;  // between a node and its edges; then empty
   std::vector<std::unique_ptr<KernelRequest>> requests_;
   std::vector<KernelRequest*> free_requests_;
   Counters counters_;

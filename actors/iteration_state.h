@@ -21,7 +21,8 @@ namespace tagflow::actors {
 // Invariants:
 //   1. A node is pushed to the ready stack once: when its count reaches zero.
 //   2. Words and merge records keep their facts until the next start(), so
-//      that a finished iteration can be asked why something is dead.
+//      that a finished iteration can be asked why something is dead; but for
+//      kAsked, which goes with the answer.
 class IterationState {
  public:
   static constexpr uint32_t kDead = 1u << 31;   // an input is dead

@@ -197,8 +197,8 @@ class Session {
   ~Session();
 
   // Cancels what runs, refuses what comes (FailedPrecondition), and waits until
-  // nothing runs any more, for kernels that cannot be interrupted, too, and
-  // every `done` has returned: the caller must hold no lock that they take.
+  // nothing runs any more: for kernels that cannot be interrupted, too. Then
+  // every `done` has returned; the caller must hold no lock that they take.
   // DeadlineExceeded where that takes longer; the engine frees what is left
   // when it ends, and what its runs use (observers, traces) must live on until
   // then. FailedPrecondition on a thread of an engine, which must not
@@ -220,7 +220,8 @@ class Session {
   //   Deadlock                   no progress is possible; says who waits
   //   what a kernel returned, with node, tag and device in the message
   // A fetched tensor that is dead is InvalidArgument, and names the Switch.
-  // REQUIRES: not called from a worker (refused with FailedPrecondition).
+  // REQUIRES: not called from a `done` or a thread of an engine (refused with
+  // FailedPrecondition).
   Result<std::vector<Tensor>> run(const std::vector<Feed>& feeds,
                                   const std::vector<std::string>& fetches,
                                   const std::vector<std::string>& targets = {},
@@ -249,9 +250,9 @@ class Session {
   //   on the thread that cancels the run or closes the session, if the run has
   //     not started by then
   //   otherwise on a thread of the engine
-  // `done` must not block, and cannot wait for a run: whatever its thread, it
-  // counts as one of an engine. What it throws is a warning. It may destroy the
-  // session. The time-out applies here too.
+  // `done` must not block, and cannot wait for a run: the thread that calls it
+  // counts as one of an engine's. What it throws is a warning. It may destroy
+  // the session. The time-out applies here too.
   using Done = actors::Done;
   void run_async(const std::vector<Feed>& feeds,
                  const std::vector<std::string>& fetches,

@@ -110,7 +110,10 @@ std::shared_ptr<Step> SessionState::make_step(
   step->scheduler = &devices_->engine().scheduler();
   step->on_waiting = [this](Step& waiting) { give_turn(waiting); };
   step->on_resumed = [this](Step& resumed) { take_turn(resumed); };
-  step->on_over = [this](Step& over) { end_step(over); };
+  step->on_over = [this](Step& over, Step::Answer answer,
+                         const RunStats& stats) {
+    end_step(over, std::move(answer), stats);
+  };
   step->info.seed = options_.seed;
   step->info.forward_buffers = options_.passes.has(graph::Pass::kInplace);
   step->urgent = options.priority == Priority::kHigh;
@@ -154,7 +157,7 @@ Status SessionState::submit(const std::shared_ptr<Step>& step,
   }
   Status status =
       prepared->executable->start(step, feeds, /*lend=*/sync, count);
-  if (!status.ok()) end_step(*step);
+  if (!status.ok()) start_queued(leave(*step));
   return status;
 }
 
@@ -177,13 +180,14 @@ void SessionState::leave_queue(Queued& queued) {
 }
 
 void SessionState::give_turn(Step& step) {
+  std::shared_ptr<Queued> next;
   {
     std::lock_guard lock(steps_mutex_);
     if (!step.is_waiting() || !std::exchange(step.has_turn, false)) return;
     --num_active_;
-    if (queued_.empty()) return;
+    next = claim_next();
   }
-  start_queued();
+  start_queued(std::move(next));
 }
 
 void SessionState::take_turn(Step& step) {
@@ -192,31 +196,31 @@ void SessionState::take_turn(Step& step) {
   ++num_active_;
 }
 
-void SessionState::start_queued() {
-  for (;;) {
-    std::shared_ptr<Queued> next;
-    {
-      std::lock_guard lock(steps_mutex_);
-      if (num_active_ >= options_.max_active_runs) return;
-      // Those that are being cancelled leave by themselves.
-      const auto first = std::ranges::find_if(
-          queued_, [](const auto& queued) { return queued->claim(); });
-      if (first == queued_.end()) return;
-      next = *first;
-      leave_queue(*next);
-      ++num_active_;
-      next->step->has_turn = true;
-    }
+std::shared_ptr<SessionState::Queued> SessionState::claim_next() {
+  if (num_active_ >= options_.max_active_runs) return nullptr;
+  // Those that are being cancelled leave by themselves.
+  const auto first = std::ranges::find_if(
+      queued_, [](const auto& queued) { return queued->claim(); });
+  if (first == queued_.end()) return nullptr;
+  std::shared_ptr<Queued> next = *first;
+  leave_queue(*next);
+  ++num_active_;
+  next->step->has_turn = true;
+  return next;
+}
+
+void SessionState::start_queued(std::shared_ptr<Queued> next) {
+  while (next != nullptr) {
+    const std::shared_ptr<Step> step = next->step;
     Status status = next->prepared->executable->start(
-        next->step, next->feeds, /*lend=*/false, next->count);
-    if (status.ok()) continue;
-    {
+        step, next->feeds, /*lend=*/false, next->count);
+    if (status.ok()) {
       std::lock_guard lock(steps_mutex_);
-      open_.erase(StepList::s_iterator_to(*next->step));
-      --num_active_;
-      if (open_.empty()) steps_changed_.notify_all();
+      next = claim_next();
+    } else {
+      next = leave(*step);
+      step->answer_on_worker(std::move(status), {});
     }
-    next->step->answer_on_worker(std::move(status), {});
   }
 }
 
@@ -234,19 +238,23 @@ void SessionState::drop_queued(Queued& queued) {
                      reason.message()));
 }
 
-// Its owner keeps this session until the step is freed.
-void SessionState::end_step(Step& step) {
+std::shared_ptr<SessionState::Queued> SessionState::leave(Step& step) {
   if (step.token_hook != nullptr) step.token_hook->claim();
   Timer::forget(step.deadline_entry);
-  bool others_wait;
-  {
-    std::lock_guard lock(steps_mutex_);
-    open_.erase(StepList::s_iterator_to(step));
-    if (std::exchange(step.has_turn, false)) --num_active_;
-    others_wait = !queued_.empty();
-    if (open_.empty()) steps_changed_.notify_all();
-  }
-  if (others_wait) start_queued();
+  std::lock_guard lock(steps_mutex_);
+  open_.erase(StepList::s_iterator_to(step));
+  if (std::exchange(step.has_turn, false)) --num_active_;
+  if (open_.empty()) steps_changed_.notify_all();
+  return claim_next();
+}
+
+// Its owner keeps this session until the step is freed.
+void SessionState::end_step(Step& step, Step::Answer answer,
+                            const RunStats& stats) {
+  // Who has the answer finds a place that is free, but none that is another's.
+  std::shared_ptr<Queued> next = leave(step);
+  step.answer_on_worker(std::move(answer), stats);
+  start_queued(std::move(next));
 }
 
 Result<std::vector<Tensor>> SessionState::run(
@@ -254,8 +262,8 @@ Result<std::vector<Tensor>> SessionState::run(
     const RunOptions& options, RunStats* stats) try {
   if (Engine::on_worker())
     return error(Code::kFailedPrecondition,
-                 "[session] run was called from a thread of the engine, which "
-                 "must not wait; use run_async");
+                 "[session] run was called from a `done` or a thread of an "
+                 "engine, which must not wait; use run_async");
   TAGFLOW_RETURN_IF_ERROR(devices_->engine().check_process());
   TAGFLOW_RETURN_IF_ERROR(check_call(*prepared, feeds, options));
   const auto begin = std::chrono::steady_clock::now();
@@ -298,20 +306,19 @@ void SessionState::run_async(std::shared_ptr<const Prepared> prepared,
     TAGFLOW_RETURN_IF_ERROR(devices_->engine().check_process());
     TAGFLOW_RETURN_IF_ERROR(check_call(*prepared, feeds, options));
     kept = std::make_shared<Done>(std::move(done));
+    {
+      std::lock_guard lock(steps_mutex_);
+      ++num_unanswered_;
+    }
     auto on_answer = [this, begin, kept](auto answer, const RunStats& stats) {
       RunStats copy = stats;
       copy.seconds = std::chrono::duration<double>(
                          std::chrono::steady_clock::now() - begin)
                          .count();
       call(*kept, std::move(answer), copy);
-      std::lock_guard lock(steps_mutex_);
-      if (--num_unanswered_ == 0) steps_changed_.notify_all();
+      count_answer();
     };
     step = make_step(*prepared, options, std::move(on_answer));
-    {
-      std::lock_guard lock(steps_mutex_);
-      ++num_unanswered_;
-    }
     if (step->timeout.count() > 0) devices_->engine().watch_deadline(*step);
     return submit(step, std::move(prepared), feeds, /*sync=*/false,
                   /*count=*/true);
@@ -319,9 +326,17 @@ void SessionState::run_async(std::shared_ptr<const Prepared> prepared,
   if (status.ok()) return;
   if (step != nullptr) {
     step->answer(std::move(status));
+  } else if (kept != nullptr) {
+    call(*kept, std::move(status), {});
+    count_answer();
   } else {
-    call(kept != nullptr ? *kept : done, std::move(status), {});
+    call(done, std::move(status), {});
   }
+}
+
+void SessionState::count_answer() {
+  std::lock_guard lock(steps_mutex_);
+  if (--num_unanswered_ == 0) steps_changed_.notify_all();
 }
 
 // --- The end ----------------------------------------------------------------
@@ -330,6 +345,7 @@ Status SessionState::close(std::optional<std::chrono::nanoseconds> deadline) {
   const auto closed = [] {
     return error(Code::kCancelled, "[session] the session was closed");
   };
+  TAGFLOW_RETURN_IF_ERROR(devices_->engine().check_process());
   std::unique_lock lock(steps_mutex_);
   closed_ = true;
   // Those that were told are at the back.
@@ -346,8 +362,8 @@ Status SessionState::close(std::optional<std::chrono::nanoseconds> deadline) {
   cache_.clear();
   if (Engine::on_worker())
     return error(Code::kFailedPrecondition,
-                 "[session] the session is closed, but a thread of the engine "
-                 "must not wait for the runs to end");
+                 "[session] the session is closed, but a `done` or a thread "
+                 "of an engine must not wait for the runs to end");
   lock.lock();
   const auto is_over = [this] { return open_.empty() && num_unanswered_ == 0; };
   if (!deadline) {
@@ -358,7 +374,8 @@ Status SessionState::close(std::optional<std::chrono::nanoseconds> deadline) {
     return error(Code::kDeadlineExceeded,
                  "[session] the session is closed, but it still has {} after "
                  "{} s",
-                 counted(std::max(open_.size(), num_unanswered_), "open run"),
+                 open_.empty() ? counted(num_unanswered_, "pending answer")
+                               : counted(open_.size(), "open run"),
                  std::chrono::duration<double>(*deadline).count());
   }
   return {};

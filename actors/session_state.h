@@ -30,7 +30,8 @@ namespace tagflow::actors {
 // is open, so that it is freed after the last of them, wherever that ends, and
 // whoever is inside of run() at the moment. To close is something else: the
 // last handle, or close(), refuses new runs, cancels the open ones and waits
-// for their end - but not on a thread that they may need.
+// until they have ended and each `done` has returned - but not on a thread that
+// they may need.
 
 // Thread-safe. Lock order: compile_mutex_ before graph_mutex_; steps_mutex_
 // before the mutexes of a step.
@@ -111,9 +112,16 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   void give_turn(Step& step);
   // It counts again, beyond the limit where need be.
   void take_turn(Step& step);
-  void start_queued();
+  // The run whose turn is next, which it has from now on; null where there is
+  // none. It is to be started. REQUIRES: steps_mutex_ is held.
+  std::shared_ptr<Queued> claim_next();
+  // Starts that one, if any, and those after it that may.
+  void start_queued(std::shared_ptr<Queued> next);
   void drop_queued(Queued& queued);
-  void end_step(Step& step);
+  // The step is open no more. Returns claim_next().
+  std::shared_ptr<Queued> leave(Step& step);
+  void end_step(Step& step, Step::Answer answer, const RunStats& stats);
+  void count_answer();
 
   const SessionOptions options_;
   const std::shared_ptr<DeviceSet> devices_;
@@ -134,7 +142,7 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   int64_t num_active_ = 0;
   Queue queued_;
   int64_t num_queued_async_ = 0;  // of them, that nobody waits for
-  size_t num_unanswered_ = 0;     // asynchronous runs whose `done` must return
+  size_t num_unanswered_ = 0;     // asynchronous runs whose `done` is to return
 };
 
 // What a Session and its Callables hold: closes the state with the last of

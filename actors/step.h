@@ -156,9 +156,10 @@ class Step : public std::enable_shared_from_this<Step>,
   std::function<void(Step&)> on_waiting;
   // Called by end_wait() where the step waited. Set before the step starts.
   std::function<void(Step&)> on_resumed;
-  // Called when nothing of the step runs any more, before its answer. Set
-  // before the step starts.
-  std::function<void(Step&)> on_over;
+  // Called when nothing of the step runs any more, to give its answer: so it
+  // may leave its session before, unless it was given up. Null: it is just
+  // answered. Set before the step starts.
+  std::function<void(Step&, Answer, const RunStats&)> on_over;
   // Called with the answer, instead of waking a waiter; on no thread that is
   // only lent, nor in the middle of a kernel. What it throws is dropped. Set
   // before the start.

@@ -37,6 +37,7 @@ void Timer::insert(Entry& entry) {
 void Timer::watch(Step& step) {
   std::lock_guard lock(mutex_);
   Entry& entry = step.deadline_entry;
+  if (entry.expired) return;  // it was cancelled before, and its grace runs
   entry.at = step.deadline;
   entry.step = &step;
   entry.timer = this;

@@ -91,12 +91,12 @@ if(TAGFLOW_SANITIZE)
   set_property(DIRECTORY "${PROJECT_SOURCE_DIR}" APPEND PROPERTY
     TEST_INCLUDE_FILES "${PROJECT_SOURCE_DIR}/cmake/SanitizerOptions.cmake")
 endif()
-# GCC says so by itself; actors/ and graph/allocator.cpp ask for these names.
+# Names of our own. With GCC's names, which Clang does not define, protobuf's
+# headers change the layout of types that its library was built with.
 foreach(kind IN ITEMS thread address)
   if(TAGFLOW_SANITIZE MATCHES "${kind}")
-    string(TOUPPER "__SANITIZE_${kind}__" name)
-    target_compile_definitions(tagflow_build INTERFACE
-      $<$<CXX_COMPILER_ID:Clang>:${name}=1>)
+    string(TOUPPER "TAGFLOW_SANITIZES_${kind}" name)
+    target_compile_definitions(tagflow_build INTERFACE ${name}=1)
   endif()
 endforeach()
 if(TAGFLOW_FUZZ)

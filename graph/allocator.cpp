@@ -14,7 +14,7 @@ namespace tagflow {
 namespace {
 
 // Sanitizers must see every block come and go.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(TAGFLOW_SANITIZES_ADDRESS) || defined(TAGFLOW_SANITIZES_THREAD)
 constexpr bool kCacheBlocks = false;
 #else
 constexpr bool kCacheBlocks = true;

@@ -338,7 +338,7 @@ TEST_CASE("smoke: a session takes an engine that was made apart") {
         HandOff::kMailbox);
 }
 
-#if !defined(__SANITIZE_THREAD__)
+#if !defined(TAGFLOW_SANITIZES_THREAD)
 TEST_CASE("after a fork the child makes a session of its own") {
   const Graph graph = counting_loop();
   auto session = make_session({}, graph);

@@ -6,11 +6,10 @@
 #include <mutex>
 #include <thread>
 
-#include "devices/kernel_registry.h"
+#include "devices/kernel.h"
 #include "graph/builder/builder.h"
-#include "graph/op_registry.h"
-#include "graph/shape_context.h"
 #include "tests/actors/sessions.h"
+#include "tests/actors/test_op.h"
 
 using namespace tagflow;
 using namespace tagflow::actors;
@@ -117,23 +116,13 @@ class LaterKernel : public devices::AsyncKernel {
 
 void register_test_ops() {
   static const bool once = [] {
-    for (const char* name :
-         {"TestCount", "TestFail", "TestThrow", "TestThrowAsync", "TestHold",
-          "TestFailLate", "TestLater"})
-      OpRegistry::global().add(OpDefBuilder(name)
-                                   .input("x: T")
-                                   .output("y: T")
-                                   .attr("T: type")
-                                   .stateful()
-                                   .shape(unchanged_shape));
-    auto& kernels = devices::KernelRegistry::global();
-    kernels.add<CountingKernel>("TestCount");
-    kernels.add<FailingKernel>("TestFail");
-    kernels.add<ThrowingKernel>("TestThrow");
-    kernels.add<ThrowingAsyncKernel>("TestThrowAsync");
-    kernels.add<HoldingKernel>("TestHold");
-    kernels.add<FailingLateKernel>("TestFailLate");
-    kernels.add<LaterKernel>("TestLater");
+    add_test_op<CountingKernel>("TestCount");
+    add_test_op<FailingKernel>("TestFail");
+    add_test_op<ThrowingKernel>("TestThrow");
+    add_test_op<ThrowingAsyncKernel>("TestThrowAsync");
+    add_test_op<HoldingKernel>("TestHold");
+    add_test_op<FailingLateKernel>("TestFailLate");
+    add_test_op<LaterKernel>("TestLater");
     return true;
   }();
   (void)once;

@@ -6,13 +6,12 @@
 #include <mutex>
 #include <set>
 
-#include "devices/kernel_registry.h"
+#include "devices/kernel.h"
 #include "devices/step_resources.h"
 #include "graph/builder/builder.h"
 #include "graph/handle.h"
-#include "graph/op_registry.h"
-#include "graph/shape_context.h"
 #include "tests/actors/sessions.h"
+#include "tests/actors/test_op.h"
 
 using namespace tagflow;
 using namespace tagflow::actors;
@@ -55,19 +54,8 @@ class SeeKernel : public devices::Kernel {
 
 void register_container_test_ops() {
   static const bool registered = [] {
-    OpRegistry::global().add(OpDefBuilder("TestCountAlive")
-                                 .input("x: T")
-                                 .output("y: T")
-                                 .attr("T: type")
-                                 .stateful()
-                                 .shape(unchanged_shape));
-    devices::KernelRegistry::global().add<AliveKernel>("TestCountAlive");
-    OpRegistry::global().add(OpDefBuilder("TestSee")
-                                 .input("x: variant")
-                                 .output("y: variant")
-                                 .stateful()
-                                 .shape(unchanged_shape));
-    devices::KernelRegistry::global().add<SeeKernel>("TestSee");
+    add_test_op<AliveKernel>("TestCountAlive");
+    add_test_op<SeeKernel>("TestSee", "variant");
     return true;
   }();
   CHECK(registered);

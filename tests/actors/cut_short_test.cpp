@@ -6,13 +6,12 @@
 #include <thread>
 
 #include "actors/observer.h"
-#include "devices/kernel_registry.h"
+#include "devices/kernel.h"
 #include "graph/builder/builder.h"
-#include "graph/op_registry.h"
-#include "graph/shape_context.h"
 #include "tests/actors/holding_op.h"
 #include "tests/actors/pending.h"
 #include "tests/actors/sessions.h"
+#include "tests/actors/test_op.h"
 
 using namespace tagflow;
 using namespace tagflow::actors;
@@ -137,22 +136,13 @@ struct Looping : Observer {
 
 void register_ops() {
   static const bool once = [] {
-    for (const char* name :
-         {"TestCountRuns", "TestCountHeavy", "TestPicky", "TestStandStill",
-          "TestSpin", "TestLast", "TestFailFirst"})
-      OpRegistry::global().add(OpDefBuilder(name)
-                                   .input("x: int32")
-                                   .output("y: int32")
-                                   .stateful()
-                                   .shape(unchanged_shape));
-    auto& kernels = devices::KernelRegistry::global();
-    kernels.add<CountKernel>("TestCountRuns");
-    kernels.add<HeavyCountKernel>("TestCountHeavy");
-    kernels.add<PickyKernel>("TestPicky");
-    kernels.add<BlockKernel>("TestStandStill");
-    kernels.add<SpinKernel>("TestSpin");
-    kernels.add<LastKernel>("TestLast");
-    kernels.add<FailKernel>("TestFailFirst");
+    add_test_op<CountKernel>("TestCountRuns");
+    add_test_op<HeavyCountKernel>("TestCountHeavy");
+    add_test_op<PickyKernel>("TestPicky");
+    add_test_op<BlockKernel>("TestStandStill");
+    add_test_op<SpinKernel>("TestSpin");
+    add_test_op<LastKernel>("TestLast");
+    add_test_op<FailKernel>("TestFailFirst");
     return true;
   }();
   CHECK(once);

@@ -4,9 +4,8 @@
 #include <mutex>
 #include <utility>
 
-#include "devices/kernel_registry.h"
-#include "graph/op_registry.h"
-#include "graph/shape_context.h"
+#include "devices/kernel.h"
+#include "tests/actors/test_op.h"
 
 namespace tagflow::actors {
 namespace {
@@ -42,21 +41,10 @@ class CallKernel : public devices::CheapKernel {
   }
 };
 
-template <class K>
-void add_op(const char* name) {
-  graph::OpRegistry::global().add(graph::OpDefBuilder(name)
-                                      .input("x: T")
-                                      .output("y: T")
-                                      .attr("T: type")
-                                      .stateful()
-                                      .shape(graph::unchanged_shape));
-  devices::KernelRegistry::global().add<K>(name);
-}
-
 }  // namespace
 
 graph::Output test_call(const graph::Scope& s, const graph::Input& x) {
-  static const bool once = (add_op<CallKernel>("TestCall"), true);
+  static const bool once = (add_test_op<CallKernel>("TestCall"), true);
   (void)once;
   return s.op("TestCall", {x});
 }
@@ -65,7 +53,7 @@ TestCall::TestCall(std::function<void()> call) { to_call = std::move(call); }
 TestCall::~TestCall() { to_call = nullptr; }
 
 graph::Output test_block(const graph::Scope& s, const graph::Input& x) {
-  static const bool once = (add_op<BlockKernel>("TestBlock"), true);
+  static const bool once = (add_test_op<BlockKernel>("TestBlock"), true);
   (void)once;
   return s.op("TestBlock", {x});
 }

@@ -7,11 +7,11 @@
 #include <optional>
 
 #include "devices/cpu/tensor_list.h"
-#include "devices/kernel_registry.h"
+#include "devices/kernel.h"
 #include "graph/builder/builder.h"
-#include "graph/op_registry.h"
 #include "graph/shape_context.h"
 #include "tests/actors/sessions.h"
+#include "tests/actors/test_op.h"
 
 using namespace tagflow;
 using namespace tagflow::actors;
@@ -171,22 +171,11 @@ class TellKernel : public devices::Kernel {
   }
 };
 
-template <class K>
-void add_op(const char* op) {
-  OpRegistry::global().add(OpDefBuilder(op)
-                               .input("x: T")
-                               .output("y: T")
-                               .attr("T: type")
-                               .stateful()
-                               .shape(unchanged_shape));
-  devices::KernelRegistry::global().add<K>(op);
-}
-
 void register_list_test_ops() {
   static const bool registered = [] {
-    add_op<HeavyKernel>("TestListHeavy");
-    add_op<AwaitKernel>("TestListAwait");
-    add_op<TellKernel>("TestListTell");
+    add_test_op<HeavyKernel>("TestListHeavy");
+    add_test_op<AwaitKernel>("TestListAwait");
+    add_test_op<TellKernel>("TestListTell");
     return true;
   }();
   CHECK(registered);

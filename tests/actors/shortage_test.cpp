@@ -19,7 +19,7 @@ using namespace tagflow;
 using namespace tagflow::actors;
 using namespace tagflow::graph;
 
-#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+#if !defined(TAGFLOW_SANITIZES_THREAD) && !defined(TAGFLOW_SANITIZES_ADDRESS)
 namespace {
 
 // The k-th thread that is started from now on cannot be had; 0: all can.
@@ -338,7 +338,7 @@ TEST_CASE("a run stops in time, though there is no memory to say why") {
     }
 }
 
-#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+#if !defined(TAGFLOW_SANITIZES_THREAD) && !defined(TAGFLOW_SANITIZES_ADDRESS)
 // The sanitizers have a pthread_create of their own.
 TEST_CASE("an engine that gets too few threads is an error") {
   for (int k = 1;; ++k) {

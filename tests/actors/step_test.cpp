@@ -155,3 +155,19 @@ TEST_CASE("an answer that a worker gives goes before what is less urgent") {
     CHECK(left.expired());
   }
 }
+
+TEST_CASE("a step that is cancelled before it is watched has its grace alone") {
+  Timer timer;
+  std::binary_semaphore told{0};
+  auto step = std::make_shared<Step>(1, 0);
+  step->on_answer = [&](Step::Answer answer, const RunStats&) {
+    CHECK(answer.status().code() == Code::kCancelled);
+    told.release();
+  };
+  step->timeout = std::chrono::hours(1);
+  step->deadline = std::chrono::steady_clock::now() + step->timeout;
+  step->stop(error(Code::kCancelled, "as asked"));
+  timer.give_grace(*step);
+  timer.watch(*step);
+  CHECK(told.try_acquire_for(std::chrono::seconds(60)));
+}

@@ -6,6 +6,7 @@
 #include "devices/kernel_registry.h"
 #include "graph/op_registry.h"
 #include "graph/shape_context.h"
+#include "tests/actors/test_op.h"
 
 namespace tagflow::actors {
 
@@ -128,6 +129,8 @@ class PutKernel : public devices::Kernel {
  public:
   explicit PutKernel(const devices::KernelInfo&) {}
   Status compute(devices::KernelContext& context) const override {
+    const devices::Commit commit = context.commit();
+    if (!commit) return error(Code::kCancelled, "[TestPut] was cancelled");
     TestQueue::global().put(context.input(0).scalar_value<int32_t>());
     context.set_output(0, context.input(0));
     return {};
@@ -136,19 +139,12 @@ class PutKernel : public devices::Kernel {
 
 void register_ops() {
   static const bool once = [] {
-    auto& ops = graph::OpRegistry::global();
-    ops.add(graph::OpDefBuilder("TestPut")
-                .input("x: int32")
-                .output("y: int32")
-                .stateful()
-                .shape(graph::unchanged_shape));
-    ops.add(graph::OpDefBuilder("TestTake")
-                .output("y: int32")
-                .stateful()
-                .shape(graph::scalar_shape));
-    auto& kernels = devices::KernelRegistry::global();
-    kernels.add<PutKernel>("TestPut");
-    kernels.add<TakeKernel>("TestTake");
+    add_test_op<PutKernel>("TestPut", "int32");
+    graph::OpRegistry::global().add(graph::OpDefBuilder("TestTake")
+                                        .output("y: int32")
+                                        .stateful()
+                                        .shape(graph::scalar_shape));
+    devices::KernelRegistry::global().add<TakeKernel>("TestTake");
     return true;
   }();
   (void)once;

@@ -5,12 +5,11 @@
 #include <future>
 
 #include "actors/observer.h"
-#include "devices/kernel_registry.h"
+#include "devices/kernel.h"
 #include "graph/builder/builder.h"
-#include "graph/op_registry.h"
-#include "graph/shape_context.h"
 #include "tests/actors/holding_op.h"
 #include "tests/actors/sessions.h"
+#include "tests/actors/test_op.h"
 
 using namespace tagflow;
 using namespace tagflow::actors;
@@ -65,22 +64,12 @@ class AsyncThrow : public devices::AsyncKernel {
   }
 };
 
-template <class K>
-void add_op(const char* name) {
-  OpRegistry::global().add(OpDefBuilder(name)
-                               .input("x: int32")
-                               .output("y: int32")
-                               .stateful()
-                               .shape(unchanged_shape));
-  devices::KernelRegistry::global().add<K>(name);
-}
-
 void register_ops() {
   static const bool once = [] {
-    add_op<CheapThrow>("TestCheapThrow");
-    add_op<HeavyThrow>("TestHeavyThrow");
-    add_op<ShardThrow>("TestShardThrow");
-    add_op<AsyncThrow>("TestAsyncThrow");
+    add_test_op<CheapThrow>("TestCheapThrow");
+    add_test_op<HeavyThrow>("TestHeavyThrow");
+    add_test_op<ShardThrow>("TestShardThrow");
+    add_test_op<AsyncThrow>("TestAsyncThrow");
     return true;
   }();
   (void)once;

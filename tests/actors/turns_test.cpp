@@ -146,6 +146,7 @@ TEST_CASE("smoke: a run has given back its place when its answer is there") {
   };
   start(kRuns);
   CHECK(last.get_future().get() == Code::kOk);
+  CHECK(session->close().ok());  // no `done` is still inside of `start`
 }
 
 TEST_CASE("smoke: a `done` that takes long holds up no other time-out") {
