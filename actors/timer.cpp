@@ -89,13 +89,13 @@ void Timer::deliver(Step& step) {
   {
     std::lock_guard lock(mutex_);
     // One thread more than none is a matter of speed.
-    if (num_answers_ >= num_free_) (void)guarded([&] { start_answering(); });
+    if (num_spare_ <= 0) (void)guarded([&] { start_answering(); });
     if (!answering_.empty()) {
       Entry& entry = step.deadline_entry;
       entry.answered = step.shared_from_this();
       *last_answer_ = &entry;
       last_answer_ = &entry.next;
-      ++num_answers_;
+      --num_spare_;
       answers_changed_.notify_one();
       return;
     }
@@ -107,7 +107,7 @@ void Timer::start_answering() {
   if (answering_.size() == kMostAnswering) return;
   answering_.reserve(kMostAnswering);
   answering_.emplace_back([this] { run_answers(); });
-  ++num_free_;
+  ++num_spare_;
 }
 
 void Timer::run_answers() {
@@ -120,14 +120,12 @@ void Timer::run_answers() {
     Entry& entry = *first_answer_;
     first_answer_ = entry.next;
     if (first_answer_ == nullptr) last_answer_ = &first_answer_;
-    --num_answers_;
     std::shared_ptr<Step> step = std::move(entry.answered);
-    --num_free_;
     lock.unlock();
     step->deliver_answer();
     step.reset();
     lock.lock();
-    ++num_free_;
+    ++num_spare_;
   }
 }
 

@@ -74,10 +74,10 @@ class Timer {
   std::thread thread_;
   Entry* first_answer_ = nullptr;  // first come, first served
   Entry** last_answer_ = &first_answer_;
-  size_t num_answers_ = 0;
   std::condition_variable answers_changed_;
   std::vector<std::thread> answering_;
-  size_t num_free_ = 0;  // of them
+  // Free ones of them less the answers they are to deliver.
+  ptrdiff_t num_spare_ = 0;
 };
 
 }  // namespace tagflow::actors

@@ -13,6 +13,7 @@
 #include "actors/session_state.h"
 #include "graph/placement/cost_model.h"
 #include "tests/actors/holding_op.h"
+#include "tests/actors/pending.h"
 #include "tests/actors/sessions.h"
 
 using namespace tagflow;
@@ -20,8 +21,6 @@ using namespace tagflow::actors;
 using namespace tagflow::graph;
 
 namespace {
-
-using Answer = Result<std::vector<Tensor>>;
 
 // y = n, counted up to.
 Graph counting_loop() {
@@ -119,15 +118,10 @@ TEST_CASE("smoke: a session that was closed refuses what comes") {
 
 TEST_CASE(
     "smoke: closing gives up at its deadline, and what is left is freed") {
-  Graph graph;
-  const Scope s(graph);
-  ops::identity(s.named("y"), test_block(s, s.constant(Tensor::scalar(2))));
+  const Graph graph = blocked_graph();
   auto session = make_session({}, graph);
   Blockade blockade;
-  std::promise<Answer> answer;
-  session->run_async({}, {"y"}, {}, {}, [&](Answer given, RunStats) {
-    answer.set_value(std::move(given));
-  });
+  Pending run(*session, "y");
   blockade.until_begun(1);
   const Status status = session->close(std::chrono::milliseconds(5));
   CAPTURE(status.to_string());
@@ -135,38 +129,28 @@ TEST_CASE(
   CHECK(status.message().find("still has 1 open run after") !=
         std::string_view::npos);
   blockade.let_go();
-  CHECK(answer.get_future().get().status().code() == Code::kCancelled);
+  CHECK(run.get().status().code() == Code::kCancelled);
   CHECK(session->close().ok());
 }
 
 TEST_CASE("smoke: a session that was left is let go of without a wait") {
-  Graph graph;
-  const Scope s(graph);
-  ops::identity(s.named("y"), test_block(s, s.constant(Tensor::scalar(2))));
+  const Graph graph = blocked_graph();
   auto session = make_session({}, graph);
   Blockade blockade;
-  std::promise<Answer> answer;
-  session->run_async({}, {"y"}, {}, {}, [&](Answer given, RunStats) {
-    answer.set_value(std::move(given));
-  });
+  Pending run(*session, "y");
   blockade.until_begun(1);
   CHECK(session->close(std::chrono::milliseconds(1)).code() ==
         Code::kDeadlineExceeded);
   session.reset();  // while its kernel blocks
   blockade.let_go();
-  CHECK(answer.get_future().get().status().code() == Code::kCancelled);
+  CHECK(run.get().status().code() == Code::kCancelled);
 }
 
 TEST_CASE("smoke: who closes a session waits until each `done` has returned") {
-  Graph graph;
-  const Scope s(graph);
-  ops::identity(s.named("y"), test_block(s, s.constant(Tensor::scalar(2))));
+  const Graph graph = blocked_graph();
   auto session = make_session({.max_active_runs = 1}, graph);
   Blockade blockade;
-  std::promise<Answer> first;
-  session->run_async({}, {"y"}, {}, {}, [&](Answer given, RunStats) {
-    first.set_value(std::move(given));
-  });
+  Pending first(*session, "y");
   blockade.until_begun(1);
   // Cancelled before its turn, it is answered by who cancels.
   std::binary_semaphore entered{0}, go_on{0};
@@ -187,7 +171,7 @@ TEST_CASE("smoke: who closes a session waits until each `done` has returned") {
   CHECK(codes == std::vector{Code::kCancelled, Code::kFailedPrecondition,
                              Code::kFailedPrecondition});
   blockade.let_go();
-  CHECK(first.get_future().get().status().code() == Code::kCancelled);
+  CHECK(first.get().status().code() == Code::kCancelled);
   const Status status = session->close(std::chrono::milliseconds(5));
   CAPTURE(status.to_string());
   CHECK(status.code() == Code::kDeadlineExceeded);
@@ -293,10 +277,7 @@ TEST_CASE("a thousand sessions share threads and devices") {
 
 TEST_CASE("of many runs at once no more than a few sets of actors are kept") {
   constexpr int kRuns = Executable::kMostIdle + 8;
-  Graph graph;
-  const Scope s(graph);
-  ops::identity(s.named("y"), test_block(s, s.constant(Tensor::scalar(2))));
-  REQUIRE(s.status().ok());
+  const Graph graph = blocked_graph();
   const auto engine = graph::testing::must(Engine::create({.workers = 1}));
   const auto session = std::make_shared<SessionState>(
       SessionOptions(), graph::testing::must(engine->devices("")));

@@ -358,10 +358,7 @@ TEST_CASE("an asynchronous kernel that failed once answers the next step") {
 }
 
 TEST_CASE("a caller is not kept by a kernel, though there is one worker") {
-  Graph graph;
-  Scope s(graph);
-  ops::identity(s.named("y"), test_block(s, s.constant(Tensor::scalar(2))));
-  REQUIRE(s.ok());
+  const Graph graph = blocked_graph();
   for (const HandOff hand_off : kHandOffs) {
     SessionOptions options;
     options.hand_off = hand_off;

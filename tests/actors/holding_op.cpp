@@ -1,5 +1,7 @@
 #include "tests/actors/holding_op.h"
 
+#include <doctest/doctest.h>
+
 #include <condition_variable>
 #include <mutex>
 #include <utility>
@@ -56,6 +58,15 @@ graph::Output test_block(const graph::Scope& s, const graph::Input& x) {
   static const bool once = (add_test_op<BlockKernel>("TestBlock"), true);
   (void)once;
   return s.op("TestBlock", {x});
+}
+
+graph::Graph blocked_graph() {
+  graph::Graph graph;
+  const graph::Scope s(graph);
+  graph::ops::identity(s.named("y"),
+                       test_block(s, s.constant(Tensor::scalar(2))));
+  REQUIRE(s.status().ok());
+  return graph;
 }
 
 Blockade::Blockade() {

@@ -12,6 +12,8 @@ namespace tagflow::actors {
 
 // TestBlock(x: T) -> x. While a Blockade lives, its kernels block.
 graph::Output test_block(const graph::Scope& s, const graph::Input& x);
+// "y" is 2, when a kernel of that kind has run.
+graph::Graph blocked_graph();
 
 // One at a time. Thread-safe.
 class Blockade {

@@ -5,6 +5,8 @@
 
 #include <array>
 #include <cstdlib>
+#include <functional>
+#include <initializer_list>
 #include <mutex>
 
 #include "devices/kernel_registry.h"
@@ -95,6 +97,20 @@ void register_late_ops() {
   CHECK(once);
 }
 
+// In all configurations, with each value: what is late is so in each run.
+void for_each_late_run(const Graph& graph, std::initializer_list<int> values,
+                       const std::function<void(Session&, int)>& check) {
+  for (const SessionOptions& options : configurations()) {
+    CAPTURE(describe(options));
+    auto session = make_session(options, graph);
+    for (const int value : values) {
+      CAPTURE(value);
+      set_gates(false);
+      check(*session, value);
+    }
+  }
+}
+
 Graph graph_of(const std::vector<NodeDef>& nodes) {
   Graph graph;
   graph::testing::must(graph.extend(nodes));
@@ -118,19 +134,13 @@ TEST_CASE("a Merge waits for a late loop constant, though its rest is dead") {
        def("told", "TestRelease", {"switch:1"}),
        def("seven_more", "AddV2", {"sum_switch:1", "either", "^told"})},
       loop_variable("sum", "zero", "seven_more", DataType::kInt32));
-  for (const SessionOptions& options : configurations()) {
-    CAPTURE(describe(options));
-    auto session = make_session(options, graph);
-    for (const int trips : {2, 5}) {
-      set_gates(false);
-      const auto out = must_run(
-          *session,
-          {{"n", Tensor::scalar(trips)}, {"no", Tensor::scalar(false)}},
-          {"exit", "sum_exit"});
-      CHECK(out[0].scalar_value<int32_t>() == trips);
-      CHECK(out[1].scalar_value<int32_t>() == 7 * trips);
-    }
-  }
+  for_each_late_run(graph, {2, 5}, [&](Session& session, int trips) {
+    const auto out = must_run(
+        session, {{"n", Tensor::scalar(trips)}, {"no", Tensor::scalar(false)}},
+        {"exit", "sum_exit"});
+    CHECK(out[0].scalar_value<int32_t>() == trips);
+    CHECK(out[1].scalar_value<int32_t>() == 7 * trips);
+  });
 }
 
 // Iteration 0 is not done before iteration 1 has the constant.
@@ -147,16 +157,11 @@ TEST_CASE("a late loop constant reaches all iterations that run") {
                      def("both", "AddV2", {"let_go", "held"}),
                      def("more", "AddV2", {"sum_switch:1", "both"})},
                     loop_variable("sum", "zero", "more", DataType::kInt32));
-  for (const SessionOptions& options : configurations()) {
-    CAPTURE(describe(options));
-    auto session = make_session(options, graph);
-    for (const int trips : {2, 4}) {
-      set_gates(false);
-      const auto out =
-          must_run(*session, {{"n", Tensor::scalar(trips)}}, {"sum_exit"});
-      CHECK(out[0].scalar_value<int32_t>() == 8 * trips * (trips - 1) / 2);
-    }
-  }
+  for_each_late_run(graph, {2, 4}, [&](Session& session, int trips) {
+    const auto out =
+        must_run(session, {{"n", Tensor::scalar(trips)}}, {"sum_exit"});
+    CHECK(out[0].scalar_value<int32_t>() == 8 * trips * (trips - 1) / 2);
+  });
 }
 
 // Every second one comes late, and each on its own. None leads to a slot.
@@ -195,19 +200,13 @@ TEST_CASE("each of many loop constants comes to its own Merges") {
   const Graph graph = counting_loop(
       nodes, loop_variable("sum", "zero", fmt::format("more{}", kConstants),
                            DataType::kInt32));
-  for (const SessionOptions& options : configurations()) {
-    CAPTURE(describe(options));
-    auto session = make_session(options, graph);
-    for (const int trips : {2, 5}) {
-      set_gates(false);
-      const auto out = must_run(
-          *session,
-          {{"n", Tensor::scalar(trips)}, {"no", Tensor::scalar(false)}},
-          {"sum_exit"});
-      CHECK(out[0].scalar_value<int32_t>() ==
-            trips * sum + trips * (trips - 1) / 2);
-    }
-  }
+  for_each_late_run(graph, {2, 5}, [&](Session& session, int trips) {
+    const auto out = must_run(
+        session, {{"n", Tensor::scalar(trips)}, {"no", Tensor::scalar(false)}},
+        {"sum_exit"});
+    CHECK(out[0].scalar_value<int32_t>() ==
+          trips * sum + trips * (trips - 1) / 2);
+  });
 }
 
 // It comes with the other tokens in one run, and after them in the next.
@@ -223,19 +222,14 @@ TEST_CASE("a loop constant that came in the last run is awaited in this one") {
        def("told", "TestRelease", {"switch:1"}),
        def("more", "AddV2", {"sum_switch:1", "constant", "^told"})},
       loop_variable("sum", "zero", "more", DataType::kInt32));
-  for (const SessionOptions& options : configurations()) {
-    CAPTURE(describe(options));
-    auto session = make_session(options, graph);
-    for (const int x : {3, 4, 5, 6}) {
-      set_gates(false);
-      const auto out = must_run(*session,
-                                {{"n", Tensor::scalar(3)},
-                                 {"x", Tensor::scalar(x)},
-                                 {"p", Tensor::scalar(x % 2 == 0)}},
-                                {"sum_exit"});
-      CHECK(out[0].scalar_value<int32_t>() == 3 * x);
-    }
-  }
+  for_each_late_run(graph, {3, 4, 5, 6}, [&](Session& session, int x) {
+    const auto out = must_run(session,
+                              {{"n", Tensor::scalar(3)},
+                               {"x", Tensor::scalar(x)},
+                               {"p", Tensor::scalar(x % 2 == 0)}},
+                              {"sum_exit"});
+    CHECK(out[0].scalar_value<int32_t>() == 3 * x);
+  });
 }
 
 TEST_CASE("a dead control input kills an ordinary op, a Merge only waits") {

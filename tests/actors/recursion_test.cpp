@@ -1,6 +1,10 @@
 // Functions that call themselves, run in every configuration.
 #include <doctest/doctest.h>
+#include <malloc.h>
 
+#include <chrono>
+
+#include "actors/call_frames.h"
 #include "tests/actors/function_graph.h"
 
 using namespace tagflow;
@@ -59,6 +63,20 @@ TEST_CASE("a recursion may be thousands of calls deep") {
     const auto session = counting_graph().session(options);
     expect_int(*session, 5000, 5000);
   }
+}
+
+TEST_CASE("of what a deep recursion needed, a part is kept") {
+  const auto session = counting_graph().session({});
+  expect_int(*session, int32_t(CallFrames::kMostKept), CallFrames::kMostKept);
+  const size_t before = mallinfo2().uordblks;
+  constexpr int32_t kDeep = 8 * CallFrames::kMostKept;
+  expect_int(*session, kDeep, kDeep);
+  // Actors end by a message. Each of the others would be a KiB at least.
+  const auto late = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (mallinfo2().uordblks > before + kDeep * size_t(256) &&
+         std::chrono::steady_clock::now() < late)
+    expect_int(*session, 1, 1);
+  CHECK(mallinfo2().uordblks <= before + kDeep * size_t(256));
 }
 
 TEST_CASE("a recursion that does not end is refused, and can run again") {

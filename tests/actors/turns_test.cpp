@@ -17,15 +17,6 @@ using namespace tagflow::graph;
 
 namespace {
 
-// "y" is there when no Blockade holds it.
-Graph blocked() {
-  Graph graph;
-  const Scope s(graph);
-  ops::identity(s.named("y"), test_block(s, s.constant(Tensor::scalar(2))));
-  REQUIRE(s.status().ok());
-  return graph;
-}
-
 RunOptions within(std::chrono::milliseconds time) {
   RunOptions options;
   options.timeout = time;
@@ -35,8 +26,8 @@ RunOptions within(std::chrono::milliseconds time) {
 }  // namespace
 
 TEST_CASE("smoke: runs beyond the limit wait for their turn, to a limit") {
-  auto session =
-      make_session({.max_active_runs = 2, .max_queued_runs = 3}, blocked());
+  auto session = make_session({.max_active_runs = 2, .max_queued_runs = 3},
+                              blocked_graph());
   Blockade blockade;
   std::deque<Pending> runs;
   for (int i = 0; i < 5; ++i) runs.emplace_back(*session, "y");
@@ -54,7 +45,7 @@ TEST_CASE("smoke: runs beyond the limit wait for their turn, to a limit") {
 }
 
 TEST_CASE("smoke: runs that wait for their turn end with the session") {
-  auto session = make_session({.max_active_runs = 1}, blocked());
+  auto session = make_session({.max_active_runs = 1}, blocked_graph());
   Blockade blockade;
   std::deque<Pending> runs;
   for (int i = 0; i < 4; ++i) runs.emplace_back(*session, "y");
@@ -67,7 +58,7 @@ TEST_CASE("smoke: runs that wait for their turn end with the session") {
 }
 
 TEST_CASE("smoke: a run that ends before its turn leaves the queue") {
-  auto session = make_session({.max_active_runs = 1}, blocked());
+  auto session = make_session({.max_active_runs = 1}, blocked_graph());
   Blockade blockade;
   Pending first(*session, "y");
   blockade.until_begun(1);
@@ -93,8 +84,8 @@ TEST_CASE("smoke: a run that ends before its turn leaves the queue") {
 }
 
 TEST_CASE("smoke: who waits for its run's turn takes no place of the others") {
-  auto session =
-      make_session({.max_active_runs = 1, .max_queued_runs = 1}, blocked());
+  auto session = make_session({.max_active_runs = 1, .max_queued_runs = 1},
+                              blocked_graph());
   Blockade blockade;
   Pending first(*session, "y");
   blockade.until_begun(1);
@@ -111,7 +102,7 @@ TEST_CASE("smoke: who waits for its run's turn takes no place of the others") {
 
 TEST_CASE("smoke: a run that goes on after a wait counts as active again") {
   TestQueue::global().clear();
-  Graph graph = blocked();
+  Graph graph = blocked_graph();
   const Scope s(graph);
   ops::identity(s.named("z"), test_block(s, test_take(s)));
   REQUIRE(s.status().ok());
@@ -133,8 +124,8 @@ TEST_CASE("smoke: a run that goes on after a wait counts as active again") {
 }
 
 TEST_CASE("smoke: a run has given back its place when its answer is there") {
-  auto session =
-      make_session({.max_active_runs = 1, .max_queued_runs = 0}, blocked());
+  auto session = make_session({.max_active_runs = 1, .max_queued_runs = 0},
+                              blocked_graph());
   constexpr int kRuns = 10;
   std::promise<Code> last;
   std::function<void(int)> start = [&](int left) {
@@ -152,7 +143,7 @@ TEST_CASE("smoke: a run has given back its place when its answer is there") {
 TEST_CASE("smoke: a `done` that takes long holds up no other time-out") {
   // It is called when the run is given up, whose kernel nothing interrupts.
   TestQueue::global().clear();
-  Graph graph = blocked();
+  Graph graph = blocked_graph();
   const Scope s(graph);
   ops::identity(s.named("take"), test_take(s));
   REQUIRE(s.status().ok());
@@ -179,8 +170,8 @@ TEST_CASE("smoke: a `done` that takes long holds up no other time-out") {
 }
 
 TEST_CASE("who waits for a run is kept waiting where no more are queued") {
-  auto session =
-      make_session({.max_active_runs = 1, .max_queued_runs = 0}, blocked());
+  auto session = make_session({.max_active_runs = 1, .max_queued_runs = 0},
+                              blocked_graph());
   must_run(*session, {}, {"y"});
   Blockade blockade;
   Pending first(*session, "y");
@@ -197,9 +188,8 @@ TEST_CASE("who waits for a run is kept waiting where no more are queued") {
 }
 
 TEST_CASE("`done` of a run that was given up must not wait for another") {
-  Graph graph;
+  Graph graph = blocked_graph();
   const Scope s(graph);
-  ops::identity(s.named("y"), test_block(s, s.constant(Tensor::scalar(2))));
   ops::identity(s.named("other"), s.constant(Tensor::scalar(3)));
   auto session = make_session({.workers = 2}, graph);
   must_run(*session, {}, {"other"});

@@ -251,3 +251,41 @@ TEST_CASE("turns of nodes on one device only") {
   CHECK(turns_of(cut.on(0)) == "a/send < write\nhere < write\n");
   CHECK(turns_of(cut.on(1)) == "");
 }
+
+TEST_CASE("bodies have turns of their own") {
+  // The program calls a body which reads a list and writes to it.
+  std::vector<Partition> parts(1);
+  Program& program = parts[0].program;
+  Lists outside;
+  Node* index = add(outside.graph, "call", "_Call", {{outside.zero, 0}},
+                    {{"f", "body"},
+                     {"body", int64_t(0)},
+                     {"Tin", std::vector{DataType::kInt32}},
+                     {"Tout", std::vector{DataType::kInt32}}});
+  Node* a = outside.list("a");
+  outside.read("read", {a, 0}, {index, 0});
+  outside.write("write", {a, 0}, {outside.zero, 0});
+  program.graph = std::move(outside.graph);
+  Lists inside;
+  Node* b = inside.list("b");
+  Node* element = inside.read("in_read", {b, 0}, {inside.zero, 0});
+  inside.write("in_write", {b, 0}, {inside.zero, 0});
+  auto body = std::make_unique<Program>();
+  body->name = "body";
+  body->graph = std::move(inside.graph);
+  body->fetches = {{element, 0}};
+  program.bodies.push_back(std::move(body));
+  SUBCASE("all answer at once") {
+    must(put_readers_first(parts, {}));
+    CHECK(turns_of(program) == "read < write\n");
+    CHECK(turns_of(*program.bodies[0]) == "in_read < in_write\n");
+  }
+  SUBCASE("nobody waits for a call in which somebody may never answer") {
+    must(put_readers_first(parts,
+                           {.odd_frames = {}, .may_wait = [](const Node& node) {
+                              return node.name() == "in_read";
+                            }}));
+    CHECK(turns_of(program) == "");
+    CHECK(turns_of(*program.bodies[0]) == "");
+  }
+}
