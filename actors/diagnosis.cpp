@@ -264,7 +264,7 @@ Status explain_dead(const RunContext& context, size_t fetch,
     const auto origins = step.backwards(*root.plan).into_fetch(uint32_t(fetch));
     if (origins.empty()) continue;
     const IterationActor& iteration =
-        *actor_pointer<IterationActor>(root.ring.front());
+        *actor_pointer<IterationActor>(root.iterations.front());
     return invalid_argument(
         "[session] the fetched tensor \"{}\" is dead and has no value in this "
         "run: {}",

@@ -190,9 +190,7 @@ Status Executable::start(const std::shared_ptr<Step>& step,
   Runner runner(nullptr, engine.hand_off(), kLentQuantum, step->info.step_id);
   try {
     for (size_t p = 0; p < raw->partitions.size(); ++p) {
-      // The partition gives it to its own pool.
-      Batch* const batch = raw->batches.make();
-      batch->kind = BatchKind::kStart;
+      Batch* const batch = raw->partitions[p]->take_start();
       batch->step = step.get();
       const std::vector<uint32_t>& taken = plans_[p]->feeds;
       for (uint32_t i = 0; i < taken.size(); ++i)

@@ -18,6 +18,7 @@ namespace tagflow::actors {
 
 class CallFrames;  // actors/call_frames.h
 class FrameActor;
+class IterationActor;
 class Rendezvous;
 
 // Counts of what happened, kept by each actor for itself and added up when the
@@ -94,9 +95,12 @@ struct FrameInstance {
   Place place(const devices::Tag& at) const {
     return {plan->name, at, run->plan->device_name};
   }
-  // The ring's actors, in order of spawning. Grown by the newest iteration
-  // only, whose right to do so travels with the hand-over to the next.
-  std::vector<caf::actor> ring;
+  // Written by the newest iteration only, whose right to do so travels with the
+  // hand-over to the next: all iteration actors, in order of spawning; how many
+  // of them are in the ring; the others, linked as the ring is.
+  std::vector<caf::actor> iterations;
+  int ring_size = 1;
+  IterationActor* spare = nullptr;
 };
 
 // The id of a frame instance is a pure function of (parent instance, parent

@@ -17,10 +17,10 @@ FrameActor::FrameActor(caf::actor_config& config, const PartitionRun& run,
   instance_.plan = &plan;
   instance_.actor = this;
   instance_.window = plan.parallel_iterations;
-  instance_.ring.push_back(
+  instance_.iterations.push_back(
       spawn_actor<IterationActor, caf::lazy_init + caf::hidden>(
           home_system(), std::ref(instance_)));
-  head_ = actor_pointer<IterationActor>(instance_.ring.front());
+  head_ = actor_pointer<IterationActor>(instance_.iterations.front());
 }
 
 void FrameActor::on_batch(Batch* batch, Runner& runner) {
@@ -196,7 +196,7 @@ void FrameActor::end() {
   if (instance_.observer != nullptr)
     instance_.observer->on_frame_end(instance_.place(instance_.tag));
   // All iterations are retired: their state is the frame's again.
-  for (const caf::actor& actor : instance_.ring)
+  for (const caf::actor& actor : instance_.iterations)
     actor_pointer<IterationActor>(actor)->release_values();
   constant_sets_.clear();
   constants_.clear();
@@ -206,20 +206,21 @@ void FrameActor::collect(Counters& counters) const {
   counters.frames += counters_.frames;
   counters.hops += counters_.hops;
   counters.stale += counters_.stale;
-  for (const caf::actor& actor : instance_.ring)
+  for (const caf::actor& actor : instance_.iterations)
     actor_pointer<IterationActor>(actor)->collect(counters);
 }
 
 void FrameActor::reset() {
   live_ = false;
-  for (const caf::actor& actor : instance_.ring)
+  for (const caf::actor& actor : instance_.iterations)
     actor_pointer<IterationActor>(actor)->reset();
   constant_sets_.clear();
   constants_.clear();
 }
 
 void FrameActor::on_stop() {
-  for (const caf::actor& actor : instance_.ring) caf::anon_send(actor, Stop{});
+  for (const caf::actor& actor : instance_.iterations)
+    caf::anon_send(actor, Stop{});
   // The handles stay: a ring actor that still holds a pointer to another one
   // must find it. They go with this actor.
 }

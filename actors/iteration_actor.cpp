@@ -340,23 +340,43 @@ void IterationActor::post_next(Runner& runner, bool final) {
 inline void IterationActor::choose_successor(bool retiring) {
   if (successor_ != nullptr) return;
   // This is the newest iteration: the ring is its own to read and to grow.
-  if (next_->busy()) [[unlikely]]
+  if (next_->busy()) [[unlikely]] {
     grow_ring();
+  } else if (retiring && next_->next_ != this) [[unlikely]] {
+    shrink_ring();
+  }
   successor_ = next_;
   if (!retiring)
     counters_.max_in_flight =
-        std::max<uint64_t>(counters_.max_in_flight, frame_.ring.size());
+        std::max<uint64_t>(counters_.max_in_flight, uint64_t(frame_.ring_size));
 }
 
 void IterationActor::grow_ring() {
-  const size_t limit = size_t(std::max(frame_.window, 2));
-  if (frame_.ring.size() >= limit) return;
-  frame_.ring.push_back(
-      spawn_actor<IterationActor, caf::lazy_init + caf::hidden>(
-          home_system(), std::ref(frame_)));
-  auto* fresh = actor_pointer<IterationActor>(frame_.ring.back());
+  if (frame_.ring_size >= std::max(frame_.window, 2)) return;
+  IterationActor* fresh = frame_.spare;
+  if (fresh != nullptr) {
+    frame_.spare = fresh->next_;
+  } else {
+    frame_.iterations.push_back(
+        spawn_actor<IterationActor, caf::lazy_init + caf::hidden>(
+            home_system(), std::ref(frame_)));
+    fresh = actor_pointer<IterationActor>(frame_.iterations.back());
+  }
+  ++frame_.ring_size;
   fresh->next_ = next_;
   next_ = fresh;
+}
+
+// All others are idle, as this iteration is the only one in flight. Iteration 0
+// begins on the first actor, which stays.
+void IterationActor::shrink_ring() {
+  IterationActor* const unused = next_;
+  if (unused == actor_pointer<IterationActor>(frame_.iterations.front()))
+    return;
+  unused->release_values();
+  next_ = std::exchange(unused->next_, frame_.spare);
+  frame_.spare = unused;
+  --frame_.ring_size;
 }
 
 // --- Life cycle -------------------------------------------------------------

@@ -20,8 +20,10 @@ namespace tagflow::actors {
 // The iteration actors of a frame form a cycle. Iteration n+1 runs on the next
 // actor of the cycle after n's; if that one is still busy and the window
 // allows, a fresh actor is put in between, by n, which alone may: it is the
-// newest. So two actors alternate where nothing overlaps, the ring grows only
-// as iterations really are in flight together, and its order is always theirs.
+// newest. An iteration that is retired before the next one began takes an actor
+// out again. So two actors alternate where nothing overlaps, which a runner can
+// hold, the ring grows only as iterations really are in flight together, and
+// its order is always theirs.
 // If the ring is full, the next actor runs the oldest iteration: what is sent
 // to it waits there (parked) until that one is retired. The window needs no
 // other bookkeeping.
@@ -170,6 +172,7 @@ class IterationActor : public EngineActor {
   void post_next(Runner& runner, bool final);
   void choose_successor(bool retiring);
   void grow_ring();
+  void shrink_ring();
   Batch* take_batch(BatchKind kind);
   KernelRequest* take_request(uint32_t node);
   KernelRequest* take_kernel_request(uint32_t node);

@@ -68,17 +68,8 @@ void IterationActor::send_copy(const EdgeItem& edge, const Tensor& value) {
   send_edge(edge, Tensor(value));
 }
 
-// The last edge takes the value, the others copies of it.
-void IterationActor::send_to_many(const PortItem& port, Tensor&& value) {
-  if (port.count > kEdgesPerCheck) [[unlikely]]
-    return send_in_parts(port, 0, false, std::move(value));
-  const EdgeItem* const last = edges_ + port.begin + port.count - 1;
-  send_copies(edges_ + port.begin, last, value);
-  send_edge(*last, std::move(value));
-}
-
-void IterationActor::send_copies(const EdgeItem* edge, const EdgeItem* end,
-                                 const Tensor& value) {
+[[gnu::always_inline]] inline void IterationActor::send_copies(
+    const EdgeItem* edge, const EdgeItem* end, const Tensor& value) {
   {
     IterationState::Arrivals arrivals(state_);
     for (; edge != end && is_control(edge->kind); ++edge)
@@ -87,6 +78,15 @@ void IterationActor::send_copies(const EdgeItem* edge, const EdgeItem* end,
       arrivals.add(edge->target, edge->slot, value);
   }
   for (; edge != end; ++edge) send_copy(*edge, value);
+}
+
+// The last edge takes the value, the others copies of it.
+void IterationActor::send_to_many(const PortItem& port, Tensor&& value) {
+  if (port.count > kEdgesPerCheck) [[unlikely]]
+    return send_in_parts(port, 0, false, std::move(value));
+  const EdgeItem* const last = edges_ + port.begin + port.count - 1;
+  send_copies(edges_ + port.begin, last, value);
+  send_edge(*last, std::move(value));
 }
 
 // The first edge was served by the caller, of these two.
@@ -326,7 +326,9 @@ void IterationActor::run_ready(Runner& runner) {
 // After what was ready: a part of what goes to very many, or a heavy kernel,
 // and again, until nothing is left, or others are to have the thread.
 bool IterationActor::goes_on(Runner& runner) {
-  if (step_->cancelled() || state_.has_ready() || heavy_.empty()) return false;
+  if (heavy_.empty()) [[likely]]
+    return false;
+  if (step_->cancelled() || state_.has_ready()) return false;
   if (!wide_.empty()) {
     send_part();
   } else {

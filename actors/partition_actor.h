@@ -18,6 +18,9 @@ class PartitionActor : public EngineActor {
   PartitionActor(caf::actor_config& config, PartitionRun& run);
 
   // For the time when the step is quiet.
+  // A batch to start with: what the last run's end came with, so that a run
+  // allocates none.
+  Batch* take_start() { return pool().take(BatchKind::kStart); }
   bool done() const { return done_; }
   const FrameActor& root() const { return *root_; }
   void collect(Counters& counters) const;

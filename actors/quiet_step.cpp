@@ -20,7 +20,7 @@ const FrameActor* find_instance(const FrameActor& root,
     open.pop_back();
     const FrameInstance& instance = frame.instance();
     if (is_same_frame(instance.tag, tag)) return &frame;
-    for (const caf::actor& actor : instance.ring) {
+    for (const caf::actor& actor : instance.iterations) {
       const auto& iteration = *actor_pointer<IterationActor>(actor);
       if (!iteration.is_of_instance()) continue;
       for (uint32_t c = 0; c < iteration.children().size(); ++c)
@@ -54,7 +54,7 @@ const FrameActor* child_of(const IterationActor& iteration, uint32_t child) {
 
 const IterationActor* find_iteration(const FrameInstance& instance,
                                      int64_t number) {
-  for (const caf::actor& actor : instance.ring) {
+  for (const caf::actor& actor : instance.iterations) {
     const auto* iteration = actor_pointer<IterationActor>(actor);
     if (iteration->is_of_instance() && iteration->iteration() == number)
       return iteration;

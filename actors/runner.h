@@ -111,6 +111,9 @@ class Runner {
   // Whether the quantum is over and the thread is wanted: by others who wait
   // for a worker, or by its owner, where it is lent. Looks at the clock.
   bool must_yield();
+  // The same between firings, of which some went by since the last call: the
+  // more seldom does it look at the clock, the quicker these are.
+  bool must_yield_between();
   // Whether a kernel that takes long may run on this thread: on a worker that
   // nobody waits for.
   bool may_stay() const;
@@ -140,6 +143,7 @@ class Runner {
   // is for another step.
   bool sent_elsewhere(EngineActor* target, Batch* batch);
   bool over_quantum();
+  bool must_yield_at(Clock::time_point now);
   Clock::time_point started();
   void find_trace(Trace& trace);
   bool coin();
@@ -150,6 +154,8 @@ class Runner {
   const std::atomic<int>* const recall_;
   Clock::time_point started_;  // of a lent thread, or where nobody else knows
   int hops_until_check_;
+  Clock::time_point looked_;  // by must_yield_between()
+  int looks_left_out_ = 0;    // before its next one
   uint64_t random_;
   // What is posted, the newest first.
   Batch* newest_ = nullptr;

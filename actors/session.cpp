@@ -42,9 +42,8 @@ Result<std::vector<Tensor>> Callable::operator()(std::span<const Tensor> feeds,
                                                  RunStats* stats) const {
   if (!impl_)
     return error(Code::kFailedPrecondition, "[session] the callable is empty");
-  // Another thread may close the session meanwhile.
-  const std::shared_ptr<SessionState> state = impl_->session->state;
-  return state->run(impl_->prepared, feeds, options, stats);
+  // The run keeps what it needs, should its caller let go of the callable.
+  return impl_->session->state->run(impl_->prepared, feeds, options, stats);
 }
 
 void Callable::run_async(std::span<const Tensor> feeds,
@@ -156,7 +155,7 @@ Result<std::vector<Tensor>> Session::run(
   SplitFeeds split(feeds);
   TAGFLOW_ASSIGN(auto prepared,
                  session->prepare({std::move(split.names), fetches, targets}));
-  return session->run(std::move(prepared), split.values, options, stats);
+  return session->run(prepared, split.values, options, stats);
 } catch (...) {
   return current_fault("session");
 }

@@ -135,7 +135,7 @@ std::shared_ptr<Step> SessionState::make_step(
 }
 
 Status SessionState::submit(const std::shared_ptr<Step>& step,
-                            std::shared_ptr<const Prepared> prepared,
+                            const std::shared_ptr<const Prepared>& prepared,
                             std::span<const Tensor> feeds, bool sync,
                             bool count) {
   {
@@ -148,8 +148,8 @@ Status SessionState::submit(const std::shared_ptr<Step>& step,
                      "{}, the most that it may have (max_queued_runs)",
                      counted(size_t(num_active_), "active run"),
                      counted(size_t(num_queued_async_), "queued run"));
-      return enqueue(std::make_shared<Queued>(*this, step, std::move(prepared),
-                                              feeds, sync, count));
+      return enqueue(
+          std::make_shared<Queued>(*this, step, prepared, feeds, sync, count));
     }
     ++num_active_;
     step->has_turn = true;
@@ -258,8 +258,9 @@ void SessionState::end_step(Step& step, Step::Answer answer,
 }
 
 Result<std::vector<Tensor>> SessionState::run(
-    std::shared_ptr<const Prepared> prepared, std::span<const Tensor> feeds,
-    const RunOptions& options, RunStats* stats) try {
+    const std::shared_ptr<const Prepared>& prepared,
+    std::span<const Tensor> feeds, const RunOptions& options,
+    RunStats* stats) try {
   if (Engine::on_worker())
     return error(Code::kFailedPrecondition,
                  "[session] run was called from a `done` or a thread of an "
@@ -268,7 +269,7 @@ Result<std::vector<Tensor>> SessionState::run(
   TAGFLOW_RETURN_IF_ERROR(check_call(*prepared, feeds, options));
   const auto begin = std::chrono::steady_clock::now();
   const std::shared_ptr<Step> step = make_step(*prepared, options, nullptr);
-  TAGFLOW_RETURN_IF_ERROR(submit(step, std::move(prepared), feeds,
+  TAGFLOW_RETURN_IF_ERROR(submit(step, prepared, feeds,
                                  /*sync=*/true, /*count=*/stats != nullptr));
   Step::Answer answer = step->wait(stats);
   if (stats != nullptr) {
@@ -320,7 +321,7 @@ void SessionState::run_async(std::shared_ptr<const Prepared> prepared,
     };
     step = make_step(*prepared, options, std::move(on_answer));
     if (step->timeout.count() > 0) devices_->engine().watch_deadline(*step);
-    return submit(step, std::move(prepared), feeds, /*sync=*/false,
+    return submit(step, prepared, feeds, /*sync=*/false,
                   /*count=*/true);
   });
   if (status.ok()) return;

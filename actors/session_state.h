@@ -44,9 +44,10 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   // From the cache, or compiled.
   Result<std::shared_ptr<const Prepared>> prepare(const Signature& signature);
 
-  Result<std::vector<Tensor>> run(std::shared_ptr<const Prepared> prepared,
-                                  std::span<const Tensor> feeds,
-                                  const RunOptions& options, RunStats* stats);
+  Result<std::vector<Tensor>> run(
+      const std::shared_ptr<const Prepared>& prepared,
+      std::span<const Tensor> feeds, const RunOptions& options,
+      RunStats* stats);
   void run_async(std::shared_ptr<const Prepared> prepared,
                  std::span<const Tensor> feeds, const RunOptions& options,
                  Done done);
@@ -101,7 +102,7 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   // Starts the step, or has it wait for its turn. An error means that it is
   // not open, and that no answer will come.
   Status submit(const std::shared_ptr<Step>& step,
-                std::shared_ptr<const Prepared> prepared,
+                const std::shared_ptr<const Prepared>& prepared,
                 std::span<const Tensor> feeds, bool sync, bool count);
   // Has the step wait for its turn. REQUIRES: steps_mutex_ is held.
   Status enqueue(std::shared_ptr<Queued> queued);

@@ -67,7 +67,7 @@ class Stall {
     while (!open.empty()) {
       const FrameInstance& frame = open.back()->instance();
       open.pop_back();
-      for (const caf::actor& actor : frame.ring) {
+      for (const caf::actor& actor : frame.iterations) {
         const auto& iteration = *actor_pointer<IterationActor>(actor);
         if (!iteration.busy() || !iteration.is_of_instance()) continue;
         for (uint32_t n = 0; n < frame.plan->nodes.size(); ++n) {

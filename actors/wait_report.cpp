@@ -25,7 +25,7 @@ std::string place(const IterationActor& iteration) {
 std::vector<const IterationActor*> busy_iterations(const FrameActor& frame) {
   const bool ended = frame.instance().plan->is_root() && !frame.live();
   std::vector<const IterationActor*> busy;
-  for (const caf::actor& actor : frame.instance().ring) {
+  for (const caf::actor& actor : frame.instance().iterations) {
     const auto* iteration = actor_pointer<IterationActor>(actor);
     if (iteration->busy() || ended) busy.push_back(iteration);
   }
