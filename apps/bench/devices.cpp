@@ -104,7 +104,6 @@ Result<Measurement> measure_place(const BenchOptions& options) {
   for (int i = -1; i < options.repeats; ++i) {
     TAGFLOW_ASSIGN(graph::Program program,
                    graph::extract(large.graph, feeds, fetches, {}));
-    using Clock = std::chrono::steady_clock;
     const auto start = Clock::now();
     TAGFLOW_ASSIGN(const auto placed,
                    graph::place(program, infos, catalog, {}, {}));

@@ -91,7 +91,6 @@ Result<Measurement> measure_load(const BenchOptions& options) {
   TAGFLOW_ASSIGN(const std::string bytes, graph::write_graphdef(graph.graph));
   TAGFLOW_ASSIGN(actors::SessionOptions session_options,
                  to_session_options(options.engine));
-  using Clock = std::chrono::steady_clock;
   std::vector<double> times;
   const int repeats = std::min(options.repeats, 5);
   for (int i = -1; i < repeats; ++i) {

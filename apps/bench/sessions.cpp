@@ -37,7 +37,6 @@
 namespace tagflow::apps {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using Sessions = std::vector<std::unique_ptr<actors::Session>>;
 
 constexpr int kAdditions = 7;  // which with their operands are 10 nodes

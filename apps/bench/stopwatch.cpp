@@ -46,16 +46,14 @@ Result<std::vector<Tensor>> PreparedRun::results(
 
 Result<double> PreparedRun::time(std::span<const Tensor> feeds,
                                  const actors::RunOptions& options) {
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = Clock::now();
   TAGFLOW_RETURN_IF_ERROR(run(feeds, options));
-  const std::chrono::duration<double> time =
-      std::chrono::steady_clock::now() - start;
+  const std::chrono::duration<double> time = Clock::now() - start;
   return time.count();
 }
 
 Result<Took> PreparedRun::time_async(std::span<const Tensor> feeds,
                                      const actors::RunOptions& options) const {
-  using Clock = std::chrono::steady_clock;
   // The answer's thread may still be in set_value() when this one goes on.
   const auto promise = std::make_shared<std::promise<Result<Took>>>();
   auto answer = promise->get_future();
@@ -72,7 +70,6 @@ Result<Took> PreparedRun::time_async(std::span<const Tensor> feeds,
 
 Result<double> PreparedRun::seconds(std::span<const Tensor> feeds, int repeats,
                                     int inner) {
-  using Clock = std::chrono::steady_clock;
   std::vector<double> times;
   for (int i = -1; i < repeats; ++i) {
     const Clock::time_point start = Clock::now();

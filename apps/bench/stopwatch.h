@@ -1,6 +1,7 @@
 // Timing runs of one signature.
 #pragma once
 
+#include <chrono>
 #include <span>
 #include <utility>
 #include <vector>
@@ -11,6 +12,8 @@
 #include "graph/status.h"
 
 namespace tagflow::apps {
+
+using Clock = std::chrono::steady_clock;
 
 // The middle one; the lower of two. REQUIRES: !values.empty()
 double median(std::vector<double> values);

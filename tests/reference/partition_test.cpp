@@ -193,8 +193,8 @@ struct RandomCut {
       const Status valid = graph::validate(part.program.graph);
       REQUIRE_MESSAGE(valid.ok(), valid.to_string());
     }
-    const auto whole = interpret(made.graph, made.feeds, made.fetches);
-    REQUIRE_MESSAGE(whole.ok(), whole.status().to_string());
+    const auto expected = interpret(made.graph, made.feeds, made.fetches);
+    REQUIRE_MESSAGE(expected.ok(), expected.status().to_string());
     InterpreterOptions options;
     options.max_depth = 10'000;
     std::vector<int64_t> fired;
@@ -203,7 +203,7 @@ struct RandomCut {
       const auto cut =
           interpret(joined.graph, joined.feeds, joined.fetches, options);
       REQUIRE_MESSAGE(cut.ok(), cut.status().to_string());
-      expect_same(*cut, *whole);
+      expect_same(*cut, *expected);
       fired.push_back(cut->counts.computed);
     }
     // A Recv that is started once too often would never end.

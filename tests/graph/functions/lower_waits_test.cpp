@@ -43,20 +43,14 @@ TEST_CASE("a call that may be dead waits for its control inputs, too") {
                  {"one_dead", "control_dead", "both_dead", "alive"},
                  {{"N", 4}, {"T", kInt}})},
       "sum");
-  const auto waits = [&](const std::string& name) {
-    std::vector<std::string> names;
-    for (const Node* control : l.node(name).control_inputs())
-      names.push_back(control->name());
-    return names;
-  };
-  using Names = std::vector<std::string>;
-  CHECK(waits("one_dead/gate") == Names{"one_dead/input_0", "x"});
-  CHECK(waits("one_dead/a") == Names{"one_dead/gate"});
-  CHECK(waits("control_dead/gate") == Names{"control_dead/input_0", "no"});
-  CHECK(waits("control_dead/a") == Names{"control_dead/gate"});
-  CHECK(waits("both_dead/gate") == Names{"no", "x"});
-  CHECK(waits("both_dead/pivot") == Names{"both_dead/gate"});
-  CHECK(waits("alive/a") == Names{"x"});
+  CHECK(waits_of(l, "one_dead/gate") == Names{"one_dead/input_0", "x"});
+  CHECK(waits_of(l, "one_dead/a") == Names{"one_dead/gate"});
+  CHECK(waits_of(l, "control_dead/gate") ==
+        Names{"control_dead/input_0", "no"});
+  CHECK(waits_of(l, "control_dead/a") == Names{"control_dead/gate"});
+  CHECK(waits_of(l, "both_dead/gate") == Names{"no", "x"});
+  CHECK(waits_of(l, "both_dead/pivot") == Names{"both_dead/gate"});
+  CHECK(waits_of(l, "alive/a") == Names{"x"});
 }
 
 TEST_CASE("a loop runs for the effects of its condition or body alone") {
