@@ -95,9 +95,10 @@ struct FrameInstance {
   Place place(const devices::Tag& at) const {
     return {plan->name, at, run->plan->device_name};
   }
-  // Written by the newest iteration only, whose right to do so travels with the
-  // hand-over to the next: all iteration actors, in order of spawning; how many
-  // of them are in the ring; the others, linked as the ring is.
+  // All iteration actors, in order of spawning; how many of them are in the
+  // ring; those put aside, linked as the ring is. While the instance runs they
+  // are the newest iteration's, whose right to them travels with the hand-over
+  // to the next.
   std::vector<caf::actor> iterations;
   int ring_size = 1;
   IterationActor* spare = nullptr;

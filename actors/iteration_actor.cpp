@@ -339,7 +339,7 @@ void IterationActor::post_next(Runner& runner, bool final) {
 
 inline void IterationActor::choose_successor(bool retiring) {
   if (successor_ != nullptr) return;
-  // This is the newest iteration: the ring is its own to read and to grow.
+  // This is the newest iteration: the ring is its own to read and to change.
   if (next_->busy()) [[unlikely]] {
     grow_ring();
   } else if (retiring && next_->next_ != this) [[unlikely]] {

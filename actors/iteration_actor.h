@@ -20,10 +20,11 @@ namespace tagflow::actors {
 // The iteration actors of a frame form a cycle. Iteration n+1 runs on the next
 // actor of the cycle after n's; if that one is still busy and the window
 // allows, a fresh actor is put in between, by n, which alone may: it is the
-// newest. An iteration that is retired before the next one began takes an actor
-// out again. So two actors alternate where nothing overlaps, which a runner can
-// hold, the ring grows only as iterations really are in flight together, and
-// its order is always theirs.
+// newest. If an iteration is retired before the next one began, it takes one
+// actor out of the cycle and puts it aside, as the first that is put in again.
+// So two actors alternate where nothing overlaps, and a runner can hold both;
+// the ring grows only as iterations really are in flight together, and its
+// order is always theirs.
 // If the ring is full, the next actor runs the oldest iteration: what is sent
 // to it waits there (parked) until that one is retired. The window needs no
 // other bookkeeping.
@@ -195,7 +196,7 @@ class IterationActor : public EngineActor {
   Observer* observer_ = nullptr;
   TraceBuffer* trace_ = nullptr;  // the thread's, while it handles a batch
   IterationState state_;
-  IterationActor* next_;  // in the ring
+  IterationActor* next_;  // in the ring, or of those put aside
   std::atomic<bool> busy_{false};
   int64_t iteration_ = -1;
   uint64_t generation_ = 0;  // of the frame, when the iteration began

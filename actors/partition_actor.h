@@ -17,8 +17,9 @@ class PartitionActor : public EngineActor {
  public:
   PartitionActor(caf::actor_config& config, PartitionRun& run);
 
-  // For the time when the step is quiet.
-  // A batch to start with: what the last run's end came with, so that a run
+  // All below is for the time when the step is quiet.
+
+  // A batch to start with: the one that the last run ended with, so that a run
   // allocates none.
   Batch* take_start() { return pool().take(BatchKind::kStart); }
   bool done() const { return done_; }

@@ -17,7 +17,8 @@ constexpr int kLentHopsPerClockRead = 4;
 // To wake a worker, which then takes over, costs as much.
 constexpr std::chrono::microseconds kRecalledQuantum{5};
 
-// To look at the clock takes a few percent of 256 firings that are as quick.
+// To look at the clock takes a few percent of the time of firings that are so
+// quick.
 constexpr std::chrono::microseconds kQuickFirings{4};
 constexpr int kLooksLeftOut = 3;
 

@@ -111,14 +111,17 @@ class Runner {
   // Whether the quantum is over and the thread is wanted: by others who wait
   // for a worker, or by its owner, where it is lent. Looks at the clock.
   bool must_yield();
-  // The same between firings, of which some went by since the last call: the
-  // more seldom does it look at the clock, the quicker these are.
+  // The same for a loop of firings that calls it after a number of them: it
+  // looks at the clock less often where they are quick.
   bool must_yield_between();
   // Whether a kernel that takes long may run on this thread: on a worker that
   // nobody waits for.
   bool may_stay() const;
   // Something took long: the clock is looked at before the next hop.
-  void note_time() { hops_until_check_ = 1; }
+  void note_time() {
+    hops_until_check_ = 1;
+    looks_left_out_ = 0;
+  }
 
   // The thread is not a worker's: it must be given back soon.
   bool lent() const { return worker_ == nullptr; }

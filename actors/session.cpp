@@ -56,6 +56,7 @@ void Callable::run_async(std::span<const Tensor> feeds,
     });
     return;
   }
+  // A `done` may free this callable and its session before the call returns.
   const std::shared_ptr<SessionState> state = impl_->session->state;
   state->run_async(impl_->prepared, feeds, options, std::move(done));
 }

@@ -397,8 +397,7 @@ bool SessionState::is_closed() {
 }
 
 Status SessionState::closed_session() {
-  return error(Code::kFailedPrecondition,
-               "[session] the session is closed; it accepts no more runs");
+  return error(Code::kFailedPrecondition, "[session] the session is closed");
 }
 
 bool SessionState::is_left() {

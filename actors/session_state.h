@@ -28,10 +28,10 @@ namespace tagflow::actors {
 // Note [Closing a session]
 // Session and Callables are handles; the state also belongs to every step that
 // is open, so that it is freed after the last of them, wherever that ends, and
-// whoever is inside of run() at the moment. To close is something else: the
-// last handle, or close(), refuses new runs, cancels the open ones and waits
-// until they have ended and each `done` has returned - but not on a thread that
-// they may need.
+// whoever waits inside of run() for one of them. To close is something else:
+// the last handle, or close(), refuses new runs, cancels the open ones and
+// waits until they have ended and each `done` has returned - but not on a
+// thread that they may need.
 
 // Thread-safe. Lock order: compile_mutex_ before graph_mutex_; steps_mutex_
 // before the mutexes of a step.

@@ -33,7 +33,7 @@ std::string list_of_passes() {
     names += fmt::format("{}{}", names.empty() ? "" : ", ", pass.name);
   return fmt::format(
       "the passes over the graph, separated by commas: {}; none: no pass; "
-      "=-NAME: all passes but that",
+      "--passes=-NAME: all passes but that",
       names);
 }
 

@@ -2,10 +2,12 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <condition_variable>
 #include <cstdio>
 #include <filesystem>
-#include <future>
 #include <memory>
+#include <mutex>
+#include <optional>
 
 #include "apps/common/command_line.h"
 #include "apps/common/results.h"
@@ -36,15 +38,24 @@ struct StepOptions {
 // heavy kernels to that worker, and take turns with it.
 Result<std::vector<Tensor>> run_on_worker(const Prepared& prepared,
                                           const actors::RunOptions& run) {
-  using Answer = Result<std::vector<Tensor>>;
-  // Who answers may not be through with it when the answer is read.
-  const auto promise = std::make_shared<std::promise<Answer>>();
+  // Who answers may not be through with this when the answer is read. No
+  // std::future: ThreadSanitizer keeps signals from a thread that waits for it.
+  struct Waiting {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::optional<Result<std::vector<Tensor>>> answer;
+  };
+  const auto waiting = std::make_shared<Waiting>();
   prepared.session->run_async(
       prepared.feeds, prepared.fetches, prepared.targets, run,
-      [promise](Answer answer, const actors::RunStats&) {
-        promise->set_value(std::move(answer));
+      [waiting](Result<std::vector<Tensor>> answer, const actors::RunStats&) {
+        std::lock_guard lock(waiting->mutex);
+        waiting->answer = std::move(answer);
+        waiting->changed.notify_all();
       });
-  return promise->get_future().get();
+  std::unique_lock lock(waiting->mutex);
+  waiting->changed.wait(lock, [&] { return waiting->answer.has_value(); });
+  return *std::move(waiting->answer);
 }
 
 stepper::Frontispiece describe_run(const StepOptions& options,

@@ -77,15 +77,19 @@ TEST_CASE("a ring is as large as what is in flight, and small again") {
                        within_a_minute(), [&](Answer given, RunStats) {
                          answer.set_value(std::move(given));
                        });
+    std::future<Answer> future = answer.get_future();
+    const auto until_waiting = [&](size_t count) {
+      while (TestQueue::global().waiting() < count &&
+             future.wait_for(std::chrono::seconds(0)) !=
+                 std::future_status::ready)
+        std::this_thread::yield();
+    };
     for (int i = 0; wait && i < kTrips; ++i) {
-      while (TestQueue::global().waiting() == 0) std::this_thread::yield();
-      // All that may run at once wait.
-      if (i == 0)
-        while (TestQueue::global().waiting() < kWindow)
-          std::this_thread::yield();
+      // At first all that may run at once.
+      until_waiting(i == 0 ? kWindow : 1);
       TestQueue::global().put(2);
     }
-    const Answer given = answer.get_future().get();
+    const Answer given = future.get();
     REQUIRE(given.ok());
     CHECK((*given)[0].scalar_value<int32_t>() == kTrips);
     REQUIRE(slots.size() == kTrips);
