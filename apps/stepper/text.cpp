@@ -22,6 +22,14 @@ std::string join_some(const std::vector<std::string>& words, size_t more = 0) {
   return text;
 }
 
+bool matches(const std::string& pattern, const std::string& text) {
+  return fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
+}
+
+std::string frame_label(const std::string& frame) {
+  return frame.empty() ? std::string(kRootName) : frame;
+}
+
 // Follows the steps: what is where, and who waits for how much.
 class TextWriter {
  public:
@@ -53,10 +61,7 @@ class TextWriter {
     const Scope& scope = recording_.scopes[size_t(step.scope)];
     const std::string& frame =
         recording_.instances[size_t(scope.instance)].frame;
-    if (!matches(filter_.frames,
-                 frame.empty() ? std::string(kRootName) : frame)) {
-      return false;
-    }
+    if (!matches(filter_.frames, frame_label(frame))) return false;
     if (filter_.nodes == "*") return true;
     const auto matches_node = [&](int node) {
       return node >= 0 && matches(filter_.nodes, name(node));
@@ -66,10 +71,6 @@ class TextWriter {
              return matches_node(arrival.node);
            });
   }
-  static bool matches(const std::string& pattern, const std::string& text) {
-    return fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
-  }
-
   std::string frame_of(int scope) const {
     const std::string name = scope_name(recording_, scope);
     return name.substr(0, name.rfind('/'));
@@ -189,14 +190,33 @@ std::vector<std::string> fired(const Recording& recording) {
   return names;
 }
 
+// Names of the frames that ran, each once.
+std::vector<std::string> frames_of(const Recording& recording) {
+  std::vector<std::string> names;
+  for (const Instance& instance : recording.instances) {
+    std::string name = frame_label(instance.frame);
+    if (std::ranges::find(names, name) == names.end())
+      names.push_back(std::move(name));
+  }
+  return names;
+}
+
+// What there is instead, where no step is one of those requested.
+std::string alternatives(const Recording& recording, const StepFilter& filter) {
+  const std::vector<std::string> frames = frames_of(recording);
+  const bool no_frame = std::ranges::none_of(
+      frames,
+      [&](const std::string& name) { return matches(filter.frames, name); });
+  return no_frame ? "the frames are: " + join_some(frames)
+                  : "these fire: " + join_some(fired(recording));
+}
+
 }  // namespace
 
 std::string scope_name(const Recording& recording, int scope) {
   const Scope& at = recording.scopes[size_t(scope)];
   const Instance& instance = recording.instances[size_t(at.instance)];
-  const std::string frame =
-      (instance.frame.empty() ? std::string(kRootName) : instance.frame) +
-      instance.device;
+  const std::string frame = frame_label(instance.frame) + instance.device;
   return instance.number == 1
              ? fmt::format("{}/{}", frame, at.iteration)
              : fmt::format("{}#{}/{}", frame, instance.number, at.iteration);
@@ -209,9 +229,8 @@ std::string to_text(const Recording& recording, const Frontispiece& front,
   const std::string steps = TextWriter(recording, filter).write();
   if (steps.empty() && !recording.steps.empty()) {
     text += fmt::format(
-        "note: none of the {} steps is one of those asked for; these fire: "
-        "{}\n",
-        recording.steps.size(), join_some(fired(recording)));
+        "note: none of the {} steps is one of those requested; {}\n",
+        recording.steps.size(), alternatives(recording, filter));
   }
   text += steps;
   text += front.result;

@@ -53,9 +53,14 @@ only '2 3 ' --from 2 --to 6 --nodes '[nz]*' --frame root
 only '5 6 7 ' --to 7 --frame while --brief
 grep -qE '^      (ready|tokens)' "$work/stdout" &&
   complain "--brief shows the state" tagflow step --brief
+instead() {
+  grep -qE "^note: none of the [0-9]+ steps is one of those requested; $1" \
+    "$work/stdout" || complain "it is not said that none is left" tagflow step
+}
 only '' --nodes no_such_node
-grep -qE '^note: none of the [0-9]+ steps is one of those asked for; these fire: n_enter, zero, .*' \
-  "$work/stdout" || complain "it is not said that none is left" tagflow step
+instead 'these fire: n_enter, zero, .*'
+only '' --frame no_such_frame
+instead 'the frames are: root, while$'
 expect 2 - '--from' tagflow step "$loop" --fetch Exit --from 0
 expect 2 - '--from 5 is after --to 3' \
   tagflow step "$loop" --feed n=3 --fetch Exit --from 5 --to 3

@@ -1,4 +1,5 @@
 // ParseNumber: an op as small as it can be.
+#include <charconv>
 #include <string>
 
 #include "devices/kernel_registry.h"
@@ -26,8 +27,12 @@ class ParseNumberKernel final : public devices::CheapKernel {
     if (!text.is_scalar())
       return context.fail("the text must be a scalar, not of shape {}",
                           text.shape().to_string());
-    // What this throws is the error of the run.
-    const double number = std::stod(text.data<std::string>()[0]);
+    const std::string& digits = text.data<std::string>()[0];
+    const char* const end = digits.data() + digits.size();
+    double number = 0;
+    const auto parsed = std::from_chars(digits.data(), end, number);
+    if (parsed.ec != std::errc() || parsed.ptr != end)
+      return context.fail("\"{}\" is not a number", digits);
     context.set_output(0, Tensor::scalar(number));
     return {};
   }
