@@ -50,7 +50,7 @@ void IterationActor::run_ready_observed(Runner& runner) {
       ++counters_.fired;
       if (++fired_ % kFiringsPerCheck == 0) {
         step_->check_deadline();
-        if (runner.must_yield()) break;
+        if (runner.must_yield_between()) break;
       }
     }
     if (clock_is_due) trace_->clock();

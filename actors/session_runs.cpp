@@ -269,8 +269,8 @@ Result<std::vector<Tensor>> SessionState::run(
   TAGFLOW_RETURN_IF_ERROR(check_call(*prepared, feeds, options));
   const auto begin = std::chrono::steady_clock::now();
   const std::shared_ptr<Step> step = make_step(*prepared, options, nullptr);
-  TAGFLOW_RETURN_IF_ERROR(submit(step, prepared, feeds,
-                                 /*sync=*/true, /*count=*/stats != nullptr));
+  TAGFLOW_RETURN_IF_ERROR(submit(step, prepared, feeds, /*sync=*/true,
+                                 /*count=*/stats != nullptr));
   Step::Answer answer = step->wait(stats);
   if (stats != nullptr) {
     stats->seconds =
@@ -297,7 +297,7 @@ void SessionState::call(Done& done, Result<std::vector<Tensor>> answer,
   });
 }
 
-void SessionState::run_async(std::shared_ptr<const Prepared> prepared,
+void SessionState::run_async(const std::shared_ptr<const Prepared>& prepared,
                              std::span<const Tensor> feeds,
                              const RunOptions& options, Done done) {
   const auto begin = std::chrono::steady_clock::now();
@@ -321,8 +321,7 @@ void SessionState::run_async(std::shared_ptr<const Prepared> prepared,
     };
     step = make_step(*prepared, options, std::move(on_answer));
     if (step->timeout.count() > 0) devices_->engine().watch_deadline(*step);
-    return submit(step, prepared, feeds, /*sync=*/false,
-                  /*count=*/true);
+    return submit(step, prepared, feeds, /*sync=*/false, /*count=*/true);
   });
   if (status.ok()) return;
   if (step != nullptr) {

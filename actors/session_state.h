@@ -48,7 +48,7 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
       const std::shared_ptr<const Prepared>& prepared,
       std::span<const Tensor> feeds, const RunOptions& options,
       RunStats* stats);
-  void run_async(std::shared_ptr<const Prepared> prepared,
+  void run_async(const std::shared_ptr<const Prepared>& prepared,
                  std::span<const Tensor> feeds, const RunOptions& options,
                  Done done);
   Status close(std::optional<std::chrono::nanoseconds> deadline);

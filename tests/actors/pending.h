@@ -1,8 +1,11 @@
-// An asynchronous run, to be waited for.
+// Waiting in tests: for an asynchronous run, for what comes a little later.
 #pragma once
 
+#include <chrono>
 #include <future>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/actors/sessions.h"
@@ -11,10 +14,14 @@ namespace tagflow::actors {
 
 using Answer = Result<std::vector<Tensor>>;
 
+// A run, to be waited for.
 struct Pending {
-  Pending(Session& session, const std::string& fetch, RunOptions options = {}) {
+  Pending(Session& session, const std::string& fetch, RunOptions options = {})
+      : Pending(session, {}, std::vector{fetch}, std::move(options)) {}
+  Pending(Session& session, const std::vector<Feed>& feeds,
+          const std::vector<std::string>& fetches, RunOptions options) {
     options.cancel = token;
-    session.run_async({}, {fetch}, {}, options,
+    session.run_async(feeds, fetches, {}, options,
                       [this](Answer answer, RunStats) {
                         promise.set_value(std::move(answer));
                       });
@@ -29,5 +36,17 @@ struct Pending {
   std::promise<Answer> promise;
   std::future<Answer> future = promise.get_future();
 };
+
+// Whether it comes true within a minute: is_true() is called until it gives
+// that.
+template <class F>
+bool comes_true(const F& is_true) {
+  const auto late = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (!is_true()) {
+    if (std::chrono::steady_clock::now() > late) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
 
 }  // namespace tagflow::actors

@@ -72,16 +72,11 @@ TEST_CASE("a ring is as large as what is in flight, and small again") {
   auto session = make_session({.workers = 1}, counting());
   const auto run = [&](bool wait) {
     slots.clear();
-    std::promise<Answer> answer;
-    session->run_async({{"wait", Tensor::scalar(wait)}}, {"count", "sum"}, {},
-                       within_a_minute(), [&](Answer given, RunStats) {
-                         answer.set_value(std::move(given));
-                       });
-    std::future<Answer> future = answer.get_future();
+    const std::vector<std::string> fetches{"count", "sum"};
+    Pending pending(*session, {{"wait", Tensor::scalar(wait)}}, fetches,
+                    within_a_minute());
     const auto until_waiting = [&](size_t count) {
-      while (TestQueue::global().waiting() < count &&
-             future.wait_for(std::chrono::seconds(0)) !=
-                 std::future_status::ready)
+      while (TestQueue::global().waiting() < count && !pending.answered())
         std::this_thread::yield();
     };
     for (int i = 0; wait && i < kTrips; ++i) {
@@ -89,7 +84,7 @@ TEST_CASE("a ring is as large as what is in flight, and small again") {
       until_waiting(i == 0 ? kWindow : 1);
       TestQueue::global().put(2);
     }
-    const Answer given = future.get();
+    const Answer given = pending.get();
     REQUIRE(given.ok());
     CHECK((*given)[0].scalar_value<int32_t>() == kTrips);
     REQUIRE(slots.size() == kTrips);

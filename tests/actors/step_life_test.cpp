@@ -210,11 +210,7 @@ TEST_CASE("smoke: runs that wait for one another only are stalled") {
   CHECK(why->find("2 open runs") != why->npos);
   CHECK(why->find("TestTake") != why->npos);
   // The counters follow a moment later.
-  const auto late = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-  while (session->counters().waiting != 2 &&
-         std::chrono::steady_clock::now() < late)
-    std::this_thread::yield();
-  CHECK(session->counters().waiting == 2);
+  CHECK(comes_true([&] { return session->counters().waiting == 2; }));
   CHECK(session->counters().active == 0);
   must_run(*session, {}, {"put"});
   must_run(*session, {}, {"put"});
