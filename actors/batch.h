@@ -47,6 +47,8 @@ class TokenList {
     token.is_dead = is_dead;
     return token;
   }
+  // REQUIRES: somebody took the value of each.
+  void forget() { size_ = 0; }
   // Keeps the first `size` of them.
   void truncate(size_t size) {
     Token* const end = this->end();

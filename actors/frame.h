@@ -83,6 +83,7 @@ struct FrameInstance {
   Step* step = nullptr;
   Observer* observer = nullptr;
   Trace* trace = nullptr;
+  bool watched = false;           // observed, traced or both
   uint32_t trace_number = 0;      // of the instance, in the trace
   uint64_t generation = 0;        // counts the instances that this object was
   uint64_t step_id = 0;           // stays, when the step has gone

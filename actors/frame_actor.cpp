@@ -48,6 +48,8 @@ bool FrameActor::begin(const Batch& batch) {
   instance_.step_id = batch.step->info.step_id;
   instance_.observer = batch.step->observer;
   instance_.trace = batch.step->trace;
+  instance_.watched =
+      instance_.observer != nullptr || instance_.trace != nullptr;
   ++instance_.generation;
   instance_.parent = batch.sender;
   instance_.parent_iteration = batch.iteration;
@@ -89,8 +91,7 @@ bool FrameActor::begin(const Batch& batch) {
   constant_sets_.clear();
   constant_sets_.push_back({++epoch_, false, {}});
   constants_seen_ = false;
-  if (instance_.observer != nullptr || instance_.trace != nullptr)
-    report_start();
+  if (instance_.watched) report_start();
   return true;
 }
 

@@ -41,31 +41,47 @@ IterationActor::IterationActor(caf::actor_config& config, FrameInstance& frame)
 // --- Handling a batch -------------------------------------------------------
 
 void IterationActor::on_batch(Batch* batch, Runner& runner) {
-  if (batch->step->cancelled()) {
-    drop(batch);
+  if (batch->step->cancelled()) return drop(batch);
+  if (batch->kind == BatchKind::kTokens) [[likely]] {
+    if (!on_tokens(batch, runner)) return;
+  } else if (!on_other(batch, runner)) {
     return;
   }
+  work(runner);
+}
+
+// With tokens of its predecessor or its frame. False where there is nothing to
+// do now.
+inline bool IterationActor::on_tokens(Batch* batch, Runner& runner) {
+  if (batch->generation != frame_.generation) [[unlikely]] {
+    ++counters_.stale;
+    pool().give(batch);
+    return false;
+  }
+  if (!busy()) {
+    step_ = batch->step;
+    begin(batch->iteration, batch->constants, runner);
+  } else if (batch->iteration != iteration_) {
+    parked_.push_back(batch);
+    return false;
+  } else if (watched_) [[unlikely]] {
+    trace_turn(runner);
+  }
+  take_tokens(batch);
+  return true;
+}
+
+// What was elsewhere, or the next time slice. False where there is nothing to
+// do.
+bool IterationActor::on_other(Batch* batch, Runner& runner) {
+  if (batch->kind == BatchKind::kIdle) {
+    turn_is_posted_ = false;
+    if (!busy()) return false;
+  }
+  if (watched_) [[unlikely]]
+    trace_turn(runner);
   switch (batch->kind) {
-    case BatchKind::kTokens:
-      if (batch->generation != frame_.generation) {
-        ++counters_.stale;
-        pool().give(batch);
-        return;
-      }
-      if (!busy()) {
-        step_ = batch->step;
-        begin(batch->iteration, batch->constants, runner);
-      } else if (batch->iteration != iteration_) {
-        parked_.push_back(batch);
-        return;
-      } else if (watched_) [[unlikely]] {
-        trace_turn(runner);
-      }
-      take_tokens(batch);
-      break;
     case BatchKind::kExit:
-      if (watched_) [[unlikely]]
-        trace_turn(runner);
       if (is_call(batch->ordinal)) {
         take_return(batch);
       } else {
@@ -74,26 +90,18 @@ void IterationActor::on_batch(Batch* batch, Runner& runner) {
       }
       break;
     case BatchKind::kKernel:
-      if (watched_) [[unlikely]]
-        trace_turn(runner);
       take_kernel(batch->request);
       break;
     case BatchKind::kReceived:
-      if (watched_) [[unlikely]]
-        trace_turn(runner);
       take_received(batch);
       break;
     case BatchKind::kIdle:
-      turn_is_posted_ = false;
-      if (!busy()) return;
-      if (watched_) [[unlikely]]
-        trace_turn(runner);
       break;
     default:
       pool().give(batch);
-      return;
+      return false;
   }
-  work(runner);
+  return true;
 }
 
 // Of a step that was cut short. What is kept is for its message: a request
@@ -126,7 +134,7 @@ inline void IterationActor::begin(int64_t iteration, const ConstSet* constants,
   set_at_rest(false);
   observer_ = frame_.observer;
   trace_ = nullptr;
-  watched_ = observer_ != nullptr || frame_.trace != nullptr;
+  watched_ = frame_.watched;
   iteration_ = iteration;
   generation_ = frame_.generation;
   tag_ = frame_.tag;
@@ -220,7 +228,7 @@ inline void IterationActor::work(Runner& runner) {
     retire(runner);
   } else {
     post_exits(runner);
-    if (frame_.window > 1) post_next(runner, false);
+    post_ahead(runner);
   }
 }
 
@@ -228,7 +236,7 @@ inline void IterationActor::work(Runner& runner) {
 // actor's turn comes again.
 void IterationActor::post_turn(Runner& runner) {
   post_exits(runner);
-  if (frame_.window > 1) post_next(runner, false);
+  post_ahead(runner);
   if (std::exchange(turn_is_posted_, true)) return;
   turn_.step = step_;
   runner.post(this, &turn_);
@@ -244,7 +252,7 @@ inline void IterationActor::retire(Runner& runner) {
     // Where nothing was sent before, no iteration overlaps with this one.
     set_at_rest(sent_ == 0);
     busy_.store(false, std::memory_order_release);
-    post_next(runner, true);
+    runner.post(successor_, take_next(true));
   } else {
     Batch* batch = std::exchange(out_exit_, nullptr);
     if (batch == nullptr) batch = take_batch(BatchKind::kExit);
@@ -273,6 +281,19 @@ Batch* IterationActor::take_batch(BatchKind kind) {
   batch->step = step_;
   batch->generation = frame_.generation;
   batch->iteration = iteration_;
+  return batch;
+}
+
+// What goes to the successor next.
+[[gnu::always_inline]] inline Batch* IterationActor::take_next(bool final) {
+  Batch* batch = std::exchange(out_next_, nullptr);
+  if (batch == nullptr) batch = take_batch(BatchKind::kTokens);
+  batch->iteration = iteration_ + 1;
+  batch->final = final;
+  batch->count = ++sent_;
+  batch->exits = exits_;
+  batch->constants = constants_;
+  sent_constants_ = constants_;
   return batch;
 }
 
@@ -318,23 +339,13 @@ void IterationActor::post_exits(Runner& runner) {
   runner.post(frame_.actor, std::exchange(out_exit_, nullptr));
 }
 
-void IterationActor::post_next(Runner& runner, bool final) {
+// What the next iteration may begin with before this one is retired.
+void IterationActor::post_ahead(Runner& runner) {
+  if (frame_.window == 1) return;
   const bool news = successor_ != nullptr && constants_ != sent_constants_;
-  if (out_next_ == nullptr && !final && !news) return;
-  Batch* batch = std::exchange(out_next_, nullptr);
-  if (batch == nullptr) batch = take_batch(BatchKind::kTokens);
-  choose_successor(final);
-  batch->iteration = iteration_ + 1;
-  batch->final = final;
-  batch->count = ++sent_;
-  batch->exits = exits_;
-  batch->constants = constants_;
-  sent_constants_ = constants_;
-  if (final) {
-    runner.post(successor_, batch);
-  } else {
-    runner.post_later(successor_, batch);
-  }
+  if (out_next_ == nullptr && !news) return;
+  choose_successor(false);
+  runner.post_later(successor_, take_next(false));
 }
 
 inline void IterationActor::choose_successor(bool retiring) {

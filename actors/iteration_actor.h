@@ -92,6 +92,8 @@ class IterationActor : public EngineActor {
  private:
   // The actions of a step, in the order of on_batch().
   void drop(Batch* batch);
+  bool on_tokens(Batch* batch, Runner& runner);
+  bool on_other(Batch* batch, Runner& runner);
   void begin(int64_t iteration, const ConstSet* constants, Runner& runner);
   void trace_turn(Runner& runner);
   void take_tokens(Batch* batch);
@@ -170,7 +172,8 @@ class IterationActor : public EngineActor {
   void post_transfers(Runner& runner);
   void post_enters(Runner& runner);
   void post_exits(Runner& runner);
-  void post_next(Runner& runner, bool final);
+  void post_ahead(Runner& runner);
+  Batch* take_next(bool final);
   void choose_successor(bool retiring);
   void grow_ring();
   void shrink_ring();
@@ -192,7 +195,7 @@ class IterationActor : public EngineActor {
   const EdgeItem* const edges_;
   const ArrivalItem* const arrivals_;
   // The frame instance's, from begin() on.
-  bool watched_ = false;  // observed, traced or both
+  bool watched_ = false;
   Observer* observer_ = nullptr;
   TraceBuffer* trace_ = nullptr;  // the thread's, while it handles a batch
   IterationState state_;

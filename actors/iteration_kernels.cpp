@@ -88,7 +88,7 @@ void IterationActor::run_heavy(Runner& runner) {
   post_transfers(runner);
   post_enters(runner);
   post_exits(runner);
-  if (frame_.window > 1) post_next(runner, false);
+  post_ahead(runner);
   const bool stay = runner.may_stay();
   const bool share = frame_.run->workers > 1 || !stay;
   while (share && heavy_.size() > (stay ? 1u : 0u)) {

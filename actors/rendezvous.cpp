@@ -9,7 +9,9 @@ namespace tagflow::actors {
 LocalRendezvous::LocalRendezvous(caf::actor_config& config, HandOff policy,
                                  const std::vector<std::string>& transfers,
                                  BatchStore* store)
-    : Rendezvous(config, policy, store), transfers_(transfers) {}
+    : Rendezvous(config, policy, store),
+      transfers_(transfers),
+      slots_(transfers.size()) {}
 
 size_t LocalRendezvous::KeyHash::operator()(const Key& key) const {
   // The frame's id is a hash already.
@@ -40,53 +42,64 @@ void LocalRendezvous::on_batch(Batch* batch, Runner& runner) {
 }
 
 void LocalRendezvous::send(const Key& key, Token& token, Step& step) {
-  const auto it = table_.find(key);
-  if (it == table_.end()) {
+  Entry first;
+  if (!take(key, first)) {
     Entry& entry = add(key);
-    entry.receiver.actor = nullptr;
     entry.is_dead = token.is_dead;
     entry.value.take(token.value);
-    return;
-  }
-  if (it->second.receiver.actor == nullptr) {
+  } else if (first.receiver.actor != nullptr) {
+    meet(first.receiver, token.is_dead, std::move(token.value), step);
+  } else {
     step.fail(error(Code::kAlreadyExists, "[rendezvous] {} was sent twice",
                     describe(key)));
-    return;
   }
-  const Receiver receiver = it->second.receiver;
-  drop(it);
-  meet(receiver, token.is_dead, std::move(token.value), step);
 }
 
 void LocalRendezvous::receive(const Key& key, const Receiver& receiver,
                               Step& step) {
-  const auto it = table_.find(key);
-  if (it == table_.end()) {
+  Entry first;
+  if (!take(key, first)) {
     add(key).receiver = receiver;
-    return;
-  }
-  Entry& entry = it->second;
-  if (entry.receiver.actor != nullptr) {
+  } else if (first.receiver.actor == nullptr) {
+    meet(receiver, first.is_dead, std::move(first.value), step);
+  } else {
     step.fail(error(Code::kAlreadyExists, "[rendezvous] {} is received twice",
                     describe(key)));
-    return;
   }
-  const bool is_dead = entry.is_dead;
-  Tensor value = std::move(entry.value);
-  drop(it);
-  meet(receiver, is_dead, std::move(value), step);
+}
+
+bool LocalRendezvous::take(const Key& key, Entry& entry) {
+  Slot& slot = slots_[key.transfer];
+  if (slot.is_taken && slot.tag == key.tag) [[likely]] {
+    slot.is_taken = false;
+    --num_taken_;
+    entry = std::move(slot.entry);
+    return true;
+  }
+  if (table_.empty()) return false;
+  const auto it = table_.find(key);
+  if (it == table_.end()) return false;
+  entry = std::move(it->second);
+  spare_.push_back(table_.extract(it));
+  return true;
 }
 
 LocalRendezvous::Entry& LocalRendezvous::add(const Key& key) {
+  Slot& slot = slots_[key.transfer];
+  if (!slot.is_taken) [[likely]] {
+    slot.is_taken = true;
+    slot.tag = key.tag;
+    ++num_taken_;
+    slot.entry.receiver.actor = nullptr;
+    return slot.entry;
+  }
   if (spare_.empty()) return table_[key];
   Table::node_type node = std::move(spare_.back());
   spare_.pop_back();
   node.key() = key;
-  return table_.insert(std::move(node)).position->second;
-}
-
-void LocalRendezvous::drop(Table::iterator entry) {
-  spare_.push_back(table_.extract(entry));
+  Entry& entry = table_.insert(std::move(node)).position->second;
+  entry.receiver.actor = nullptr;
+  return entry;
 }
 
 void LocalRendezvous::meet(const Receiver& receiver, bool is_dead,
@@ -145,6 +158,11 @@ std::string LocalRendezvous::describe(const Key& key) const {
 }
 
 void LocalRendezvous::reset() {
+  if (std::exchange(num_taken_, 0) > 0)
+    for (Slot& slot : slots_) {
+      slot.is_taken = false;
+      slot.entry.value.reset();
+    }
   if (!table_.empty()) table_.clear();
   held_.clear();
 }

@@ -68,19 +68,26 @@ class LocalRendezvous : public Rendezvous {
     EngineActor* actor = nullptr;
     uint32_t node = 0;
   };
-  // In the table whoever came first, a token where nobody receives yet; of
-  // what is held back, both.
+  // Whoever came first, a token where nobody receives yet; of what is held
+  // back, both.
   struct Entry {
     Receiver receiver;
     bool is_dead = false;
     Tensor value;
   };
+  struct Slot {
+    bool is_taken = false;
+    devices::Tag tag;
+    Entry entry;
+  };
   using Table = std::unordered_map<Key, Entry, KeyHash>;
 
   void send(const Key& key, Token& token, Step& step);
   void receive(const Key& key, const Receiver& receiver, Step& step);
+  // Whether somebody came first, who is taken out then.
+  bool take(const Key& key, Entry& entry);
+  // An empty one, for who comes first.
   Entry& add(const Key& key);
-  void drop(Table::iterator entry);
   void meet(const Receiver& receiver, bool is_dead, Tensor&& value, Step& step);
   void answer(const Receiver& receiver, bool is_dead, Tensor&& value,
               Step& step);
@@ -91,8 +98,12 @@ class LocalRendezvous : public Rendezvous {
   uint64_t random();
 
   const std::vector<std::string>& transfers_;
+  // By transfer. Most have one entry at a time, which is found by its number;
+  // those of further iterations are in the table.
+  std::vector<Slot> slots_;
+  size_t num_taken_ = 0;  // of the slots
   Table table_;
-  // Entries at rest, for reuse: a steady loop allocates none.
+  // The table's entries at rest, for reuse: a steady loop allocates none.
   std::vector<Table::node_type> spare_;
   std::vector<Batch*> answers_;  // of the batch in hand, one per iteration
   std::vector<Entry> held_;      // HandOff::kRandom

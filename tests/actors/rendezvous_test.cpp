@@ -165,6 +165,35 @@ TEST_CASE("smoke: tokens of other iterations and other transfers do not meet") {
   CHECK(meeting.over());
 }
 
+TEST_CASE("iterations of one transfer wait side by side") {
+  constexpr int kIterations = 5;
+  Meeting meeting;
+  // The one that goes first is another one each time.
+  for (int first = 0; first < kIterations; ++first) {
+    for (int i = 0; i < kIterations; ++i) meeting.send(0, i, i);
+    Heard expected;
+    for (int i = 0; i < kIterations; ++i) {
+      const int iteration = (first + i) % kIterations;
+      meeting.receive(0, iteration, 7);
+      expected.push_back(fmt::format("7:{}", iteration));
+      // In the place that is free now.
+      meeting.send(0, kIterations + i, 10 + i);
+      meeting.receive(1, i, 8);
+      meeting.send(1, i, 20 + i);
+      expected.push_back(fmt::format("8:{}", 20 + i));
+    }
+    for (int i = kIterations; i-- > 0;) {
+      meeting.receive(0, kIterations + i, 9);
+      expected.push_back(fmt::format("9:{}", 10 + i));
+    }
+    Heard& heard = meeting.listener(1).heard;
+    CHECK(heard == expected);
+    heard.clear();
+  }
+  CHECK(meeting.over());
+  CHECK(meeting.step->error().ok());
+}
+
 TEST_CASE("a dead token is sent like a live one") {
   Meeting meeting;
   meeting.receive(0, 0, 7);
@@ -260,8 +289,10 @@ TEST_CASE("to receive a key twice is an error") {
 
 TEST_CASE("a step that has failed leaves nothing behind") {
   Meeting meeting;
-  meeting.send(0, 3, 42);
-  meeting.receive(1, 3, 7);
+  for (int64_t iteration : {3, 4}) {
+    meeting.send(0, iteration, 42);
+    meeting.receive(1, iteration, 7);
+  }
   meeting.step->fail(error(Code::kCancelled, "enough"));
   meeting.send(1, 3, 43);
   CHECK(meeting.listener(1).heard.empty());
@@ -269,12 +300,15 @@ TEST_CASE("a step that has failed leaves nothing behind") {
   meeting.rendezvous->reset();
   // The same keys again, in the next step: they are new.
   meeting.next_step();
-  meeting.send(1, 3, 44);
-  meeting.receive(0, 3, 8);
-  CHECK(meeting.listener(1).heard.empty());
-  meeting.receive(1, 3, 9);
-  meeting.send(0, 3, 45);
-  CHECK(meeting.listener(1).heard == Heard{"9:44", "8:45"});
+  for (int64_t iteration : {4, 3}) {
+    meeting.send(1, iteration, 44);
+    meeting.receive(0, iteration, 8);
+    CHECK(meeting.listener(1).heard.empty());
+    meeting.receive(1, iteration, 9);
+    meeting.send(0, iteration, 45);
+    CHECK(meeting.listener(1).heard == Heard{"9:44", "8:45"});
+    meeting.listener(1).heard.clear();
+  }
   CHECK(meeting.over());
   CHECK(meeting.step->error().ok());
 }
