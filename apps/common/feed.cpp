@@ -89,8 +89,9 @@ Result<FeedText> parse_feed(std::string_view text, bool needs_value) {
   FeedText feed;
   feed.has_value = equals != std::string_view::npos;
   if ((needs_value && !feed.has_value) || equals == 0) {
-    return invalid_argument("[--feed] \"{}\" is not NAME:PORT{}", text,
-                            needs_value ? "=VALUE" : "[=VALUE]");
+    return invalid_argument(
+        "[--feed] \"{}\" is not NAME:PORT{}", text,
+        needs_value ? "=VALUE; a run needs a value" : "[=VALUE]");
   }
   feed.label = feed.port = text.substr(0, equals);
   TAGFLOW_RETURN_IF_ERROR(

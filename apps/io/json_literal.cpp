@@ -210,15 +210,15 @@ bool has_huge_number(std::string_view text) {
 }  // namespace
 
 std::string_view hint_for_no_json(std::string_view text) {
+  if (has_huge_number(text))
+    return "; no number is larger than 1.8e308: write \"inf\", in double "
+           "quotes";
   if (text.find('"') != text.npos) return "";
   if (has_bare_word(text, {"nan", "inf", "infinity"}))
     return "; JSON cannot express them: write \"nan\", \"inf\" and \"-inf\", "
            "in double quotes";
   if (has_bare_word(text, {"true", "false"}))
     return "; truth values are written true and false";
-  if (has_huge_number(text))
-    return "; no number is larger than 1.8e308: write \"inf\", in double "
-           "quotes";
   const bool is_word = std::ranges::any_of(
       text, [](unsigned char c) { return std::isalpha(c) != 0; });
   return is_word ? "; a string is written in double quotes, within single ones "

@@ -11,6 +11,7 @@
 #include <system_error>
 #include <vector>
 
+#include "apps/common/command_line.h"
 #include "apps/common/engine_options.h"
 #include "apps/common/interrupt.h"
 #include "apps/common/terminal.h"
@@ -170,6 +171,16 @@ void add_conform_command(CLI::App& app, ExitCode& exit_code) {
       ->type_name("DIR...");
   conform->add_flag("--json", options->json,
                     "print a JSON object of all cases before the last line");
+  append_to_footer(
+      *conform,
+      "A case is a graph, what was fed to it, and what came out, as a run of\n"
+      "TensorFlow recorded them: graph.pb, .npy files (.json of strings) in\n"
+      "the same folder, and case.json:\n"
+      "  {\"name\": NAME, \"runs\": [{\"targets\": [NODE...],\n"
+      "   \"feeds\": {PORT: FILE...}, \"fetches\": [PORT...],\n"
+      "   \"expect\": [FILE...]}]}\n"
+      "A run that fails has \"error\": {\"code\": \"InvalidArgumentError\"},\n"
+      "or another code, in place of \"expect\".");
   add_engine_options(*conform, options->engine);
   conform->callback(
       [options, &exit_code] { exit_code = report(run_cases(*options)); });

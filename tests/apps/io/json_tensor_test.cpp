@@ -158,6 +158,9 @@ TEST_CASE("a text that is no JSON gets the hint that it needs") {
       {"[1, -1e400]",
        "[literal] \"[1, -1e400]\" is not JSON; no number is larger than "
        "1.8e308: write \"inf\", in double quotes"},
+      {"[1e400, \"inf\"]",
+       "[literal] \"[1e400, \"inf\"]\" is not JSON; no number is larger than "
+       "1.8e308: write \"inf\", in double quotes"},
       {"[1e5,",
        "[literal] \"[1e5,\" is not JSON; a string is written in "
        "double quotes, within single ones for the shell: '\"text\"'"},
