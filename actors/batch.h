@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -47,8 +48,13 @@ class TokenList {
     token.is_dead = is_dead;
     return token;
   }
-  // REQUIRES: somebody took the value of each.
-  void forget() { size_ = 0; }
+  // The end of the list for who took each value: truncate() would look at all.
+  // REQUIRES: none holds one.
+  void clear_taken() {
+    assert(std::ranges::none_of(
+        *this, [](const Token& token) { return token.value.valid(); }));
+    size_ = 0;
+  }
   // Keeps the first `size` of them.
   void truncate(size_t size) {
     Token* const end = this->end();

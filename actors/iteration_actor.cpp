@@ -50,8 +50,8 @@ void IterationActor::on_batch(Batch* batch, Runner& runner) {
   work(runner);
 }
 
-// With tokens of its predecessor or its frame. False where there is nothing to
-// do now.
+// Takes tokens of the predecessor or the frame. False where the batch is stale,
+// or has to wait for its iteration.
 inline bool IterationActor::on_tokens(Batch* batch, Runner& runner) {
   if (batch->generation != frame_.generation) [[unlikely]] {
     ++counters_.stale;
@@ -71,8 +71,8 @@ inline bool IterationActor::on_tokens(Batch* batch, Runner& runner) {
   return true;
 }
 
-// What was elsewhere, or the next time slice. False where there is nothing to
-// do.
+// Takes an answer, of a child frame, a kernel or a Recv, or this actor's next
+// turn. False where there is nothing to do.
 bool IterationActor::on_other(Batch* batch, Runner& runner) {
   if (batch->kind == BatchKind::kIdle) {
     turn_is_posted_ = false;
@@ -95,7 +95,7 @@ bool IterationActor::on_other(Batch* batch, Runner& runner) {
     case BatchKind::kReceived:
       take_received(batch);
       break;
-    case BatchKind::kIdle:
+    case BatchKind::kIdle:  // noted above
       break;
     default:
       pool().give(batch);
@@ -284,7 +284,8 @@ Batch* IterationActor::take_batch(BatchKind kind) {
   return batch;
 }
 
-// What goes to the successor next.
+// The batch that goes to the successor next; a final one hands the baton over.
+// Inlined by force: it is a part of each trip.
 [[gnu::always_inline]] inline Batch* IterationActor::take_next(bool final) {
   Batch* batch = std::exchange(out_next_, nullptr);
   if (batch == nullptr) batch = take_batch(BatchKind::kTokens);
@@ -339,7 +340,7 @@ void IterationActor::post_exits(Runner& runner) {
   runner.post(frame_.actor, std::exchange(out_exit_, nullptr));
 }
 
-// What the next iteration may begin with before this one is retired.
+// Posts what the next iteration may begin with before this one is retired.
 void IterationActor::post_ahead(Runner& runner) {
   if (frame_.window == 1) return;
   const bool news = successor_ != nullptr && constants_ != sent_constants_;

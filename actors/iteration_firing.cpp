@@ -140,7 +140,7 @@ void IterationActor::take_tokens(Batch* batch) {
   }
   for (Token& token : batch->tokens)
     arrive(token.arrival, token.is_dead, std::move(token.value));
-  batch->tokens.forget();
+  batch->tokens.clear_taken();
   pool().give(batch);
 }
 

@@ -70,9 +70,9 @@ void LocalRendezvous::receive(const Key& key, const Receiver& receiver,
 
 bool LocalRendezvous::take(const Key& key, Entry& entry) {
   Slot& slot = slots_[key.transfer];
-  if (slot.is_taken && slot.tag == key.tag) [[likely]] {
-    slot.is_taken = false;
-    --num_taken_;
+  if (slot.is_full && slot.tag == key.tag) [[likely]] {
+    slot.is_full = false;
+    --num_full_;
     entry = std::move(slot.entry);
     return true;
   }
@@ -86,10 +86,10 @@ bool LocalRendezvous::take(const Key& key, Entry& entry) {
 
 LocalRendezvous::Entry& LocalRendezvous::add(const Key& key) {
   Slot& slot = slots_[key.transfer];
-  if (!slot.is_taken) [[likely]] {
-    slot.is_taken = true;
+  if (!slot.is_full) [[likely]] {
+    slot.is_full = true;
     slot.tag = key.tag;
-    ++num_taken_;
+    ++num_full_;
     slot.entry.receiver.actor = nullptr;
     return slot.entry;
   }
@@ -158,9 +158,9 @@ std::string LocalRendezvous::describe(const Key& key) const {
 }
 
 void LocalRendezvous::reset() {
-  if (std::exchange(num_taken_, 0) > 0)
+  if (std::exchange(num_full_, 0) > 0)
     for (Slot& slot : slots_) {
-      slot.is_taken = false;
+      slot.is_full = false;
       slot.entry.value.reset();
     }
   if (!table_.empty()) table_.clear();

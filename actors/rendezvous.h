@@ -16,6 +16,7 @@
 //   1. Each key is sent once and received once: a second time is an error.
 //   2. A token is handed over, never copied.
 //   3. An error of the step leaves no token and nobody waiting: reset().
+//   4. A key is in its transfer's slot or in the table, never in both.
 #pragma once
 
 #include <string>
@@ -68,15 +69,15 @@ class LocalRendezvous : public Rendezvous {
     EngineActor* actor = nullptr;
     uint32_t node = 0;
   };
-  // Whoever came first, a token where nobody receives yet; of what is held
-  // back, both.
+  // Who came first: a token, or, where receiver.actor is not null, a Recv. Of
+  // what is held back: both.
   struct Entry {
     Receiver receiver;
     bool is_dead = false;
     Tensor value;
   };
   struct Slot {
-    bool is_taken = false;
+    bool is_full = false;
     devices::Tag tag;
     Entry entry;
   };
@@ -84,9 +85,10 @@ class LocalRendezvous : public Rendezvous {
 
   void send(const Key& key, Token& token, Step& step);
   void receive(const Key& key, const Receiver& receiver, Step& step);
-  // Whether somebody came first, who is taken out then.
+  // Moves the entry of `key` to `entry`, and frees its place. False where
+  // nobody came yet.
   bool take(const Key& key, Entry& entry);
-  // An empty one, for who comes first.
+  // A new entry, without a receiver or a value. REQUIRES: `key` has none.
   Entry& add(const Key& key);
   void meet(const Receiver& receiver, bool is_dead, Tensor&& value, Step& step);
   void answer(const Receiver& receiver, bool is_dead, Tensor&& value,
@@ -98,10 +100,10 @@ class LocalRendezvous : public Rendezvous {
   uint64_t random();
 
   const std::vector<std::string>& transfers_;
-  // By transfer. Most have one entry at a time, which is found by its number;
-  // those of further iterations are in the table.
+  // By number of the transfer: its first entry. Most transfers have no more at
+  // a time; those of further tags are in the table.
   std::vector<Slot> slots_;
-  size_t num_taken_ = 0;  // of the slots
+  size_t num_full_ = 0;  // slots; reset() looks at them only if there are any
   Table table_;
   // The table's entries at rest, for reuse: a steady loop allocates none.
   std::vector<Table::node_type> spare_;

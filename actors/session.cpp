@@ -189,7 +189,7 @@ void Session::run_async(const std::vector<Feed>& feeds,
     return {};
   });
   if (status.ok()) {
-    session->run_async(prepared, values, options, std::move(done));
+    session->run_async(std::move(prepared), values, options, std::move(done));
   } else {
     session->call(done, std::move(status), {});
   }

@@ -297,7 +297,7 @@ void SessionState::call(Done& done, Result<std::vector<Tensor>> answer,
   });
 }
 
-void SessionState::run_async(const std::shared_ptr<const Prepared>& prepared,
+void SessionState::run_async(std::shared_ptr<const Prepared> prepared,
                              std::span<const Tensor> feeds,
                              const RunOptions& options, Done done) {
   const auto begin = std::chrono::steady_clock::now();

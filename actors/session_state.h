@@ -48,7 +48,8 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
       const std::shared_ptr<const Prepared>& prepared,
       std::span<const Tensor> feeds, const RunOptions& options,
       RunStats* stats);
-  void run_async(const std::shared_ptr<const Prepared>& prepared,
+  // Keeps `prepared`: a `done` may free the caller's before this returns.
+  void run_async(std::shared_ptr<const Prepared> prepared,
                  std::span<const Tensor> feeds, const RunOptions& options,
                  Done done);
   Status close(std::optional<std::chrono::nanoseconds> deadline);

@@ -1,6 +1,7 @@
 #include "actors/trace.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "actors/plan.h"
 #include "graph/graph.h"
@@ -256,14 +257,32 @@ const TracePlan* Trace::copy_of(const FramePlan& plan,
   return &plans_.emplace(plan.id, std::move(copy)).first->second;
 }
 
+// The closest of several readings: the first may wait for memory, and in each
+// the thread may lose its core. What a thread and an accelerator recorded would
+// differ by as much.
+Trace::Moment Trace::now() {
+  constexpr int kReadings = 8;
+  Moment moment;
+  int64_t least = std::numeric_limits<int64_t>::max();
+  for (int i = 0; i < kReadings; ++i) {
+    const int64_t before = TraceBuffer::ticks();
+    const auto time = std::chrono::steady_clock::now();
+    const int64_t between = TraceBuffer::ticks() - before;
+    if (between >= least) continue;
+    least = between;
+    moment = {before + between / 2, time};
+  }
+  return moment;
+}
+
 std::vector<std::vector<TraceEvent>> Trace::tracks() const {
   const std::lock_guard lock(mutex_);
-  const Moment now;
+  const Moment end = now();
   double ns_per_tick = 1;
-  if (now.ticks > start_.ticks) {
+  if (end.ticks > start_.ticks) {
     const std::chrono::duration<double, std::nano> time =
-        now.time - start_.time;
-    ns_per_tick = time.count() / double(now.ticks - start_.ticks);
+        end.time - start_.time;
+    ns_per_tick = time.count() / double(end.ticks - start_.ticks);
   }
   std::vector<std::vector<TraceEvent>> tracks;
   for (const auto& [id, buffer] : buffers_)

@@ -206,10 +206,10 @@ class Trace {
   friend class TraceBuffer;
   // Two clocks at one moment.
   struct Moment {
-    int64_t ticks = TraceBuffer::ticks();
-    std::chrono::steady_clock::time_point time =
-        std::chrono::steady_clock::now();
+    int64_t ticks = 0;
+    std::chrono::steady_clock::time_point time;
   };
+  static Moment now();
 
   // Null where there are no more.
   uint32_t* take_block();
@@ -219,7 +219,7 @@ class Trace {
                                  double ns_per_tick) const;
 
   const uint64_t id_;
-  const Moment start_;
+  const Moment start_ = now();
   // Room for all words, made at once: memory that is touched for the first
   // time costs more than the run that it is to record.
   const size_t num_blocks_;

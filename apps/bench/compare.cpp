@@ -116,8 +116,8 @@ Result<Row> compare_entry(const CompareEntry& entry, size_t index, Rival& rival,
   std::vector<double> ours, mailbox;
   for (int round = 0; round < options.rounds; ++round) {
     TAGFLOW_ASSIGN(theirs.emplace_back(), rival_seconds(rival, index));
-    // Not counted: a process that has paused is slow at first, and of theirs
-    // the best of four counts.
+    // Not counted: a process that was idle is slow at first. TensorFlow's ways
+    // follow one another, so that only the first of them meets that.
     TAGFLOW_RETURN_IF_ERROR(own_seconds(entry, options, false).status());
     TAGFLOW_ASSIGN(ours.emplace_back(), own_seconds(entry, options, false));
     TAGFLOW_ASSIGN(mailbox.emplace_back(), own_seconds(entry, options, true));
@@ -156,7 +156,8 @@ Status compare_all(const std::vector<CompareEntry>& entries,
                  write_manifest(entries, options, folder.path()));
   std::optional<Rival> rival;
   for (size_t i = 0; i < entries.size(); ++i) {
-    // All sessions of a process have the kernel threads of its first one.
+    // In TensorFlow all sessions of a process share the kernel threads that its
+    // first one asked for.
     if (i == 0 || entries[i].one_thread != entries[i - 1].one_thread) {
       rival.reset();
       TAGFLOW_ASSIGN(Rival next,

@@ -12,7 +12,9 @@ feed is the number of trips, and the seconds of a run of none are subtracted.
 The ways are TensorFlow as it comes, in the thread of the caller (an empty step
 wakes nobody then), and each of them with the graph optimisers off. Only the
 latter two count where the graph is to run `as_written`: an optimiser would take
-the ops out whose time is asked for. With `one_thread` an op has a single one.
+the ops out whose time is asked for. With `one_thread` an op has a single one;
+since a process has the threads of its first session, it is asked only for
+entries whose `one_thread` is the same.
 """
 import json
 import os

@@ -89,9 +89,10 @@ Result<FeedText> parse_feed(std::string_view text, bool needs_value) {
   FeedText feed;
   feed.has_value = equals != std::string_view::npos;
   if ((needs_value && !feed.has_value) || equals == 0) {
-    return invalid_argument(
-        "[--feed] \"{}\" is not NAME:PORT{}", text,
-        needs_value ? "=VALUE; a run needs a value" : "[=VALUE]");
+    return invalid_argument("[--feed] \"{}\" is not NAME:PORT{}", text,
+                            !needs_value     ? "[=VALUE]"
+                            : feed.has_value ? "=VALUE"
+                                             : "=VALUE; a run needs a value");
   }
   feed.label = feed.port = text.substr(0, equals);
   TAGFLOW_RETURN_IF_ERROR(

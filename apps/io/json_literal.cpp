@@ -192,10 +192,15 @@ bool has_bare_word(std::string_view text,
   return false;
 }
 
-// Whether one of the numbers, that may stand in lists, is beyond all doubles.
+// Whether a number outside of strings, alone or in lists, is beyond all
+// doubles.
 bool has_huge_number(std::string_view text) {
   constexpr std::string_view kBetween = "[], \t\r\n";
   for (size_t at = 0; at < text.size();) {
+    if (text[at] == '"') {
+      at = std::min(text.find('"', at + 1), text.size() - 1) + 1;
+      continue;
+    }
     const size_t end = std::min(text.find_first_of(kBetween, at), text.size());
     double number = 0;
     const auto [rest, error] =

@@ -191,7 +191,7 @@ std::vector<std::string> fired(const Recording& recording) {
 }
 
 // Names of the frames that ran, each once.
-std::vector<std::string> frames_of(const Recording& recording) {
+std::vector<std::string> frame_names(const Recording& recording) {
   std::vector<std::string> names;
   for (const Instance& instance : recording.instances) {
     std::string name = frame_label(instance.frame);
@@ -203,7 +203,7 @@ std::vector<std::string> frames_of(const Recording& recording) {
 
 // What there is instead, where no step is one of those requested.
 std::string alternatives(const Recording& recording, const StepFilter& filter) {
-  const std::vector<std::string> frames = frames_of(recording);
+  const std::vector<std::string> frames = frame_names(recording);
   const bool no_frame = std::ranges::none_of(
       frames,
       [&](const std::string& name) { return matches(filter.frames, name); });

@@ -174,13 +174,14 @@ void add_conform_command(CLI::App& app, ExitCode& exit_code) {
   append_to_footer(
       *conform,
       "A case is a graph, what was fed to it, and what came out, as a run of\n"
-      "TensorFlow recorded them: graph.pb, .npy files (.json of strings) in\n"
-      "the same folder, and case.json:\n"
+      "TensorFlow recorded them: graph.pb, .npy files (.json files for\n"
+      "strings) in the same folder, and case.json:\n"
       "  {\"name\": NAME, \"runs\": [{\"targets\": [NODE...],\n"
       "   \"feeds\": {PORT: FILE...}, \"fetches\": [PORT...],\n"
       "   \"expect\": [FILE...]}]}\n"
-      "A run that fails has \"error\": {\"code\": \"InvalidArgumentError\"},\n"
-      "or another code, in place of \"expect\".");
+      "For a run that failed, \"error\": {\"code\": "
+      "\"InvalidArgumentError\"},\n"
+      "or another code, takes the place of \"expect\".");
   add_engine_options(*conform, options->engine);
   conform->callback(
       [options, &exit_code] { exit_code = report(run_cases(*options)); });

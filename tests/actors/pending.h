@@ -37,8 +37,8 @@ struct Pending {
   std::future<Answer> future = promise.get_future();
 };
 
-// Whether it comes true within a minute: is_true() is called until it gives
-// that.
+// Calls is_true() until it returns true. False where that takes longer than a
+// minute.
 template <class F>
 bool comes_true(const F& is_true) {
   const auto late = std::chrono::steady_clock::now() + std::chrono::minutes(1);

@@ -204,6 +204,30 @@ TEST_CASE("a dead token is sent like a live one") {
   CHECK(meeting.over());
 }
 
+TEST_CASE("nothing of a dead token is left where a live one comes next") {
+  Meeting meeting;
+  const auto send_dead = [&](int64_t iteration) {
+    Batch* batch = meeting.batch(0, iteration);
+    Meeting::send_dead(*batch, 0);
+    meeting.post(batch);
+  };
+  // The first is in the slot, the second in the table; then the other way
+  // round.
+  for (const int64_t dead : {0, 1}) {
+    send_dead(dead);
+    send_dead(1 - dead);
+    for (const int64_t iteration : {0, 1}) meeting.receive(0, iteration, 7);
+    for (const int64_t iteration : {0, 1}) meeting.receive(0, iteration, 8);
+    for (const int64_t iteration : {0, 1}) meeting.send(0, iteration, 42);
+    for (const int64_t iteration : {0, 1}) meeting.send(0, iteration, 43);
+    for (const int64_t iteration : {0, 1}) meeting.receive(0, iteration, 9);
+    CHECK(meeting.listener(1).heard ==
+          Heard{"7:dead", "7:dead", "8:42", "8:42", "9:43", "9:43"});
+    meeting.listener(1).heard.clear();
+  }
+  CHECK(meeting.over());
+}
+
 TEST_CASE("tokens for one iteration travel in one batch") {
   Meeting meeting;
   Batch* asks = meeting.batch(1, 0);
@@ -260,6 +284,22 @@ TEST_CASE("to send a key twice is an error") {
   CHECK(meeting.step->error().code() == Code::kAlreadyExists);
   CHECK(meeting.step->error().message() ==
         "[rendezvous] A;1;B;t0:0 was sent twice");
+}
+
+TEST_CASE("a key is found twice behind another iteration, too") {
+  for (const bool sent : {true, false}) {
+    CAPTURE(sent);
+    Meeting meeting;
+    for (const int64_t iteration : {2, 3, 3}) {
+      if (sent) {
+        meeting.send(0, iteration, 42);
+      } else {
+        meeting.receive(0, iteration, 7);
+      }
+    }
+    CHECK(meeting.over());
+    CHECK(meeting.step->error().code() == Code::kAlreadyExists);
+  }
 }
 
 TEST_CASE("an error in a loop says in which iteration of which frame") {

@@ -3,7 +3,8 @@
 # projects that know nothing of this tree, and is what users are promised: the
 # public headers and the documents. tests/consumer has those projects: every
 # header, the first loop of the README, ops and kernels of one's own, a caller
-# that uses OpenMP, and, where the libraries are position-independent, a plug-in.
+# that uses OpenMP, and, where the libraries are position-independent, a
+# plug-in.
 # usage: consumer.sh CMAKE BUILD_DIR CXX POSITION_INDEPENDENT
 set -euo pipefail
 cmake=$1 build=$2 cxx=$3 position_independent=$4
@@ -51,13 +52,16 @@ cp -r "$top/tests/consumer" "$scratch/consumer"
   echo 'int main() { return 0; }'
 } >"$scratch/consumer/headers/every_header.cpp"
 
-# That of the README, of the example that it shows.
+# The README's project, with the example that it shows.
 cp "$top/apps/examples/first_loop.cpp" "$scratch/consumer/first/"
 
 project headers ./headers
 project first ./first_loop
 project . ./consumer
-[ "$("$scratch/build/parse" 1.5)" = 3 ]
+[ "$("$scratch/build/parse" 1.5)" = 3 ] || {
+  echo "parse 1.5 does not print 3"
+  exit 1
+}
 project openmp ./consumer_openmp
 if [ "$position_independent" = ON ]; then
   project plugin ./host ./libplugin.so

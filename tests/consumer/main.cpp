@@ -3,12 +3,15 @@
 #include <chrono>
 #include <cstdio>
 #include <future>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "actors/session.h"
+#include "devices/kernel_registry.h"
 #include "graph/builder/builder.h"
+#include "graph/op_registry.h"
 #include "mailbox.h"
 #include "own_ops.h"
 
@@ -49,6 +52,31 @@ void parses_numbers() {
          "the text is no number: " + bad.status().to_string());
   expect(!s.op("ParseNumber", {Tensor::vector<double>({1})}).node() && !s.ok(),
          "a number that is no text");
+}
+
+class ThrowingKernel final : public devices::CheapKernel {
+ public:
+  explicit ThrowingKernel(const devices::KernelInfo&) {}
+  Status compute(devices::KernelContext&) const override {
+    throw std::runtime_error("out of luck");
+  }
+};
+
+void survives_what_is_thrown() {
+  expect(OpRegistry::global()
+             .add(OpDefBuilder("Throwing").output("none: float").build())
+             .ok(),
+         "an op of this file");
+  devices::KernelRegistry::global().add<ThrowingKernel>("Throwing");
+  Graph graph;
+  const Scope s(graph);
+  s.named("throwing").op("Throwing", {});
+  const auto session = open(graph);
+  for (int i = 0; i < 2; ++i) {
+    const auto result = session->run({}, {"throwing"});
+    expect(result.status().message().find("out of luck") != std::string::npos,
+           "what is thrown: " + result.status().to_string());
+  }
 }
 
 // 1 + 2x three times over: x, 1 + 2x, 3 + 4x, 7 + 8x.
@@ -184,6 +212,7 @@ int main() {
     expect(status.ok(), status.to_string());
   expect(add_polynomial().code() == Code::kAlreadyExists, "a second time");
   parses_numbers();
+  survives_what_is_thrown();
   computes_polynomials_in_a_loop();
   waits_for_values();
   if (faults == 0) std::printf("consumer: ok\n");

@@ -1,6 +1,7 @@
 // Runs a graph with an op of this project: parse TEXT prints twice the number.
 #include <cstdio>
 #include <string>
+#include <vector>
 
 #include "actors/session.h"
 #include "graph/builder/builder.h"

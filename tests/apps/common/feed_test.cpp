@@ -67,6 +67,8 @@ TEST_CASE("where nothing runs, a feed may do without a value") {
   CHECK(parse_feed("x=1", /*needs_value=*/false)->has_value);
   CHECK(parse_feed("x").status().message() ==
         "[--feed] \"x\" is not NAME:PORT=VALUE; a run needs a value");
+  CHECK(parse_feed("=1").status().message() ==
+        "[--feed] \"=1\" is not NAME:PORT=VALUE");
   CHECK(parse_feed("=1", /*needs_value=*/false).status().message() ==
         "[--feed] \"=1\" is not NAME:PORT[=VALUE]");
 }

@@ -158,6 +158,8 @@ TEST_CASE("a text that is no JSON gets the hint that it needs") {
       {"[1, -1e400]",
        "[literal] \"[1, -1e400]\" is not JSON; no number is larger than "
        "1.8e308: write \"inf\", in double quotes"},
+      {"[\"a 1e400 b\"", "[literal] \"[\"a 1e400 b\"\" is not JSON"},
+      {"\"a 1e400", "[literal] \"\"a 1e400\" is not JSON"},
       {"[1e400, \"inf\"]",
        "[literal] \"[1e400, \"inf\"]\" is not JSON; no number is larger than "
        "1.8e308: write \"inf\", in double quotes"},
