@@ -31,6 +31,11 @@ inline void tsan_acquire([[maybe_unused]] void* address) {
 #endif
 }
 
+// The end of an actor of which something was thrown. CAF calls this from a
+// noexcept function, and copies the reason: only that of a normal end needs no
+// memory, which is what is missing most likely.
+inline caf::error without_reason(std::exception_ptr&) { return {}; }
+
 // It has its place in the scheduler's queue, so that to send to it needs no
 // memory but that of the message.
 class AnnotatedActor : public caf::event_based_actor, public HasReady {
@@ -62,16 +67,10 @@ class AnnotatedActor : public caf::event_based_actor, public HasReady {
   }
   void on_destroy() override {
     tsan_acquire(this);
-    // An actor that was not asked to stop needs memory for its end, which may
-    // be short for a moment; and this is called from destructors.
-    constexpr int kTries = 3;
-    for (int i = 0; i < kTries; ++i) {
-      try {
-        caf::event_based_actor::on_destroy();
-        return;
-      } catch (const std::bad_alloc&) {
-      }
-    }
+    // Of an actor that was not asked to stop. CAF would make a reason here,
+    // which needs memory; and this is called from destructors.
+    if (!getf(is_cleaned_up_flag)) cleanup({}, nullptr);
+    caf::event_based_actor::on_destroy();
   }
 
   // Messages: from the sender to the receiver.

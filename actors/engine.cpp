@@ -68,12 +68,13 @@ class Supervisor : public AnnotatedActor {
 
   caf::behavior make_behavior() override {
     set_down_handler([this](caf::down_msg& down) {
-      warn_(fmt::format("[engine] an actor ended unexpectedly: {}",
-                        caf::to_string(down.reason)));
+      (void)guarded([&] {
+        warn_(fmt::format("[engine] an actor ended unexpectedly: {}",
+                          down.reason ? caf::to_string(down.reason)
+                                      : "something was thrown"));
+      });
     });
-    set_exception_handler([](std::exception_ptr&) -> caf::error {
-      return caf::exit_reason::unhandled_exception;
-    });
+    set_exception_handler(without_reason);
     return {[this](Adopt& adopt) {
               // Without memory it is looked after by who dismisses it.
               (void)guarded([&] {
@@ -82,10 +83,19 @@ class Supervisor : public AnnotatedActor {
               });
             },
             [this](Dismiss& dismiss) {
-              for (const caf::actor& ward : dismiss.actors)
-                if (stop(ward)) wards_.erase(ward);
+              stop_all(left_);
+              stop_all(dismiss.actors);
+              if (left_.empty()) {
+                left_.swap(dismiss.actors);
+              } else {
+                (void)guarded([&] {
+                  left_.insert(left_.end(), dismiss.actors.begin(),
+                               dismiss.actors.end());
+                });
+              }
             },
             [this](Stop&) {
+              stop_all(left_);
               for (const caf::actor& ward : wards_) stop(ward);
               wards_.clear();
               quit();
@@ -93,6 +103,14 @@ class Supervisor : public AnnotatedActor {
   }
 
  private:
+  // What is left of the list are those for which memory was short.
+  void stop_all(std::vector<caf::actor>& actors) {
+    std::erase_if(actors, [&](const caf::actor& ward) {
+      if (!stop(ward)) return false;
+      wards_.erase(ward);
+      return true;
+    });
+  }
   // Memory may be short for a moment. False where it stays so: the ward must
   // live on, since its end without a Stop needs more.
   bool stop(const caf::actor& ward) {
@@ -109,6 +127,8 @@ class Supervisor : public AnnotatedActor {
 
   const Warn warn_;
   std::set<caf::actor> wards_;
+  // Dismissed, but not stopped yet. Each dismissal tries again.
+  std::vector<caf::actor> left_;
 };
 
 class Config : public caf::actor_system_config {
@@ -165,11 +185,14 @@ struct Engine::Parts {
         scheduler(started(system)),
         parallel(scheduler, workers),
         hand_off(options.hand_off),
-        supervisor(system.spawn<Supervisor>(
+        supervisor(system.spawn<Supervisor, caf::lazy_init>(
             options.on_warning ? options.on_warning : print_warning)),
         stop(caf::make_mailbox_element(nullptr, caf::make_message_id(), {},
                                        Stop{})) {
     leave_system();
+    // CAF would do so with the first message. Were there no memory then, nobody
+    // would look after the engine's actors.
+    actor_pointer<Supervisor>(supervisor)->initialize();
     if (options.pin_workers && workers > 1 && workers <= int(cores.size()))
       scheduler.pin(cores);
   }

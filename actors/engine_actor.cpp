@@ -21,10 +21,8 @@ EngineActor::EngineActor(caf::actor_config& config, HandOff policy,
   // must not end it.
   set_default_handler(caf::drop);
   set_error_handler([](caf::error&) {});
-  // No memory to pass Stop on: who gets none ends with its last reference. CAF
-  // calls this from a noexcept function: it must not need memory either.
-  set_exception_handler(
-      [this](std::exception_ptr&) { return std::move(unhandled_); });
+  // No memory to pass Stop on: who gets none ends with its last reference.
+  set_exception_handler(without_reason);
 }
 
 void EngineActor::deliver(Batch* batch) noexcept {

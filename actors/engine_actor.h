@@ -118,9 +118,8 @@ class EngineActor : public AnnotatedActor {
   const HandOff policy_;
   bool is_shared_ = false;
   bool at_rest_ = false;
-  uint64_t resumes_ = 0;      // seeds HandOff::kRandom
-  Runner* runner_ = nullptr;  // while CAF's mailbox is served
-  caf::error unhandled_{caf::exit_reason::unhandled_exception};
+  uint64_t resumes_ = 0;        // seeds HandOff::kRandom
+  Runner* runner_ = nullptr;    // while CAF's mailbox is served
   Scheduler* const scheduler_;  // null: another module of CAF's, as in tests
   BatchPool pool_;
   alignas(64) std::atomic<Batch*> inbox_{nullptr};

@@ -8,14 +8,17 @@
 
 namespace {
 
-// How many more calls until one fails; none does at 0 and below.
+// How many more calls until the last one that fails; none does at 0 and below.
 std::atomic<int64_t> g_left{0};
+// How many fail.
+std::atomic<int64_t> g_count{1};
 std::atomic<bool> g_failed{false};
 
 bool fails_now() {
   if (g_left.load(std::memory_order_relaxed) <= 0) [[likely]]
     return false;
-  if (g_left.fetch_sub(1, std::memory_order_acq_rel) != 1) return false;
+  const int64_t left = g_left.fetch_sub(1, std::memory_order_acq_rel);
+  if (left <= 0 || left > g_count.load(std::memory_order_relaxed)) return false;
   g_failed.store(true, std::memory_order_release);
   return true;
 }
@@ -120,9 +123,10 @@ void operator delete[](void* block, std::align_val_t,
 
 namespace tagflow {
 
-FailAllocation::FailAllocation(int64_t k) {
+FailAllocation::FailAllocation(int64_t k, int64_t count) {
   g_failed.store(false, std::memory_order_relaxed);
-  g_left.store(k, std::memory_order_release);
+  g_count.store(count, std::memory_order_relaxed);
+  g_left.store(k + count - 1, std::memory_order_release);
 }
 
 FailAllocation::~FailAllocation() { stop(); }

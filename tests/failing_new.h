@@ -7,8 +7,9 @@
 namespace tagflow {
 
 // From its making on, the k-th call of operator new, in any form, of any
-// thread, fails: once, with std::bad_alloc (null where that is the form). What
-// comes from malloc itself does not count. One at a time.
+// thread, fails, with std::bad_alloc (null where that is the form), and with it
+// the next ones, up to `count`. What comes from malloc itself does not count.
+// One at a time.
 //
 //   for (int64_t k = 1;; ++k) {
 //     FailAllocation fail(k);
@@ -17,8 +18,8 @@ namespace tagflow {
 //   }
 class FailAllocation {
  public:
-  // REQUIRES: k >= 1.
-  explicit FailAllocation(int64_t k);
+  // REQUIRES: both >= 1.
+  explicit FailAllocation(int64_t k, int64_t count = 1);
   // None fails after this.
   ~FailAllocation();
   FailAllocation(const FailAllocation&) = delete;

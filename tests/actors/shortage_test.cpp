@@ -164,10 +164,11 @@ class Call {
   };
 };
 
-// Whether all allocations were tried: `k` is beyond the last.
+// Fails `count` allocations from the k-th on. Whether all were tried: `k` is
+// beyond the last.
 bool try_failing(const Case& each, const Graph& graph,
                  const std::shared_ptr<Engine>& engine, bool async,
-                 bool is_first, int64_t k) {
+                 bool is_first, int64_t k, int64_t count) {
   SessionOptions options{.engine = engine, .devices = each.devices};
   options.passes = PassSet::none();
   auto session = make_session(options, graph);
@@ -175,7 +176,7 @@ bool try_failing(const Case& each, const Graph& graph,
   bool failed = false;
   {
     Call call(*session, async);
-    FailAllocation fail(k);
+    FailAllocation fail(k, count);
     const Answer answer = call();
     fail.stop();
     failed = fail.failed();
@@ -195,7 +196,15 @@ bool try_failing(const Case& each, const Graph& graph,
 
 }  // namespace
 
-TEST_CASE("a run survives that any one of its allocations fails") {
+namespace {
+
+// How many runs of what kind are tried.
+struct Extent {
+  int64_t count = 1;  // of allocations that fail, one after another
+  int64_t step = 1;   // between the first of them
+};
+
+void try_all(const Extent& extent) {
   // Engines live on: CAF cannot end a system without memory.
   const auto engine_of = [](HandOff hand_off) {
     return graph::testing::must(
@@ -217,16 +226,29 @@ TEST_CASE("a run survives that any one of its allocations fails") {
           const std::string what = fmt::format(
               "{}{}{}{}", each.name, mail ? ", as mail" : "",
               async ? ", asynchronous" : "", is_first ? ", first run" : "");
-          int64_t k = 0;
-          do {
-            ++k;
+          constexpr int64_t kMost = 5000;
+          int64_t k = 1;
+          for (; k < kMost; k += extent.step) {
             INFO(what, ", allocation ", k);
-            if (try_failing(each, graph, engine, async, is_first, k)) break;
-          } while (k < 5000);
-          CHECK(k < 5000);
+            if (try_failing(each, graph, engine, async, is_first, k,
+                            extent.count))
+              break;
+          }
+          CHECK(k < kMost);
           CHECK(k > 1);
         }
   }
+}
+
+}  // namespace
+
+TEST_CASE("a run survives that any one of its allocations fails") {
+  try_all({});
+}
+
+TEST_CASE("a run survives that several allocations fail in a row") {
+  try_all({.count = 2});
+  try_all({.count = 10, .step = 3});
 }
 
 TEST_CASE("a run that cannot start when it is its turn leaves the turn") {
