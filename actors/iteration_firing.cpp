@@ -300,16 +300,28 @@ void IterationActor::fire_kernel(const NodeItem& item) {
   finish_kernel(item, outputs_.data());
 }
 
+namespace {
+
+Status wrong_output(const graph::Node& node, uint32_t i, const Tensor& value) {
+  if (!value.valid())
+    return error(Code::kInternal, "[{}] the kernel did not set output {}",
+                 node.op(), i);
+  return error(Code::kInternal,
+               "[{}] the kernel set output {} to a tensor of type {}, but the "
+               "op declares {}",
+               node.op(), i, dtype_name(value.dtype()),
+               dtype_name(remove_ref(node.output_dtypes()[i])));
+}
+
+}  // namespace
+
 void IterationActor::finish_kernel(const NodeItem& item, Tensor* outputs) {
   if (observer_ != nullptr) [[unlikely]]
     observer_->on_fired(place(), *item.node, {outputs, item.num_outputs});
   for (uint32_t i = 0; i < item.num_outputs; ++i) {
-    if (!outputs[i].valid()) [[unlikely]] {
-      fail(error(Code::kInternal, "[{}] the kernel did not set output {}",
-                 item.node->op(), i),
-           *item.node);
-      return;
-    }
+    const DataType declared = remove_ref(item.node->output_dtypes()[i]);
+    if (outputs[i].dtype() != declared) [[unlikely]]
+      return fail(wrong_output(*item.node, i, outputs[i]), *item.node);
     send_port(ports_[item.first_port + i], std::move(outputs[i]));
   }
   send_control(ports_[item.first_port + item.num_outputs]);

@@ -20,34 +20,57 @@ class NothingKernel : public devices::Kernel {
   Status compute(devices::KernelContext&) const override { return {}; }
 };
 
-}  // namespace
+// Sets it to another type than the op declares.
+class OtherTypeKernel : public devices::Kernel {
+ public:
+  explicit OtherTypeKernel(const devices::KernelInfo&) {}
+  Status compute(devices::KernelContext& context) const override {
+    context.set_output(0, Tensor::scalar(1.5));
+    return {};
+  }
+};
 
-TEST_CASE("a kernel that sets no output is told so") {
-  static const bool once = [] {
-    OpRegistry::global().add(OpDefBuilder("TestNothing")
-                                 .input("x: int32")
-                                 .output("y: int32")
-                                 .stateful()
-                                 .shape(unchanged_shape));
-    devices::KernelRegistry::global().add<NothingKernel>("TestNothing");
-    return true;
-  }();
-  CHECK(once);
+// What a run says of a node "bad" of the op, in each configuration.
+template <class K>
+void check_fault(const char* op, const std::string& message) {
+  REQUIRE(OpRegistry::global()
+              .add(OpDefBuilder(op)
+                       .input("x: int32")
+                       .output("y: int32")
+                       .stateful()
+                       .shape(unchanged_shape)
+                       .build())
+              .ok());
+  devices::KernelRegistry::global().add<K>(op);
   Graph graph;
   Scope s(graph);
   const Output x = ops::placeholder(s.named("x"), DataType::kInt32, {});
-  const Output y = s.named("bad").op("TestNothing", {x});
-  ops::neg(s.named("z"), y);
+  ops::neg(s.named("z"), s.named("bad").op(op, {x}));
   REQUIRE(s.ok());
   for (const SessionOptions& options : configurations()) {
     auto session = make_session(options, graph);
-    const auto out =
-        session->run({{"x", Tensor::scalar(1)}}, {"z"}, {}, within_a_minute());
-    CHECK(out.status().code() == Code::kInternal);
-    CHECK(out.status().message() ==
-          "[TestNothing] the kernel did not set output 0 (node \"bad\", device "
-          "/device:CPU:0)");
+    for (const char* fetch : {"z", "bad"}) {
+      const auto out = session->run({{"x", Tensor::scalar(1)}}, {fetch}, {},
+                                    within_a_minute());
+      CHECK(out.status().code() == Code::kInternal);
+      CHECK(out.status().message() ==
+            message + " (node \"bad\", device /device:CPU:0)");
+    }
   }
+}
+
+}  // namespace
+
+TEST_CASE("a kernel that sets no output is told so") {
+  check_fault<NothingKernel>("TestNothing",
+                             "[TestNothing] the kernel did not set output 0");
+}
+
+TEST_CASE("a kernel that sets an output of another type is told so") {
+  check_fault<OtherTypeKernel>(
+      "TestOtherType",
+      "[TestOtherType] the kernel set output 0 to a tensor of type double, but "
+      "the op declares int32");
 }
 
 TEST_CASE("a node that is skipped lets go of its live inputs") {
