@@ -247,8 +247,8 @@ TEST_CASE("a run survives that any one of its allocations fails") {
 }
 
 TEST_CASE("a run survives that several allocations fail in a row") {
-  try_all({.count = 2});
-  try_all({.count = 10, .step = 3});
+  try_all({.count = 2, .step = 3});
+  try_all({.count = 10, .step = 7});
 }
 
 TEST_CASE("a run that cannot start when it is its turn leaves the turn") {
