@@ -71,6 +71,7 @@ class TextWriter {
              return matches_node(arrival.node);
            });
   }
+
   std::string frame_of(int scope) const {
     const std::string name = scope_name(recording_, scope);
     return name.substr(0, name.rfind('/'));

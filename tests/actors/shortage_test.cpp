@@ -194,14 +194,10 @@ bool try_failing(const Case& each, const Graph& graph,
   return !failed;
 }
 
-}  // namespace
-
-namespace {
-
-// How many runs of what kind are tried.
+// Which allocations of a run fail.
 struct Extent {
-  int64_t count = 1;  // of allocations that fail, one after another
-  int64_t step = 1;   // between the first of them
+  int64_t count = 1;  // how many of them, one after another
+  int64_t step = 1;   // from the first of one run to that of the next
 };
 
 void try_all(const Extent& extent) {
