@@ -56,12 +56,18 @@ LaneActor::LaneActor(caf::actor_config& config, HandOff policy,
   idle_.sender = this;
 }
 
-Status LaneActor::compute(KernelRequest& request, Runner& runner) {
+std::optional<Status> LaneActor::compute(KernelRequest& request,
+                                         Runner& runner) {
   Step& step = *request.batch.step;
   try {
     ObservedCompute observed(step, request, runner);
-    Status status =
-        devices::run_kernel(*request.item->kernel, *request.context);
+    std::optional<Status> status =
+        request.item->kind == NodeKind::kState
+            ? devices::try_state_kernel(
+                  static_cast<const devices::StateKernel&>(
+                      *request.item->kernel),
+                  *request.context, request.claim)
+            : devices::run_kernel(*request.item->kernel, *request.context);
     observed.end();
     return status;
   } catch (...) {
@@ -72,9 +78,13 @@ Status LaneActor::compute(KernelRequest& request, Runner& runner) {
 void LaneActor::on_batch(Batch* batch, Runner& runner) {
   KernelRequest& request = *batch->request;
   Step* step = batch->step;
+  request.is_granted = false;
+  bool parks = false;
   if (!step->cancelled()) {
     runner.flush();
-    request.status = compute(request, runner);
+    std::optional<Status> status = compute(request, runner);
+    parks = !status;
+    if (!parks) request.status = *std::move(status);
     runner.note_time();
   }
   // The lane is free first: its note must hold a unit of its own, since the
@@ -82,7 +92,11 @@ void LaneActor::on_batch(Batch* batch, Runner& runner) {
   idle_.step = step;
   step->add_activity();
   runner.post_counted(device_, &idle_);
-  runner.post(request.owner, batch);
+  if (parks) {
+    request.park();
+  } else {
+    runner.post(request.owner, batch);
+  }
 }
 
 DeviceActor::DeviceActor(caf::actor_config& config, HandOff policy, int lanes)

@@ -8,6 +8,7 @@
 #include "actors/engine_actor.h"
 #include "actors/frame.h"
 #include "actors/plan.h"
+#include "devices/state/state_lock.h"
 
 namespace tagflow::actors {
 
@@ -29,9 +30,16 @@ struct KernelRequest {
 
   // That of an asynchronous kernel. Called once. Thread-safe.
   void answer_async(Status&& answer);
+  // Waits for what `claim` has not: Note [Parking] in
+  // devices/state/state_lock.h. Then it comes back to its owner, with
+  // `is_granted`, or with an error. REQUIRES: the caller has a unit of the
+  // step, which is not the request's.
+  void park();
 
   Work work = Work::kCompute;
-  StepWait wait;                   // of an asynchronous kernel
+  devices::StateClaim claim;       // of a StateKernel
+  bool is_granted = false;         // the claim; yet to be computed
+  StepWait wait;                   // of an asynchronous kernel, or parked
   StepTurn* turn = nullptr;        // of its run, at the device
   KernelRequest* after = nullptr;  // that travels in this one's batch
   uint32_t node = 0;
@@ -43,6 +51,12 @@ struct KernelRequest {
   std::optional<devices::KernelContext> context;
   Status status;
   Batch batch;
+
+ private:
+  class Parked;
+  // Takes what there is of the claim, and waits for the rest.
+  void go_on_waiting();
+  Status cancelled() const;
 };
 
 // Runs one kernel at a time, on whichever worker resumes it. What the kernel
@@ -55,7 +69,8 @@ class LaneActor : public EngineActor {
   void on_batch(Batch* batch, Runner& runner) override;
 
  private:
-  Status compute(KernelRequest& request, Runner& runner);
+  // None where it has to be parked.
+  std::optional<Status> compute(KernelRequest& request, Runner& runner);
 
   EngineActor* device_;
   Batch idle_;  // with the device, or the lane's while it has no work

@@ -8,6 +8,7 @@
 #include "actors/lossy_transfers.h"
 #include "devices/kernel_catalog.h"
 #include "devices/kernel_registry.h"
+#include "graph/dereference.h"
 #include "graph/function.h"
 #include "graph/functions/lower.h"
 #include "graph/partition/readers_first.h"
@@ -181,6 +182,7 @@ Result<Distribution> distribute(const graph::Graph& graph,
       graph::Program program,
       graph::extract(graph, request.feeds, request.fetches, request.targets));
   TAGFLOW_RETURN_IF_ERROR(lower(program));
+  TAGFLOW_RETURN_IF_ERROR(graph::dereference(program));
   std::vector<graph::DeviceInfo> infos;
   for (const auto& device : devices) infos.push_back(device->info());
   TAGFLOW_ASSIGN(

@@ -90,7 +90,7 @@ bool IterationActor::on_other(Batch* batch, Runner& runner) {
       }
       break;
     case BatchKind::kKernel:
-      take_kernel(batch->request);
+      take_kernel(batch->request, runner);
       break;
     case BatchKind::kReceived:
       take_received(batch);
@@ -107,7 +107,10 @@ bool IterationActor::on_other(Batch* batch, Runner& runner) {
 // Of a step that was cut short. What is kept is for its message: a request
 // that is answered now was not in time.
 void IterationActor::drop(Batch* batch) {
-  if (batch->kind == BatchKind::kKernel) return;
+  if (batch->kind == BatchKind::kKernel) {
+    batch->request->claim.release();
+    return;
+  }
   if (batch->kind == BatchKind::kIdle) {
     turn_is_posted_ = false;
     return;

@@ -101,7 +101,7 @@ class IterationActor : public EngineActor {
   void take_return(Batch* batch);
   void take_constants(const ConstSet* constants);
   void arrive_constant(const Token& token);
-  void take_kernel(KernelRequest* request);
+  void take_kernel(KernelRequest* request, Runner& runner);
   void take_received(Batch* batch);
   void work(Runner& runner);
   void post_turn(Runner& runner);
@@ -130,7 +130,8 @@ class IterationActor : public EngineActor {
   bool fetch_chooser(uint32_t node);
   void fire_merge(const NodeItem& item);
   void fire_call(const NodeItem& item);
-  void fire_kernel(const NodeItem& item);
+  void fire_kernel(uint32_t node, const NodeItem& item);
+  void park(uint32_t node, devices::StateClaim&& claim);
   void fire_async(uint32_t node, const NodeItem& item);
   void fire_send(uint32_t node, const NodeItem& item);
   void send_transfer(const NodeItem& item, bool is_dead, Tensor&& value);

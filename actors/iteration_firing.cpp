@@ -181,7 +181,11 @@ void IterationActor::fire_other(uint32_t node, bool is_dead) {
   switch (item.kind) {
     case NodeKind::kKernel:
       if (item.may_be_expensive && defer_if_heavy(node, item)) return;
-      fire_kernel(item);
+      fire_kernel(node, item);
+      break;
+    case NodeKind::kState:
+      if (item.may_be_expensive && defer_if_heavy(node, item)) return;
+      fire_kernel(node, item);
       break;
     case NodeKind::kSwitch:
       fire_switch(node, Observed::kYes);
@@ -286,12 +290,21 @@ void IterationActor::fire_merge(const NodeItem& item) {
   send_control(ports_[item.first_port + 2]);
 }
 
-void IterationActor::fire_kernel(const NodeItem& item) {
+void IterationActor::fire_kernel(uint32_t node, const NodeItem& item) {
   devices::KernelContext context(
       item.node, {state_.slots() + item.first_slot, item.num_inputs},
       {outputs_.data(), item.num_outputs}, &step_->info, &tag_,
       frame_.run->allocator);
-  Status status = devices::run_kernel(*item.kernel, context);
+  Status status;
+  if (item.kind == NodeKind::kState) {
+    devices::StateClaim claim;
+    std::optional<Status> computed = devices::try_state_kernel(
+        static_cast<const devices::StateKernel&>(*item.kernel), context, claim);
+    if (!computed) return park(node, std::move(claim));
+    status = *std::move(computed);
+  } else {
+    status = devices::run_kernel(*item.kernel, context);
+  }
   if (!status.ok()) [[unlikely]] {
     fail(std::move(status), *item.node);
     return;
@@ -313,14 +326,22 @@ Status wrong_output(const graph::Node& node, uint32_t i, const Tensor& value) {
                dtype_name(remove_ref(node.output_dtypes()[i])));
 }
 
+// What travels along an edge of references: the handle of a variable, or a
+// value that nobody can change, as the name of a stack.
+bool is_reference(const Tensor& value, DataType declared) {
+  return is_ref(declared) && (value.dtype() == DataType::kResource ||
+                              value.dtype() == remove_ref(declared));
+}
+
 }  // namespace
 
 void IterationActor::finish_kernel(const NodeItem& item, Tensor* outputs) {
   if (observer_ != nullptr) [[unlikely]]
     observer_->on_fired(place(), *item.node, {outputs, item.num_outputs});
   for (uint32_t i = 0; i < item.num_outputs; ++i) {
-    const DataType declared = remove_ref(item.node->output_dtypes()[i]);
-    if (outputs[i].dtype() != declared) [[unlikely]]
+    const DataType declared = item.node->output_dtypes()[i];
+    if (outputs[i].dtype() != declared && !is_reference(outputs[i], declared))
+        [[unlikely]]
       return fail(wrong_output(*item.node, i, outputs[i]), *item.node);
     send_port(ports_[item.first_port + i], std::move(outputs[i]));
   }

@@ -44,10 +44,16 @@ void IterationActor::give_request(KernelRequest* request) {
   request->inputs.clear();
   request->outputs.clear();
   request->status = Status();
+  request->claim.release();
   free_requests_.push_back(request);
 }
 
-void IterationActor::take_kernel(KernelRequest* request) {
+void IterationActor::take_kernel(KernelRequest* request, Runner& runner) {
+  if (request->is_granted) {
+    // It may have waited for long, and be heavy: a lane computes it.
+    ++counters_.offloaded;
+    return runner.post(frame_.run->device, &request->batch);
+  }
   --outstanding_;
   state_.pending(request->node) &= ~IterationState::kAsked;
   const NodeItem& item = *request->item;
@@ -110,7 +116,7 @@ void IterationActor::run_heavy(Runner& runner) {
     trace_->clock();
     trace_->add(TraceBuffer::kCompute, node);
   }
-  fire_kernel(nodes_[node]);
+  fire_kernel(node, nodes_[node]);
   runner.note_time();
   if (trace_ != nullptr) trace_->clock();
   if (observer_ != nullptr) observer_->on_computed(place(), *nodes_[node].node);
@@ -135,6 +141,58 @@ void IterationActor::fire_async(uint32_t node, const NodeItem& item) {
   devices::run_kernel_async(
       *kernel, *request->context,
       [request](Status status) { request->answer_async(std::move(status)); });
+}
+
+// --- Parking ----------------------------------------------------------------
+
+void IterationActor::park(uint32_t node, devices::StateClaim&& claim) {
+  KernelRequest* const request = take_kernel_request(node);
+  request->claim = std::move(claim);
+  request->park();
+}
+
+class KernelRequest::Parked final : public devices::StateLock::Waiter {
+ public:
+  explicit Parked(KernelRequest& request) : request_(request) {}
+
+  void on_granted() override {
+    request_.claim.note_granted();
+    request_.go_on_waiting();
+  }
+
+ protected:
+  void on_cancel() override { request_.answer_async(request_.cancelled()); }
+
+ private:
+  KernelRequest& request_;  // there for as long as the step waits
+};
+
+Status KernelRequest::cancelled() const {
+  return error(Code::kCancelled, "[{}] the step was cancelled",
+               item->node->op());
+}
+
+void KernelRequest::park() {
+  wait.what = devices::WaitsFor::kSharedState;
+  wait.node = item->node;
+  batch.step->begin_wait(wait);
+  go_on_waiting();
+}
+
+void KernelRequest::go_on_waiting() {
+  if (claim.take()) {
+    is_granted = true;
+    return answer_async({});
+  }
+  std::shared_ptr<Parked> parked;
+  Status failed = guarded(item->node->op(), [&]() -> Status {
+    parked = std::make_shared<Parked>(*this);
+    if (!batch.step->info.cancels->add(parked)) return cancelled();
+    claim.wait(parked);
+    return {};
+  });
+  if (!failed.ok() && (parked == nullptr || parked->claim()))
+    answer_async(std::move(failed));
 }
 
 // --- Accelerators -----------------------------------------------------------

@@ -52,6 +52,7 @@ namespace tagflow::actors {
 
 enum class NodeKind : uint8_t {
   kKernel,  // a synchronous kernel
+  kState,   // one that claims state: devices/state/state_kernel.h
   kAsync,   // an asynchronous kernel
   kLaunch,  // a kernel that an accelerator runs
   kSwitch,

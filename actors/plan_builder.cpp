@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "actors/frame.h"
+#include "devices/state/state_kernel.h"
 
 namespace tagflow::actors {
 
@@ -170,8 +171,11 @@ Result<uint32_t> PlanBuilder::draft(Node* node) {
       TAGFLOW_ASSIGN(item.kernel, kernels_(*node));
       if (dynamic_cast<const devices::AsyncKernel*>(item.kernel) != nullptr)
         item.kind = NodeKind::kAsync;
-      else if (options_.launches)
+      else if (options_.launches && !item.kernel->is_bookkeeping())
         item.kind = NodeKind::kLaunch;
+      else if (dynamic_cast<const devices::StateKernel*>(item.kernel) !=
+               nullptr)
+        item.kind = NodeKind::kState;
       item.may_be_expensive = item.kernel->may_be_expensive();
       item.only_if_large = !item.kernel->may_be_expensive_on_small_inputs();
       item.scalar = item.kernel->scalar_function();

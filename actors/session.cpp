@@ -1,6 +1,7 @@
 #include "actors/session.h"
 
 #include "actors/session_state.h"
+#include "actors/shared_state.h"
 #include "devices/cancellation.h"
 #include "graph/fault.h"
 
@@ -118,6 +119,13 @@ Result<std::unique_ptr<Session>> Session::create(SessionOptions options) try {
   TAGFLOW_RETURN_IF_ERROR(check(options));
   TAGFLOW_ASSIGN(auto engine, choose_engine(options));
   TAGFLOW_ASSIGN(auto devices, engine->devices(options.devices));
+  if (options.state == nullptr)
+    options.state = std::make_shared<SharedState>(devices);
+  if (options.state->device_set() != devices)
+    return invalid_argument(
+        "[session] the state that the session is to share lies in other "
+        "devices: a session that shares it needs the same engine, and the same "
+        "text of devices as the first");
   // The device set holds it.
   options.engine = nullptr;
   options.hand_off = engine->hand_off();
@@ -206,6 +214,14 @@ Result<Distribution> Session::explain(
 
 Status Session::learn(graph::CostModel costs) {
   return state()->learn(std::move(costs));
+}
+
+void Session::reset(const std::vector<std::string>& containers) {
+  state()->options().state->resources().reset(containers);
+}
+
+std::shared_ptr<SharedState> Session::shared_state() const {
+  return state()->options().state;
 }
 
 std::optional<std::string> Session::stalled() const {

@@ -34,6 +34,7 @@ namespace tagflow::actors {
 struct Distribution;  // actors/distribute.h
 class Observer;       // actors/observer.h
 class SessionState;   // internal
+class SharedState;    // what outlives runs: opaque
 class Trace;          // actors/trace.h
 
 class SessionHandle;  // internal
@@ -60,6 +61,10 @@ struct SessionOptions {
   // devices/device_registry.h. There always is a CPU. Sessions of one engine
   // with the same text share the devices, and the limits of their memory.
   std::string devices;
+  // What outlives runs: variables, queues, tables. Null: a state of its own;
+  // else that of another session, Session::shared_state(), which must have the
+  // same engine and the same text of `devices`.
+  std::shared_ptr<SharedState> state;
   // A node that cannot run where it asks to, runs on a CPU, with a warning.
   bool soft_placement = false;
   // Puts every node that may run elsewhere on a device drawn at random: a test
@@ -186,8 +191,8 @@ class Callable {
 class Session {
  public:
   // InvalidArgument unless workers are 0 to 1024, window, timeout and
-  // max_queued_runs not negative, the other limits positive, and the devices
-  // ones that there are;
+  // max_queued_runs not negative, the other limits positive, the devices ones
+  // that there are, and a shared state one of the same devices;
   // ResourceExhausted where there are no threads or no memory.
   static Result<std::unique_ptr<Session>> create(SessionOptions options);
   // With the last of its callables: closes the session as close() does, without
@@ -258,6 +263,13 @@ class Session {
                  const std::vector<std::string>& fetches,
                  const std::vector<std::string>& targets,
                  const RunOptions& options, Done done);
+
+  // Empties containers of the state: variables lose their values, queues,
+  // tables and readers are gone, for all sessions that share it. What waits in
+  // them ends as Cancelled. "" is the default container.
+  void reset(const std::vector<std::string>& containers);
+  // For SessionOptions::state of another session. Outlives this one.
+  std::shared_ptr<SharedState> shared_state() const;
 
   // Why the runs of this session cannot go on unless another one is started:
   // each waits for shared state, as of a queue, none is active, and none waits

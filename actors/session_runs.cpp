@@ -3,6 +3,7 @@
 #include <array>
 
 #include "actors/session_state.h"
+#include "actors/shared_state.h"
 #include "graph/counted.h"
 #include "graph/fault.h"
 
@@ -115,6 +116,7 @@ std::shared_ptr<Step> SessionState::make_step(
     end_step(over, std::move(answer), stats);
   };
   step->info.seed = options_.seed;
+  step->info.state = &options_.state->resources();
   step->info.forward_buffers = options_.passes.has(graph::Pass::kInplace);
   step->urgent = options.priority == Priority::kHigh;
   step->observer = options.observer;

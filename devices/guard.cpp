@@ -52,6 +52,23 @@ Status run_kernel(const Kernel& kernel, KernelContext& context) {
   }
 }
 
+std::optional<Status> try_state_kernel(const StateKernel& kernel,
+                                       KernelContext& context,
+                                       StateClaim& claim) {
+  std::optional<Status> status;
+  try {
+    if (claim.empty()) status = kernel.claim(context, claim);
+    if (!status || status->ok()) {
+      if (!claim.take()) return std::nullopt;
+      status = kernel.compute_held(context);
+    }
+  } catch (...) {
+    status = current_fault(context.node().op());
+  }
+  claim.release();
+  return status;
+}
+
 double cost_of(const Kernel& kernel, const KernelContext& context) {
   try {
     return kernel.cost(context);

@@ -1,7 +1,9 @@
 // How kernels are called: whatever they throw is the error of their step.
 #pragma once
 
-#include "devices/kernel.h"
+#include <optional>
+
+#include "devices/state/state_kernel.h"
 #include "graph/fault.h"
 
 namespace tagflow::devices {
@@ -12,6 +14,14 @@ using tagflow::guarded;
 // kernel.compute(context); what it throws as its status, "[Op] what". Throws
 // nothing but abi::__forced_unwind, see current_fault(). Thread-safe.
 Status run_kernel(const Kernel& kernel, KernelContext& context);
+
+// kernel.compute_held(context), guarded as above, with all that it claims; then
+// `claim` is let go of. Nothing where it cannot have all now: `claim` says what
+// to wait for. A claim that is not empty is one that was waited for.
+// Thread-safe.
+std::optional<Status> try_state_kernel(const StateKernel& kernel,
+                                       KernelContext& context,
+                                       StateClaim& claim);
 
 // kernel.cost(context); unknown where that throws.
 double cost_of(const Kernel& kernel, const KernelContext& context);

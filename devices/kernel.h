@@ -80,6 +80,9 @@ class Kernel {
   // in its token), as Fill can. Where it returns false, the engine calls cost()
   // for larger inputs only.
   virtual bool may_be_expensive_on_small_inputs() const { return true; }
+  // Whether the kernel handles only what is the host's, as handles: then no
+  // accelerator is asked to run it, though its node is there.
+  virtual bool is_bookkeeping() const { return false; }
   // A shortcut past compute() for a kernel with one output, or null: what a
   // loop counter runs through.
   virtual ScalarFunction scalar_function() const { return nullptr; }
@@ -157,6 +160,7 @@ struct StepInfo {
   // needs.
   bool forward_buffers = true;
   class StepResources* resources = nullptr;  // null: outside of a step
+  class ResourceManager* state = nullptr;    // of the session; null: no session
   // Null outside of a step.
   CancelList* cancels = nullptr;
   CommitGate* commits = nullptr;

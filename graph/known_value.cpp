@@ -196,6 +196,8 @@ const Tensor* known_constant(
   return constant_of(origin(source, end));
 }
 
+const Node* known_maker(Endpoint source) { return origin(source).node; }
+
 Result<PartialShape> known_shape(Endpoint source) {
   if (const Tensor* tensor = known_constant(source)) {
     if (tensor->rank() > 1)

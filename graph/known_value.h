@@ -23,4 +23,8 @@ const Tensor* known_constant(
 // a shape.
 Result<PartialShape> known_shape(Endpoint source);
 
+// The node that makes what comes there, past Identities and loop constants;
+// null for an open back edge.
+const Node* known_maker(Endpoint source);
+
 }  // namespace tagflow::graph

@@ -11,6 +11,7 @@ void register_cpu_kernels(KernelRegistry& registry) {
   register_nn_kernels(registry);
   register_layer_kernels(registry);
   register_container_kernels(registry);
+  register_state_kernels(registry);
 }
 
 }  // namespace tagflow::devices

@@ -24,5 +24,6 @@ void register_nn_kernels(KernelRegistry& registry);
 void register_layer_kernels(KernelRegistry& registry);
 // cpu/stack*.cpp, tensor_array*.cpp, tensor_list*.cpp, optional.cpp
 void register_container_kernels(KernelRegistry& registry);
+void register_state_kernels(KernelRegistry& registry);
 
 }  // namespace tagflow::devices

@@ -9,6 +9,7 @@
 #include "graph/builder/ops_math.h"
 #include "graph/builder/ops_nn.h"
 #include "graph/builder/ops_reduction.h"
+#include "graph/builder/ops_state.h"
 #include "graph/builder/scope.h"
 #include "graph/builder/structured_control_flow.h"
 #include "graph/builder/tensor_array.h"

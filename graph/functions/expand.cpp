@@ -183,6 +183,13 @@ class FunctionInstance::Expander {
       if (const auto* name = frame->second.get_if<std::string>())
         node.attrs.insert_or_assign("frame_name", full(*name));
     rename_classes(node.attrs);
+    // What the node makes beyond its step has its name as it is in the
+    // function: all calls share it.
+    if (const auto shared = node.attrs.find("shared_name");
+        shared != node.attrs.end() && body.op->is_stateful)
+      if (const auto* name = shared->second.get_if<std::string>();
+          name != nullptr && name->empty())
+        shared->second = AttrValue(from.name);
     const bool in_loop = loop_depth_.contains(from.name);
     if (body.op->is_stateful)
       (in_loop ? made_.inner_effects : made_.effects).push_back(node.name);

@@ -11,6 +11,7 @@ void register_ops(OpRegistry& registry) {
   register_nn_ops(registry);
   register_fused_ops(registry);
   register_container_ops(registry);
+  register_state_ops(registry);
 }
 
 }  // namespace tagflow::graph

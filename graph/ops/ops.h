@@ -17,5 +17,6 @@ void register_reduction_ops(OpRegistry& registry);     // reduction.cpp
 void register_nn_ops(OpRegistry& registry);            // nn.cpp, dense products
 void register_fused_ops(OpRegistry& registry);         // fused.cpp
 void register_container_ops(OpRegistry& registry);     // container.cpp
+void register_state_ops(OpRegistry& registry);         // state.cpp, state_*.cpp
 
 }  // namespace tagflow::graph

@@ -1,0 +1,119 @@
+// Updates of a whole variable by a tensor of its shape: AssignAdd and the like,
+// and counters.
+#include "devices/cpu/elementwise_register.h"
+#include "devices/cpu/state_kernels.h"
+
+namespace tagflow::devices {
+
+namespace {
+
+using Mode = StateLock::Mode;
+
+constexpr double kNanosecondsPerByte = 0.15;
+
+// An update in place where nobody else has the value, else to a new buffer.
+template <class T, bool kAdds>
+class AddKernel final : public UpdateKernel {
+ public:
+  explicit AddKernel(const KernelInfo&) {}
+
+  Status claim(const KernelContext& context, StateClaim& claim) const override {
+    return claim_variable(context, 0, Mode::kExclusive, claim);
+  }
+  double cost(const KernelContext& context) const override {
+    return kNanosecondsPerByte * double(context.input(1).bytes());
+  }
+
+ protected:
+  Status update(KernelContext& context) const override {
+    TAGFLOW_ASSIGN(Variable * variable, variable_input(context, 0));
+    TAGFLOW_RETURN_IF_ERROR(check_type(context, *variable, kDataTypeOf<T>));
+    TAGFLOW_RETURN_IF_ERROR(variable->check_initialized());
+    const Tensor& change = context.input(1);
+    if (variable->value().shape() != change.shape())
+      return context.fail(
+          "a change of shape {} does not fit {}, whose value "
+          "is of shape {}",
+          change.shape().to_string(), variable->describe(),
+          variable->value().shape().to_string());
+    TAGFLOW_ASSIGN(Tensor result, variable->place_of_update(context));
+    const T* before = variable->value().template data<T>();
+    const T* by = change.data<T>();
+    T* after = result.mutable_data<T>();
+    context.parallel_for(change.num_elements(), kNanosecondsPerByte * sizeof(T),
+                         [&](int64_t begin, int64_t end) {
+                           for (int64_t i = begin; i < end; ++i)
+                             after[i] = kAdds
+                                            ? T(wrap(before[i]) + wrap(by[i]))
+                                            : T(wrap(before[i]) - wrap(by[i]));
+                         });
+    TAGFLOW_RETURN_IF_ERROR(variable->set(std::move(result)));
+    pass_reference_on(context);
+    return {};
+  }
+};
+
+// CountUpTo and ResourceCountUpTo: the value, which is one more afterwards.
+template <class T>
+class CountUpToKernel final : public UpdateKernel {
+ public:
+  explicit CountUpToKernel(const KernelInfo& info)
+      : limit_(attr_of<int64_t>(info, "limit")) {}
+
+  Status claim(const KernelContext& context, StateClaim& claim) const override {
+    return claim_variable(context, 0, Mode::kExclusive, claim);
+  }
+  double cost(const KernelContext&) const override { return 0; }
+  bool may_be_expensive() const override { return false; }
+
+ protected:
+  Status update(KernelContext& context) const override {
+    TAGFLOW_ASSIGN(Variable * variable, variable_input(context, 0));
+    TAGFLOW_RETURN_IF_ERROR(check_type(context, *variable, kDataTypeOf<T>));
+    TAGFLOW_RETURN_IF_ERROR(variable->check_initialized());
+    if (!variable->value().is_scalar())
+      return context.fail("{} is no scalar, but {}", variable->describe(),
+                          variable->value().describe());
+    const T count = variable->value().template scalar_value<T>();
+    if (count >= limit_)
+      return error(Code::kOutOfRange, "[{}] {} has reached the limit of {}",
+                   context.node().op(), variable->describe(), limit_);
+    TAGFLOW_RETURN_IF_ERROR(variable->set(Tensor::scalar<T>(T(count + 1))));
+    context.set_output(0, Tensor::scalar<T>(count));
+    return {};
+  }
+
+ private:
+  const int64_t limit_;
+};
+
+template <class... Ts>
+void add_adding(KernelRegistry& registry, Types<Ts...>) {
+  for (const char* type : {"T", "dtype"}) {
+    const bool is_reference = type[0] == 'T';
+    const char* add = is_reference ? "AssignAdd" : "AssignAddVariableOp";
+    const char* sub = is_reference ? "AssignSub" : "AssignSubVariableOp";
+    (registry.add<AddKernel<Ts, true>>(add, {{type, {kDataTypeOf<Ts>}}}), ...);
+    (registry.add<AddKernel<Ts, false>>(sub, {{type, {kDataTypeOf<Ts>}}}), ...);
+  }
+}
+
+}  // namespace
+
+void register_dense_update_kernels(KernelRegistry& registry) {
+  add_adding(
+      registry,
+      Types<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t,
+            uint8_t, uint16_t, uint32_t, uint64_t, Complex64, Complex128>());
+  for (const char* op : {"CountUpTo", "ResourceCountUpTo"}) {
+    registry.add<CountUpToKernel<int32_t>>(op, {{"T", {DataType::kInt32}}});
+    registry.add<CountUpToKernel<int64_t>>(op, {{"T", {DataType::kInt64}}});
+  }
+}
+
+void register_state_kernels(KernelRegistry& registry) {
+  register_variable_kernels(registry);
+  register_dense_update_kernels(registry);
+}
+
+}  // namespace tagflow::devices

@@ -1,0 +1,115 @@
+#include "devices/state/resource_manager.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tagflow::devices {
+
+void StateObject::end(Status reason) {
+  {
+    std::lock_guard lock(mutex_);
+    if (ended_.load(std::memory_order_relaxed)) return;
+    reason_ = reason;
+    ended_.store(true, std::memory_order_release);
+  }
+  on_end(reason);
+}
+
+Status StateObject::ended() const {
+  if (!has_ended()) return {};
+  std::lock_guard lock(mutex_);
+  return reason_;
+}
+
+std::string ResourceKey::describe() const {
+  return container.empty() ? fmt::format("{} \"{}\"", kind, name)
+                           : fmt::format("{} \"{}\" of container \"{}\"", kind,
+                                         name, container);
+}
+
+ResourceManager::~ResourceManager() {
+  for (auto& [key, entry] : table_)
+    if (entry.object)
+      entry.object->end(error(Code::kCancelled,
+                              "[state] {} has ended with its session",
+                              key.describe()));
+}
+
+Result<Ref<StateObject>> ResourceManager::find_or_make(const ResourceKey& key,
+                                                       const Make& make) {
+  std::lock_guard lock(mutex_);
+  Entry& entry = table_[key];
+  if (!entry.object || entry.object->has_ended()) {
+    TAGFLOW_ASSIGN(entry.object, make());
+  }
+  return entry.object;
+}
+
+Ref<StateObject> ResourceManager::find(const ResourceKey& key) const {
+  std::lock_guard lock(mutex_);
+  const auto it = table_.find(key);
+  return it == table_.end() ? Ref<StateObject>() : it->second.object;
+}
+
+bool ResourceManager::remove(const ResourceKey& key, Status reason) {
+  Ref<StateObject> object;
+  {
+    std::lock_guard lock(mutex_);
+    const auto it = table_.find(key);
+    if (it == table_.end()) return false;
+    object = std::exchange(it->second.object, {});
+  }
+  if (!object) return false;
+  object->end(std::move(reason));
+  return true;
+}
+
+void ResourceManager::reset(std::span<const std::string> containers) {
+  Table gone;
+  {
+    std::lock_guard lock(mutex_);
+    for (auto it = table_.begin(); it != table_.end();) {
+      const auto here = it++;
+      if (std::ranges::find(containers, here->first.container) !=
+          containers.end())
+        gone.insert(table_.extract(here));
+    }
+  }
+  for (auto& [key, entry] : gone)
+    if (entry.object)
+      entry.object->end(error(Code::kCancelled,
+                              "[state] {} is gone: its container was reset",
+                              key.describe()));
+}
+
+void ResourceManager::for_each(
+    const std::function<void(const ResourceKey&, StateObject&)>& visit) const {
+  std::vector<std::pair<ResourceKey, Ref<StateObject>>> all;
+  {
+    std::lock_guard lock(mutex_);
+    for (const auto& [key, entry] : table_)
+      if (entry.object) all.emplace_back(key, entry.object);
+  }
+  for (const auto& [key, object] : all) visit(key, *object);
+}
+
+size_t ResourceManager::size() const {
+  std::lock_guard lock(mutex_);
+  return size_t(std::ranges::count_if(
+      table_, [](const auto& item) { return bool(item.second.object); }));
+}
+
+std::optional<std::string> ResourceManager::home(const ResourceKey& key) const {
+  std::lock_guard lock(mutex_);
+  const auto it = table_.find(key);
+  if (it == table_.end() || it->second.home.empty()) return std::nullopt;
+  return it->second.home;
+}
+
+void ResourceManager::claim_home(const ResourceKey& key, std::string device) {
+  std::lock_guard lock(mutex_);
+  Entry& entry = table_[key];
+  if (entry.home.empty()) entry.home = std::move(device);
+}
+
+}  // namespace tagflow::devices

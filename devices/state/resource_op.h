@@ -1,0 +1,46 @@
+// ResourceOp: what the ops that make resources have in common.
+#pragma once
+
+#include <mutex>
+#include <string>
+
+#include "devices/kernel.h"
+#include "devices/state/resource_manager.h"
+
+namespace tagflow::devices {
+
+// The attribute `shared_name` that asks for a resource of no name: as
+// TensorFlow 2 writes it.
+inline constexpr std::string_view kAnonymousName =
+    "cd2c89b7-88b7-44c8-ad83-06c2a9158347";
+
+// Finds the resource that a node names by its attributes `container` and
+// `shared_name`, or by its own name. Keeps it: the next call costs no lookup.
+// Thread-safe.
+class ResourceOp {
+ public:
+  // `kind` is that of the resource's class, in words: "variable".
+  ResourceOp(const KernelInfo& info, std::string_view kind);
+
+  const ResourceKey& key() const { return key_; }
+  bool is_anonymous() const { return is_anonymous_; }
+  // The resource; made by `make` where there is none, and each time where it is
+  // anonymous. FailedPrecondition outside of a session.
+  Result<Ref<StateObject>> find_or_make(
+      const KernelContext& context, const ResourceManager::Make& make) const;
+  // The same as a handle: a scalar in output 0.
+  Status set_handle(KernelContext& context,
+                    const ResourceManager::Make& make) const;
+
+ private:
+  ResourceKey key_;
+  bool is_anonymous_ = false;
+  mutable std::mutex mutex_;  // guards the below
+  mutable Ref<StateObject> known_;
+  mutable const ResourceManager* manager_ = nullptr;  // whose it is
+};
+
+// The key of what a node makes, by its attributes and its name.
+ResourceKey resource_key(const graph::Node& node, std::string_view kind);
+
+}  // namespace tagflow::devices

@@ -1,0 +1,47 @@
+// StateKernel: a kernel that uses what steps share.
+#pragma once
+
+#include "devices/kernel.h"
+#include "devices/state/state_lock.h"
+#include "devices/state/variable.h"
+
+namespace tagflow::devices {
+
+// A synchronous kernel that claims variables before it computes. Where one is
+// in use the engine parks it, and calls it again when it has all of them: Note
+// [Parking] in state_lock.h.
+class StateKernel : public Kernel {
+ public:
+  // Adds to the claim what compute_held() uses; an error is the kernel's.
+  // Thread-safe.
+  virtual Status claim(const KernelContext& context,
+                       StateClaim& claim) const = 0;
+  // Computes, while all that was claimed is held. Thread-safe.
+  virtual Status compute_held(KernelContext& context) const = 0;
+
+  // Both, for who cannot park a kernel: it blocks the thread.
+  Status compute(KernelContext& context) const final;
+};
+
+// The variable that a resource or reference input means. InvalidArgument where
+// it is something else.
+Result<Variable*> variable_input(const KernelContext& context, int input);
+
+// Adds the variable of an input to the claim.
+Status claim_variable(const KernelContext& context, int input,
+                      StateLock::Mode mode, StateClaim& claim);
+
+// What changes a variable: computes inside of the step's gate, which the answer
+// of the step closes (devices/commit_gate.h).
+class UpdateKernel : public StateKernel {
+ public:
+  Status compute_held(KernelContext& context) const final;
+
+ protected:
+  virtual Status update(KernelContext& context) const = 0;
+};
+
+// Cancelled: the step was answered before.
+Status too_late(const KernelContext& context);
+
+}  // namespace tagflow::devices

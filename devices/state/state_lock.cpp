@@ -1,0 +1,164 @@
+#include "devices/state/state_lock.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <utility>
+
+namespace tagflow::devices {
+
+bool StateLock::try_lock(Mode mode) noexcept {
+  uint32_t word = word_.load(std::memory_order_relaxed);
+  const uint32_t excluded =
+      mode == Mode::kShared ? kWriter | kWaited : ~uint32_t(0);
+  const uint32_t more = mode == Mode::kShared ? 1 : kWriter;
+  do {
+    if (word & excluded) return false;
+  } while (!word_.compare_exchange_weak(
+      word, word + more, std::memory_order_acquire, std::memory_order_relaxed));
+  return true;
+}
+
+bool StateLock::take(Mode mode) noexcept {
+  uint32_t word = word_.load(std::memory_order_relaxed);
+  const uint32_t excluded =
+      mode == Mode::kShared ? kWriter : kWriter | kReaders;
+  const uint32_t more = mode == Mode::kShared ? 1 : kWriter;
+  do {
+    if (word & excluded) return false;
+  } while (!word_.compare_exchange_weak(
+      word, word + more, std::memory_order_acquire, std::memory_order_relaxed));
+  return true;
+}
+
+void StateLock::wait(Mode mode, std::shared_ptr<Waiter> waiter) {
+  {
+    std::lock_guard lock(mutex_);
+    queue_.push_back({mode, std::move(waiter)});
+    word_.fetch_or(kWaited, std::memory_order_relaxed);
+  }
+  // Who had it may have let go of it before the mark was there.
+  grant();
+}
+
+void StateLock::unlock(Mode mode) noexcept {
+  const uint32_t less = mode == Mode::kShared ? 1 : kWriter;
+  const uint32_t before = word_.fetch_sub(less, std::memory_order_release);
+  if (before & kWaited) grant();
+}
+
+// Nobody but this takes the lock while the mark is set.
+void StateLock::grant() noexcept {
+  for (;;) {
+    std::shared_ptr<Waiter> waiter;
+    {
+      std::lock_guard lock(mutex_);
+      for (;;) {
+        if (queue_.empty()) {
+          word_.fetch_and(~kWaited, std::memory_order_relaxed);
+          return;
+        }
+        const Mode mode = queue_.front().mode;
+        if (!take(mode)) return;
+        waiter = std::move(queue_.front().waiter);
+        queue_.pop_front();
+        if (queue_.empty())
+          word_.fetch_and(~kWaited, std::memory_order_relaxed);
+        if (waiter->claim()) break;
+        // It was cancelled.
+        word_.fetch_sub(mode == Mode::kShared ? 1 : kWriter,
+                        std::memory_order_release);
+      }
+    }
+    waiter->on_granted();
+  }
+}
+
+StateClaim::StateClaim(StateClaim&& other) noexcept
+    : entries_(std::move(other.entries_)),
+      taken_(std::exchange(other.taken_, 0)) {
+  other.entries_.clear();
+}
+
+StateClaim& StateClaim::operator=(StateClaim&& other) noexcept {
+  release();
+  entries_ = std::move(other.entries_);
+  taken_ = std::exchange(other.taken_, 0);
+  other.entries_.clear();
+  return *this;
+}
+
+void StateClaim::add(StateLock& lock, Mode mode, Ref<Resource> owner) {
+  const auto place =
+      std::ranges::lower_bound(entries_, &lock, std::less<>(),
+                               [](const Entry& entry) { return entry.lock; });
+  if (place != entries_.end() && place->lock == &lock) {
+    if (mode == Mode::kExclusive) place->mode = mode;
+    return;
+  }
+  entries_.insert(place, Entry{&lock, mode, std::move(owner)});
+}
+
+bool StateClaim::take() noexcept {
+  for (; taken_ < entries_.size(); ++taken_)
+    if (!entries_[taken_].lock->try_lock(entries_[taken_].mode)) return false;
+  return true;
+}
+
+void StateClaim::wait(std::shared_ptr<StateLock::Waiter> waiter) {
+  const Entry& entry = entries_[taken_];
+  // By then the claim may be gone, where the wait is over at once.
+  const Ref<Resource> owner = entry.owner;
+  entry.lock->wait(entry.mode, std::move(waiter));
+}
+
+namespace {
+
+class BlockedThread final : public StateLock::Waiter {
+ public:
+  void on_granted() override { end(true); }
+  bool wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return over_; });
+    return granted_;
+  }
+
+ protected:
+  void on_cancel() override { end(false); }
+
+ private:
+  void end(bool granted) {
+    std::lock_guard lock(mutex_);
+    over_ = true;
+    granted_ = granted;
+    changed_.notify_all();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool over_ = false;
+  bool granted_ = false;
+};
+
+}  // namespace
+
+bool StateClaim::take_blocking(CancelList* hooks) {
+  while (!take()) {
+    const auto waiter = std::make_shared<BlockedThread>();
+    if (hooks != nullptr && !hooks->add(waiter)) return false;
+    wait(waiter);
+    if (!waiter->wait()) return false;
+    note_granted();
+  }
+  return true;
+}
+
+void StateClaim::release() noexcept {
+  // The owners go last: a lock may lie in one.
+  while (taken_ > 0) {
+    --taken_;
+    entries_[taken_].lock->unlock(entries_[taken_].mode);
+  }
+  entries_.clear();
+}
+
+}  // namespace tagflow::devices

@@ -1,0 +1,118 @@
+// StateLock: who may use the contents of what steps share.
+#pragma once
+
+#include <atomic>
+#include <boost/container/small_vector.hpp>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+
+#include "devices/cancellation.h"
+#include "graph/handle.h"
+#include "graph/status.h"
+
+namespace tagflow::devices {
+
+// Note [Parking]
+// A kernel that uses a variable claims it before: to read it together with
+// others, or to change it alone. Nobody blocks for it. A kernel that finds the
+// variable in use *parks*: it leaves a waiter in the variable's queue, and its
+// thread does something else. Who lets go of the variable hands it to those
+// that wait, in their order, and these go on where the engine has a place for
+// them. A cancellation ends the wait.
+//
+// A kernel of several variables claims them in the order of their addresses,
+// and keeps those that it has while it waits for the next one: so no two wait
+// for each other.
+
+// Many readers, or one writer. What waits goes first, in its order: so a writer
+// gets its turn. Thread-safe.
+class StateLock {
+ public:
+  enum class Mode : uint8_t { kShared, kExclusive };
+
+  // A wait for the lock. Its owner adds it to the cancel list of its step
+  // before it waits.
+  class Waiter : public CancelHook {
+   public:
+    // The lock is the waiter's, who lets go of it. Called once, unless the wait
+    // was cancelled, by who let go of the lock, or by wait() itself. Returns
+    // soon and must not throw.
+    virtual void on_granted() = 0;
+  };
+
+  StateLock() = default;
+  StateLock(const StateLock&) = delete;
+  StateLock& operator=(const StateLock&) = delete;
+
+  // Takes the lock unless somebody else has it in a mode that excludes this
+  // one, or waits for it.
+  bool try_lock(Mode mode) noexcept;
+  // Gives the lock to the waiter, now or later. Throws std::bad_alloc; then
+  // nobody waits.
+  void wait(Mode mode, std::shared_ptr<Waiter> waiter);
+  // REQUIRES: the caller has it in that mode.
+  void unlock(Mode mode) noexcept;
+
+ private:
+  struct Entry {
+    Mode mode;
+    std::shared_ptr<Waiter> waiter;
+  };
+  static constexpr uint32_t kWaited = 1u << 31;  // somebody waits
+  static constexpr uint32_t kWriter = 1u << 30;
+  static constexpr uint32_t kReaders = kWriter - 1;
+
+  // Takes it for the first in the queue.
+  bool take(Mode mode) noexcept;
+  // Hands the lock on for as long as the first in the queue can have it.
+  void grant() noexcept;
+
+  std::atomic<uint32_t> word_{0};  // readers, and the marks
+  std::mutex mutex_;               // guards the queue; held briefly
+  std::deque<Entry> queue_;
+};
+
+// The locks that one kernel needs at once. Lets go of them with its end.
+// Thread-compatible.
+class StateClaim {
+ public:
+  using Mode = StateLock::Mode;
+
+  StateClaim() = default;
+  StateClaim(StateClaim&& other) noexcept;
+  StateClaim& operator=(StateClaim&& other) noexcept;
+  ~StateClaim() { release(); }
+
+  // Asks for the lock, which `owner` keeps alive. Twice is once, in the
+  // stronger mode. REQUIRES: nothing was taken yet.
+  void add(StateLock& lock, Mode mode, Ref<Resource> owner);
+  bool empty() const { return entries_.empty(); }
+
+  // Takes those that are left, in their order, up to one that is in use. Says
+  // whether it has all of them.
+  bool take() noexcept;
+  // Waits for the one at which take() stopped. When on_granted() is called, it
+  // belongs to this claim; take() goes on from there. REQUIRES: take() was
+  // false.
+  void wait(std::shared_ptr<StateLock::Waiter> waiter);
+  // What wait() asked for has been given.
+  void note_granted() { ++taken_; }
+  // Blocks the thread until it has all. Where `hooks` is given and cancelled
+  // meanwhile, false.
+  bool take_blocking(CancelList* hooks);
+  void release() noexcept;
+
+ private:
+  struct Entry {
+    StateLock* lock;
+    Mode mode;
+    Ref<Resource> owner;
+  };
+  boost::container::small_vector<Entry, 4> entries_;
+  size_t taken_ = 0;  // of them, from the first on
+};
+
+}  // namespace tagflow::devices

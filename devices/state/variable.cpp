@@ -1,0 +1,94 @@
+#include "devices/state/variable.h"
+
+#include "devices/cpu/array_copy.h"
+
+namespace tagflow::devices {
+namespace {
+
+// Elements of its own, in the memory of the kernel.
+Result<Tensor> copy_of(const KernelContext& context, const Tensor& from) {
+  if (from.buffer() == nullptr) return from;
+  TAGFLOW_ASSIGN(Tensor copy, Tensor::allocate(from.dtype(), from.shape(),
+                                               context.allocator()));
+  StridedCopy all;
+  all.add(from.num_elements(), 1, 1);
+  if (from.num_elements() > 0) strided_copy(context, all, from, copy);
+  return copy;
+}
+
+}  // namespace
+
+std::string Variable::describe() const {
+  return fmt::format("variable \"{}\" of {}{}", name_, dtype_name(dtype_),
+                     shape_.to_string());
+}
+
+Status Variable::check_initialized() const {
+  if (is_initialized()) [[likely]]
+    return {};
+  TAGFLOW_RETURN_IF_ERROR(ended());
+  return error(Code::kFailedPrecondition,
+               "[state] {} is not initialized: nothing was assigned to it, or "
+               "restored",
+               describe());
+}
+
+Result<Tensor> Variable::read(const KernelContext& context) const {
+  TAGFLOW_RETURN_IF_ERROR(check_initialized());
+  if (!is_read_by_copy()) return value_;
+  return copy_of(context, value_);
+}
+
+Status Variable::set(Tensor value) {
+  TAGFLOW_RETURN_IF_ERROR(ended());
+  value_ = std::move(value);
+  bytes_hint_.store(value_.bytes(), std::memory_order_relaxed);
+  return {};
+}
+
+Result<Tensor> Variable::place_of_update(const KernelContext& context) const {
+  // Inline elements are copied with the tensor.
+  if (value_.unique()) return value_;
+  return Tensor::allocate(value_.dtype(), value_.shape(), context.allocator());
+}
+
+Result<Tensor*> Variable::change(const KernelContext& context) {
+  TAGFLOW_RETURN_IF_ERROR(check_initialized());
+  if (!value_.unique()) {
+    TAGFLOW_ASSIGN(value_, copy_of(context, value_));
+  }
+  return &value_;
+}
+
+Result<Tensor*> Variable::change_rows(const KernelContext& context) {
+  read_by_copy_ = true;
+  return change(context);
+}
+
+void Variable::on_end(const Status&) {
+  // Not while a kernel uses the value: the last that has the lock lets go.
+  class Clearing final : public StateLock::Waiter {
+   public:
+    explicit Clearing(Ref<Variable> variable)
+        : variable_(std::move(variable)) {}
+    void on_granted() override {
+      variable_->value_.reset();
+      variable_->lock_.unlock(StateLock::Mode::kExclusive);
+    }
+
+   protected:
+    void on_cancel() override {}
+
+   private:
+    const Ref<Variable> variable_;
+  };
+  if (lock_.try_lock(StateLock::Mode::kExclusive)) {
+    value_.reset();
+    lock_.unlock(StateLock::Mode::kExclusive);
+  } else {
+    lock_.wait(StateLock::Mode::kExclusive,
+               std::make_shared<Clearing>(Ref<Variable>(this)));
+  }
+}
+
+}  // namespace tagflow::devices

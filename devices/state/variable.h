@@ -1,0 +1,91 @@
+// Variable: a tensor that outlives a step, and changes.
+#pragma once
+
+#include <atomic>
+#include <string>
+
+#include "devices/kernel.h"
+#include "devices/state/resource_manager.h"
+#include "devices/state/state_lock.h"
+#include "graph/tensor.h"
+
+namespace tagflow::devices {
+
+// Note [Versions of a variable]
+// Each use sees one version of the value. To read it is to share its buffer,
+// without a copy. An update that replaces the value leaves the old buffer to
+// those who have it; one that changes it works in place where nobody else has
+// the buffer, and on a copy otherwise. So a reader that keeps a value for long
+// costs the next update a copy.
+//
+// That would be the whole of it for an update of a few rows of a large table.
+// So from the first such update on the variable's buffer is never shared again:
+// who reads all of it gets a copy, made while nobody changes it, and gathers
+// read their rows from the buffer itself.
+//
+// Life cycle: made by the first node of its name, without a value;
+// initialised by the first assignment; ended by a reset of its container, or
+// with its manager.
+class Variable final : public StateObject {
+ public:
+  // `name` is for messages; `dtype` and `shape` are what the graph declares.
+  Variable(std::string name, DataType dtype, PartialShape shape)
+      : name_(std::move(name)), dtype_(dtype), shape_(std::move(shape)) {}
+
+  const std::string& name() const { return name_; }
+  DataType dtype() const { return dtype_; }
+  const PartialShape& declared_shape() const { return shape_; }
+  // 'variable "w" of float[3]'.
+  std::string describe() const override;
+
+  // What guards the rest: Note [Parking] in state_lock.h.
+  StateLock& lock() { return lock_; }
+
+  // --- REQUIRES: the lock is held, in any mode.
+  bool is_initialized() const { return value_.valid(); }
+  // Not valid where there is none. To be read while the lock is held; who keeps
+  // it takes it from read().
+  const Tensor& value() const { return value_; }
+  // The value to keep, shared or copied, in the memory of the kernel.
+  // FailedPrecondition where there is none.
+  Result<Tensor> read(const KernelContext& context) const;
+  // FailedPrecondition that names the variable, unless it has a value; what
+  // ended() says where it has ended.
+  Status check_initialized() const;
+
+  // --- REQUIRES: the lock is held exclusively.
+  // Replaces the value. What ended() says where it has ended.
+  Status set(Tensor value);
+  // Not initialized any more.
+  void clear() { value_.reset(); }
+  // Where the next value goes: the elements of this one where nobody else has
+  // them, else new ones of the same shape. REQUIRES: is_initialized().
+  Result<Tensor> place_of_update(const KernelContext& context) const;
+  // The value, of its own buffer, to be changed in place: what was shared has
+  // been copied. FailedPrecondition where there is none.
+  Result<Tensor*> change(const KernelContext& context);
+  // The same for an update of some rows: from now on the buffer is not shared.
+  Result<Tensor*> change_rows(const KernelContext& context);
+  // Whether that is so. Thread-safe.
+  bool is_read_by_copy() const {
+    return read_by_copy_.load(std::memory_order_relaxed);
+  }
+  // What the value had in bytes when it was set. Thread-safe: a hint.
+  size_t bytes_hint() const {
+    return bytes_hint_.load(std::memory_order_relaxed);
+  }
+
+ protected:
+  void on_end(const Status& reason) override;
+
+ private:
+  const std::string name_;
+  const DataType dtype_;
+  const PartialShape shape_;
+  StateLock lock_;
+  Tensor value_;
+  std::atomic<bool> read_by_copy_{false};
+  std::atomic<size_t> bytes_hint_{0};
+};
+
+}  // namespace tagflow::devices

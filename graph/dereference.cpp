@@ -1,0 +1,106 @@
+#include "graph/dereference.h"
+
+#include <algorithm>
+
+#include "graph/passes/rewriting.h"
+
+namespace tagflow::graph {
+namespace {
+
+bool is_reference(const Endpoint& endpoint) {
+  return endpoint.node != nullptr &&
+         is_ref(endpoint.node->output_dtypes()[size_t(endpoint.port)]);
+}
+
+bool reads(const Node& node, size_t input) {
+  return is_reference(node.inputs()[input]) &&
+         !is_ref(node.input_dtypes()[input]);
+}
+
+class Reads {
+ public:
+  explicit Reads(Program& program) : program_(program), graph_(program.graph) {}
+
+  Status run() {
+    const std::vector<Node*> nodes(graph_.nodes().begin(),
+                                   graph_.nodes().end());
+    for (Node* node : nodes) {
+      const auto count = node->inputs().size();
+      for (size_t i = 0; i < count; ++i)
+        if (reads(*node, i)) TAGFLOW_RETURN_IF_ERROR(read_for(*node, i));
+    }
+    for (Endpoint& fetch : program_.fetches)
+      if (is_reference(fetch)) {
+        TAGFLOW_ASSIGN(
+            Node * read,
+            add_read(fetch, graph_.unique_name(fetch.node->name() + "/read"),
+                     {}));
+        fetch = {read, 0};
+      }
+    return {};
+  }
+
+ private:
+  Result<Node*> add_read(const Endpoint& reference, std::string name,
+                         std::span<Node* const> controls) {
+    const DataType type =
+        remove_ref(reference.node->output_dtypes()[size_t(reference.port)]);
+    TAGFLOW_ASSIGN(Node * read,
+                   graph_.add(std::move(name), "_Dereference", {&reference, 1},
+                              {{"T", AttrValue(type)}}, controls));
+    graph_.set_output_shape(read, 0,
+                            reference.node->output_shape(reference.port));
+    return read;
+  }
+
+  // What tells that the reader's other input is there, and alive.
+  Result<Node*> sign_of(const Endpoint& input) {
+    if (control_tells_deadness(input)) return input.node;
+    return graph_.add(graph_.unique_name(input.node->name() + "/there"),
+                      "Identity", {&input, 1});
+  }
+
+  Status read_for(Node& reader, size_t first) {
+    const Endpoint reference = reader.inputs()[first];
+    NodeList controls(reader.control_inputs());
+    if (!reader.is_merge())
+      for (const Endpoint& other : reader.inputs()) {
+        if (other.node == nullptr || other == reference) continue;
+        // Another reference is not there before what it was made by.
+        TAGFLOW_ASSIGN(Node * sign, is_reference(other)
+                                        ? Result<Node*>(other.node)
+                                        : sign_of(other));
+        controls.add(sign);
+      }
+    TAGFLOW_ASSIGN(
+        Node * read,
+        add_read(reference,
+                 graph_.unique_name(fmt::format("{}/read", reader.name())),
+                 controls));
+    for (size_t i = first; i < reader.inputs().size(); ++i)
+      if (reader.inputs()[i] == reference && reads(reader, i))
+        TAGFLOW_RETURN_IF_ERROR(graph_.set_input(&reader, int(i), {read, 0}));
+    return {};
+  }
+
+  Program& program_;
+  Graph& graph_;
+};
+
+bool has_references(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes(), [](const Node* node) {
+    return std::ranges::any_of(node->output_dtypes(), is_ref);
+  });
+}
+
+}  // namespace
+
+Status dereference(Program& program) {
+  if (has_references(program.graph))
+    TAGFLOW_RETURN_IF_ERROR(Reads(program).run());
+  for (const auto& body : program.bodies)
+    TAGFLOW_RETURN_IF_ERROR(dereference(*body));
+  return {};
+}
+
+}  // namespace tagflow::graph

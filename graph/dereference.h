@@ -1,0 +1,36 @@
+// References, turned into values where a value is read.
+//
+// Note [References]
+// A variable of TensorFlow 1 gives a reference: the token that travels along
+// the edge is a handle, and what it stands for may change until somebody looks.
+// An op that takes a reference, as Assign, gets the handle. Any other reads the
+// value, at the moment when it fires: when all of its inputs are there, and all
+// that it has to wait for is done.
+//
+// So the read is a node of its own, `_Dereference`, between the reference and
+// its reader, which waits for all that the reader waits for:
+//
+//   v (float_ref) ------> _Dereference --> Add      becomes of   v --> Add
+//                            ^              ^                    x --> Add
+//   x -----------------------+--------------+                 init ..> Add
+//   init ..................../
+//
+// A reader that has the same reference twice reads it once. A Merge has only
+// one of its inputs: there the read waits for the reference and for the Merge's
+// control inputs. Who fetches a reference gets the value of the moment when it
+// comes.
+//
+// After this only ops that take references are fed with them. It comes before
+// passes and placement: a value may be read on any device, and what reads it
+// may be rewritten; the read itself is stateful, and on the variable's device.
+#pragma once
+
+#include "graph/program.h"
+
+namespace tagflow::graph {
+
+// Puts the reads in, in the program's graph and those of its bodies.
+// REQUIRES: the program is valid, and its functions are lowered.
+Status dereference(Program& program);
+
+}  // namespace tagflow::graph

@@ -1,0 +1,22 @@
+// Ops of what outlives a step: the registration of all, and what their shape
+// functions share.
+#include "graph/known_value.h"
+#include "graph/ops/ops.h"
+#include "graph/ops/state_ops.h"
+
+namespace tagflow::graph {
+
+PartialShape variable_shape(const ShapeContext& c, int input) {
+  const Node* maker = known_maker(c.node().inputs()[size_t(input)]);
+  if (maker == nullptr) return {};
+  const auto it = maker->attrs().find("shape");
+  if (it == maker->attrs().end()) return {};
+  const auto* shape = it->second.get_if<PartialShape>();
+  return shape == nullptr ? PartialShape() : *shape;
+}
+
+void register_state_ops(OpRegistry& registry) {
+  register_variable_ops(registry);
+}
+
+}  // namespace tagflow::graph

@@ -1,0 +1,15 @@
+// Private to the ops of state: the tables by theme, and what their shape
+// functions share.
+#pragma once
+
+#include "graph/ops/container_ops.h"
+
+namespace tagflow::graph {
+
+void register_variable_ops(OpRegistry& registry);  // state_variable.cpp
+
+// The shape of the variable that a resource input stands for, where the node
+// that made the handle is known; else of unknown rank.
+PartialShape variable_shape(const ShapeContext& c, int input);
+
+}  // namespace tagflow::graph
