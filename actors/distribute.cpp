@@ -6,6 +6,8 @@
 
 #include "actors/evaluator.h"
 #include "actors/lossy_transfers.h"
+#include "actors/shared_state.h"
+#include "actors/state_homes.h"
 #include "devices/kernel_catalog.h"
 #include "devices/kernel_registry.h"
 #include "graph/dereference.h"
@@ -185,6 +187,9 @@ Result<Distribution> distribute(const graph::Graph& graph,
   TAGFLOW_RETURN_IF_ERROR(graph::dereference(program));
   std::vector<graph::DeviceInfo> infos;
   for (const auto& device : devices) infos.push_back(device->info());
+  if (options.state != nullptr)
+    TAGFLOW_RETURN_IF_ERROR(
+        pin_state(program, infos, options.state->resources()));
   TAGFLOW_ASSIGN(
       std::vector<std::string> warnings,
       graph::resolve_constraints(program, infos, devices::RegisteredKernels(),
@@ -206,6 +211,10 @@ Result<Distribution> distribute(const graph::Graph& graph,
               : result.placement.explain(program.graph, infos, *node);
     result.placed = program.graph.clone();
   }
+  if (options.state != nullptr)
+    TAGFLOW_RETURN_IF_ERROR(claim_homes(program, infos,
+                                        result.placement.placement,
+                                        options.state->resources()));
   graph::ReadersFirstOptions turns{.odd_frames = {}, .may_wait = may_wait};
   TAGFLOW_ASSIGN(turns.odd_frames, graph::find_odd_frames(program));
   const graph::Placement& placement = result.placement.placement;

@@ -56,7 +56,11 @@ PlanBuilder::Role PlanBuilder::find_role(const Node& node) {
   static constexpr std::array kForwarding = {
       "StopGradient", "PreventGradient", "PlaceholderWithDefault",
       "Snapshot",     "GuaranteeConst",  "LoopCond",
+      "RefIdentity",
   };
+  if (node.op() == "GuaranteeConst" &&
+      node.input_dtypes()[0] == DataType::kResource)
+    return Role::kNode;  // which is refused
   if (node.is_identity() || node.is_loop_cond() ||
       std::ranges::find(kForwarding, node.op()) != kForwarding.end())
     return Role::kForward;

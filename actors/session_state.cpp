@@ -108,8 +108,13 @@ Result<Request> SessionState::find_request(const Signature& signature) {
 Result<Distribution> SessionState::distribute(const Request& request,
                                               bool explain) {
   TAGFLOW_RETURN_IF_ERROR(check_graph());
-  return actors::distribute(graph_, check_.frames(), request, options_,
-                            devices_->devices(), costs_, explain);
+  for (;;) {
+    Result<Distribution> distribution =
+        actors::distribute(graph_, check_.frames(), request, options_,
+                           devices_->devices(), costs_, explain);
+    // Homes that are claimed stay: so this comes to an end.
+    if (distribution.status().code() != Code::kAborted) return distribution;
+  }
 }
 
 Result<Distribution> SessionState::explain(const Signature& signature) {

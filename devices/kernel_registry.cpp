@@ -37,6 +37,15 @@ bool is_plain_node(const graph::Node& node) {
          std::all_of(outputs.begin(), outputs.end(), plain);
 }
 
+bool is_state_node(const graph::Node& node) {
+  const auto stays = [](DataType type) {
+    const DataType plain = remove_ref(type);
+    return is_plain(plain) || plain == DataType::kResource;
+  };
+  return std::ranges::all_of(node.input_dtypes(), stays) &&
+         std::ranges::all_of(node.output_dtypes(), stays);
+}
+
 KernelRegistry& KernelRegistry::global() {
   static KernelRegistry* registry = [] {
     auto* made = new KernelRegistry;
@@ -84,16 +93,21 @@ const KernelDef* KernelRegistry::find_if(std::string_view op,
 }
 
 const KernelRegistry::Limit* KernelRegistry::excluding(
-    const graph::Node& node, std::string_view device_type) const {
+    const graph::Node& node, std::string_view device_type,
+    bool takes_handles) const {
   auto it = limits_.find(device_type);
-  return it == limits_.end() || it->second.takes(node) ? nullptr : &it->second;
+  if (it == limits_.end() || it->second.takes(node) ||
+      (takes_handles && is_state_node(node)))
+    return nullptr;
+  return &it->second;
 }
 
 const KernelDef* KernelRegistry::find(const graph::Node& node,
                                       std::string_view device_type) const {
-  if (excluding(node, device_type) != nullptr) return nullptr;
-  return find_if(node.op(), device_type,
-                 [&](const KernelDef& def) { return serves(def, node); });
+  return find_if(node.op(), device_type, [&](const KernelDef& def) {
+    return serves(def, node) &&
+           excluding(node, device_type, def.takes_handles) == nullptr;
+  });
 }
 
 bool KernelRegistry::has_kernel(const graph::Node& node,
@@ -105,7 +119,7 @@ bool KernelRegistry::has_kernel(const graph::Node& node,
 bool KernelRegistry::is_excluded(const graph::Node& node,
                                  std::string_view device_type) const {
   std::shared_lock lock(mutex_);
-  return excluding(node, device_type) != nullptr;
+  return excluding(node, device_type, true) != nullptr;
 }
 
 bool KernelRegistry::has_op(std::string_view op,
@@ -188,7 +202,7 @@ Status KernelRegistry::missing(const graph::Node& node,
         "there is no kernel for this op on {}{}{}", device_type,
         others.empty() ? "" : ", there is on ", fmt::join(others, ", ")));
   }
-  if (const Limit* limit = excluding(node, device_type))
+  if (const Limit* limit = excluding(node, device_type, false))
     return refused(
         fmt::format("{} runs only nodes with {}", device_type, limit->what));
   std::vector<std::string> wanted;

@@ -26,6 +26,9 @@ struct KernelDef {
   std::map<std::string, std::vector<DataType>> types;
   KernelFactory factory;
   bool is_async = false;  // what the factory makes are AsyncKernels
+  // Inputs and outputs may be handles, of variables, whose contents are in the
+  // memory of the device.
+  bool takes_handles = false;
 };
 
 // Whether a node is of a kind, by its op and its types.
@@ -33,6 +36,9 @@ using NodeFilter = std::function<bool(const graph::Node&)>;
 // All that it takes and gives can be copied as bytes: what the memory of an
 // accelerator holds.
 bool is_plain_node(const graph::Node& node);
+// The same, where handles of variables and references count as plain: these
+// stay with the host, and what they stand for is on the device.
+bool is_state_node(const graph::Node& node);
 
 // Thread-safe. Kernels are never removed.
 class KernelRegistry {
@@ -46,7 +52,8 @@ class KernelRegistry {
   void add(KernelDef def);
   // A kernel class constructible from const KernelInfo&. Where a class can
   // refuse its node, give it `static Result<std::unique_ptr<Kernel>>
-  // make(const KernelInfo&)` instead.
+  // make(const KernelInfo&)` instead. One with `static constexpr bool
+  // kTakesHandles = true` is as KernelDef::takes_handles says.
   template <class K>
   void add(std::string op,
            std::map<std::string, std::vector<DataType>> types = {});
@@ -55,8 +62,9 @@ class KernelRegistry {
   // there is none of their own.
   void inherit(std::string type, std::string from);
   // Devices of the type run only nodes that `takes` accepts, which are those
-  // "with WHAT": for messages. By default they run all. Control flow is not
-  // excepted.
+  // "with WHAT": for messages; and those of is_state_node() where the kernel
+  // takes handles. By default they run all. Control flow is not excepted; it
+  // takes handles.
   void limit(std::string type, NodeFilter takes, std::string what);
 
   // Makes the kernel of a node. Unimplemented where the op has none on this
@@ -66,7 +74,8 @@ class KernelRegistry {
                                        std::string_view device_type) const;
   // Whether make() would find a kernel.
   bool has_kernel(const graph::Node& node, std::string_view device_type) const;
-  // Whether a limit of the device type excludes the node.
+  // Whether a limit of the device type excludes the node, which is one of
+  // control flow.
   bool is_excluded(const graph::Node& node, std::string_view device_type) const;
   // Whether any kernel of the op exists on the device type.
   bool has_op(std::string_view op, std::string_view device_type) const;
@@ -90,8 +99,8 @@ class KernelRegistry {
                            Visit visit) const;
   const KernelDef* find(const graph::Node& node,
                         std::string_view device_type) const;
-  const Limit* excluding(const graph::Node& node,
-                         std::string_view device_type) const;
+  const Limit* excluding(const graph::Node& node, std::string_view device_type,
+                         bool takes_handles) const;
   std::vector<std::string> types_of_locked(std::string_view op) const;
   Status missing(const graph::Node& node, std::string_view device_type) const;
 
@@ -108,6 +117,8 @@ void KernelRegistry::add(std::string op,
   def.op = std::move(op);
   def.types = std::move(types);
   def.is_async = std::is_base_of_v<AsyncKernel, K>;
+  if constexpr (requires { K::kTakesHandles; })
+    def.takes_handles = K::kTakesHandles;
   def.factory = [](const KernelInfo& info) -> Result<std::unique_ptr<Kernel>> {
     if constexpr (requires { K::make(info); }) {
       return K::make(info);

@@ -1,6 +1,9 @@
 #include "graph/dereference.h"
 
 #include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
 
 #include "graph/passes/rewriting.h"
 
@@ -15,6 +18,50 @@ bool is_reference(const Endpoint& endpoint) {
 bool reads(const Node& node, size_t input) {
   return is_reference(node.inputs()[input]) &&
          !is_ref(node.input_dtypes()[input]);
+}
+
+// The reference that an Enter's value was read from when nothing was to be
+// waited for; null otherwise.
+Endpoint read_by(const Node& enter) {
+  Endpoint source = enter.inputs()[0];
+  if (source.node != nullptr && source.node->is_identity() &&
+      source.node->control_inputs().empty() && !is_reference(source))
+    source = source.node->inputs()[0];
+  return is_reference(source) ? source : Endpoint();
+}
+
+// Leads the readers of a loop's constants to the reference that the loop has.
+Status follow_references(Graph& graph) {
+  using Frame = std::pair<std::string, Endpoint>;
+  const auto less = [](const Frame& a, const Frame& b) {
+    return std::tuple(a.second.node->id(), a.second.port, a.first) <
+           std::tuple(b.second.node->id(), b.second.port, b.first);
+  };
+  std::map<Frame, Node*, decltype(less)> references(less);
+  for (Node* node : graph.nodes())
+    if (node->is_constant_enter() && is_ref(node->output_dtypes()[0])) {
+      TAGFLOW_ASSIGN(auto frame, node->attr<std::string>("frame_name"));
+      references.try_emplace({std::move(frame), node->inputs()[0]}, node);
+    }
+  if (references.empty()) return {};
+  // From the outermost loop inwards: each round goes one deeper.
+  for (bool changed = true; std::exchange(changed, false);)
+    for (Node* reader : graph.nodes())
+      for (size_t i = 0; i < reader->inputs().size(); ++i) {
+        Node* enter = reader->inputs()[i].node;
+        if (enter == nullptr || !enter->is_constant_enter() ||
+            is_ref(enter->output_dtypes()[0]))
+          continue;
+        const Endpoint reference = read_by(*enter);
+        if (reference.node == nullptr) continue;
+        TAGFLOW_ASSIGN(auto frame, enter->attr<std::string>("frame_name"));
+        const auto it = references.find({std::move(frame), reference});
+        if (it == references.end()) continue;
+        TAGFLOW_RETURN_IF_ERROR(
+            graph.set_input(reader, int(i), {it->second, 0}));
+        changed = true;
+      }
+  return {};
 }
 
 class Reads {
@@ -96,8 +143,10 @@ bool has_references(const Graph& graph) {
 }  // namespace
 
 Status dereference(Program& program) {
-  if (has_references(program.graph))
+  if (has_references(program.graph)) {
+    TAGFLOW_RETURN_IF_ERROR(follow_references(program.graph));
     TAGFLOW_RETURN_IF_ERROR(Reads(program).run());
+  }
   for (const auto& body : program.bodies)
     TAGFLOW_RETURN_IF_ERROR(dereference(*body));
   return {};

@@ -20,6 +20,11 @@
 // control inputs. Who fetches a reference gets the value of the moment when it
 // comes.
 //
+// A loop that changes a variable sees its changes: where both the reference and
+// a value read from it enter the loop as constants, the value is not that of
+// the moment before the loop, but is read anew in each iteration. (In
+// TensorFlow the two share memory.) A loop that gets only the value keeps it.
+//
 // After this only ops that take references are fed with them. It comes before
 // passes and placement: a value may be read on any device, and what reads it
 // may be rewritten; the read itself is stateful, and on the variable's device.

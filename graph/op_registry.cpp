@@ -44,35 +44,20 @@ struct Absent {
   std::string_view advice;
 };
 
-constexpr std::string_view kFunctional =
-    "TensorFlow 2 writes control flow so; write the graph after "
-    "tf.compat.v1.disable_control_flow_v2(), which makes Switch and Merge of "
-    "it";
+constexpr std::string_view kFiles =
+    "ops that read and write files, and summaries, do not exist yet";
 constexpr std::string_view kCalls =
-    "functions are kept, but not called yet; inline them when the graph is "
-    "written";
-constexpr std::string_view kVariables =
-    "variables do not exist yet; freeze the graph, so that they become Consts";
-constexpr std::string_view kQueues = "queues and files do not exist yet";
+    "gradients of functions by name and calls on other machines do not exist "
+    "yet";
 
 std::string_view advice_on(std::string_view op) {
   static const Absent kAbsent[] = {
-      {{"If$", "StatelessIf$", "While$", "StatelessWhile$", "Case$",
-        "StatelessCase$", "For$"},
-       kFunctional},
-      {{"PartitionedCall$", "StatefulPartitionedCall$", "RemoteCall$",
-        "SymbolicGradient$"},
-       kCalls},
-      {{"Variable$", "VariableV2$", "VarHandleOp$", "VarIsInitializedOp$",
-        "ReadVariableOp$", "TemporaryVariable$", "DestroyTemporaryVariable$",
-        "IsVariableInitialized$", "Assign$", "AssignAdd$", "AssignSub$",
-        "AssignVariableOp$", "AssignAddVariableOp$", "AssignSubVariableOp$",
-        "ResourceGather", "ResourceScatter", "ResourceApply"},
-       kVariables},
-      {{"FIFOQueue", "PaddingFIFOQueue", "RandomShuffleQueue", "PriorityQueue",
-        "QueueEnqueue", "QueueDequeue", "QueueClose", "QueueSize", "SaveV2$",
-        "RestoreV2$", "ReadFile$", "WriteFile$", "MergeV2Checkpoints$"},
-       kQueues},
+      {{"RemoteCall$", "SymbolicGradient$"}, kCalls},
+      {{"ReadFile$", "WriteFile$", "MatchingFiles$", "ParseExample",
+        "ParseSingle", "DecodePng$", "DecodeJpeg$", "DecodeImage$",
+        "TFRecordReader", "TextLineReader", "WholeFileReader", "ScalarSummary$",
+        "HistogramSummary$", "MergeSummary$"},
+       kFiles},
   };
   for (const Absent& absent : kAbsent) {
     for (std::string_view start : absent.starts) {

@@ -43,6 +43,8 @@ class ConstKernel : public CheapKernel {
 
 class IdentityKernel : public CheapKernel {
  public:
+  static constexpr bool kTakesHandles = true;
+
   explicit IdentityKernel(const KernelInfo&) {}
 
   Status compute(KernelContext& context) const override {
@@ -51,8 +53,43 @@ class IdentityKernel : public CheapKernel {
   }
 };
 
+// What a resource stands for is never constant.
+class GuaranteeConstKernel : public IdentityKernel {
+ public:
+  static Result<std::unique_ptr<Kernel>> make(const KernelInfo& info) {
+    if (info.input_dtype(0) == DataType::kResource)
+      return invalid_argument("a resource cannot be guaranteed to be constant");
+    return std::unique_ptr<Kernel>(
+        std::make_unique<GuaranteeConstKernel>(info));
+  }
+  using IdentityKernel::IdentityKernel;
+};
+
+// Passes on the reference that the index says.
+class RefSelectKernel : public CheapKernel {
+ public:
+  static constexpr bool kTakesHandles = true;
+
+  explicit RefSelectKernel(const KernelInfo&) {}
+
+  Status compute(KernelContext& context) const override {
+    const Tensor& index = context.input(0);
+    if (!index.is_scalar())
+      return context.fail("the index must be a scalar, not {}",
+                          index.describe());
+    const int32_t chosen = index.scalar_value<int32_t>();
+    if (chosen < 0 || chosen >= context.num_inputs() - 1)
+      return context.fail("the index {} is not within 0 and {}", chosen,
+                          context.num_inputs() - 2);
+    context.set_output(0, context.input(chosen + 1));
+    return {};
+  }
+};
+
 class IdentityNKernel : public CheapKernel {
  public:
+  static constexpr bool kTakesHandles = true;
+
   explicit IdentityNKernel(const KernelInfo&) {}
 
   Status compute(KernelContext& context) const override {
@@ -342,8 +379,10 @@ void register_control_flow_kernels(KernelRegistry& registry) {
   registry.add<PlaceholderKernel>("Placeholder");
   registry.add<PlaceholderKernel>("PlaceholderV2");
   for (const char* op : {"Identity", "PlaceholderWithDefault", "StopGradient",
-                         "PreventGradient", "Snapshot", "GuaranteeConst"})
+                         "PreventGradient", "Snapshot", "RefIdentity"})
     registry.add<IdentityKernel>(op);
+  registry.add<GuaranteeConstKernel>("GuaranteeConst");
+  registry.add<RefSelectKernel>("RefSelect");
   registry.add<IdentityNKernel>("IdentityN");
   registry.add<NoOpKernel>("NoOp");
   registry.add<EnsureShapeKernel>("EnsureShape");

@@ -25,6 +25,8 @@ using Mode = StateLock::Mode;
 // kinds: a name in a graph may mean one of either.
 class VariableKernel final : public CheapKernel {
  public:
+  static constexpr bool kTakesHandles = true;
+
   explicit VariableKernel(const KernelInfo& info)
       : resource_(info, info.node().op() == "VarHandleOp"
                             ? "variable"
@@ -68,6 +70,8 @@ class VariableKernel final : public CheapKernel {
 // One for each execution of the node, whenever it comes.
 class TemporaryVariableKernel final : public CheapKernel {
  public:
+  static constexpr bool kTakesHandles = true;
+
   explicit TemporaryVariableKernel(const KernelInfo& info)
       : name_(attr_of<std::string>(info, "var_name")),
         dtype_(attr_of<DataType>(info, "dtype")),
@@ -101,8 +105,12 @@ class DestroyTemporaryKernel final : public StateKernel {
   Status compute_held(KernelContext& context) const override {
     TAGFLOW_ASSIGN(Variable * variable, variable_input(context, 0));
     if (variable->name() != name_)
-      return context.fail("{} is not the temporary variable \"{}\"",
-                          variable->describe(), name_);
+      return error(Code::kNotFound,
+                   "[{}] {} is not the temporary variable \"{}\"",
+                   context.node().op(), variable->describe(), name_);
+    if (variable->has_ended())
+      return error(Code::kNotFound, "[{}] {} has been destroyed before",
+                   context.node().op(), variable->describe());
     TAGFLOW_RETURN_IF_ERROR(variable->check_initialized());
     context.set_output(0, variable->value());
     variable->end(error(Code::kFailedPrecondition,
@@ -208,6 +216,8 @@ class VariableShapeKernel final : public LookKernel {
 // From now on who reads it gets a copy anyway where that is of use.
 class NothingKernel final : public CheapKernel {
  public:
+  static constexpr bool kTakesHandles = true;
+
   explicit NothingKernel(const KernelInfo&) {}
   Status compute(KernelContext&) const override { return {}; }
   bool is_bookkeeping() const override { return true; }

@@ -65,21 +65,17 @@ bool ResourceManager::remove(const ResourceKey& key, Status reason) {
 }
 
 void ResourceManager::reset(std::span<const std::string> containers) {
-  Table gone;
+  std::vector<std::pair<std::string, Ref<StateObject>>> gone;
   {
     std::lock_guard lock(mutex_);
-    for (auto it = table_.begin(); it != table_.end();) {
-      const auto here = it++;
-      if (std::ranges::find(containers, here->first.container) !=
-          containers.end())
-        gone.insert(table_.extract(here));
-    }
+    for (auto& [key, entry] : table_)
+      if (entry.object &&
+          std::ranges::find(containers, key.container) != containers.end())
+        gone.emplace_back(key.describe(), std::exchange(entry.object, {}));
   }
-  for (auto& [key, entry] : gone)
-    if (entry.object)
-      entry.object->end(error(Code::kCancelled,
-                              "[state] {} is gone: its container was reset",
-                              key.describe()));
+  for (const auto& [name, object] : gone)
+    object->end(error(Code::kCancelled,
+                      "[state] {} is gone: its container was reset", name));
 }
 
 void ResourceManager::for_each(
@@ -106,10 +102,12 @@ std::optional<std::string> ResourceManager::home(const ResourceKey& key) const {
   return it->second.home;
 }
 
-void ResourceManager::claim_home(const ResourceKey& key, std::string device) {
+bool ResourceManager::claim_home(const ResourceKey& key,
+                                 const std::string& device) {
   std::lock_guard lock(mutex_);
   Entry& entry = table_[key];
-  if (entry.home.empty()) entry.home = std::move(device);
+  if (entry.home.empty()) entry.home = device;
+  return entry.home == device;
 }
 
 }  // namespace tagflow::devices

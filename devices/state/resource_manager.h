@@ -94,9 +94,11 @@ class ResourceManager {
 
   // --- Homes ---
   // The device that has, or is to have, the resource; nothing where none is
-  // known. The first claim stays until the container is reset.
+  // known. The first claim stays, beyond a reset, since what was placed by it
+  // does.
   std::optional<std::string> home(const ResourceKey& key) const;
-  void claim_home(const ResourceKey& key, std::string device);
+  // Whether the device is its home now.
+  bool claim_home(const ResourceKey& key, const std::string& device);
 
  private:
   struct Entry {

@@ -12,6 +12,8 @@ namespace tagflow::devices {
 // [Parking] in state_lock.h.
 class StateKernel : public Kernel {
  public:
+  static constexpr bool kTakesHandles = true;
+
   // Adds to the claim what compute_held() uses; an error is the kernel's.
   // Thread-safe.
   virtual Status claim(const KernelContext& context,

@@ -33,8 +33,19 @@ Status Variable::check_initialized() const {
                describe());
 }
 
-Result<Tensor> Variable::read(const KernelContext& context) const {
+Status Variable::check_readable(const KernelContext& context) const {
   TAGFLOW_RETURN_IF_ERROR(check_initialized());
+  const Buffer* buffer = value_.buffer();
+  if (buffer == nullptr || !is_plain(dtype_) ||
+      context.allocator().shares_memory(*buffer->allocator))
+    return {};
+  return error(Code::kFailedPrecondition,
+               "[state] {} is in {}, where this kernel cannot reach it",
+               describe(), buffer->allocator->describe());
+}
+
+Result<Tensor> Variable::read(const KernelContext& context) const {
+  TAGFLOW_RETURN_IF_ERROR(check_readable(context));
   if (!is_read_by_copy()) return value_;
   return copy_of(context, value_);
 }
@@ -47,13 +58,14 @@ Status Variable::set(Tensor value) {
 }
 
 Result<Tensor> Variable::place_of_update(const KernelContext& context) const {
+  TAGFLOW_RETURN_IF_ERROR(check_readable(context));
   // Inline elements are copied with the tensor.
   if (value_.unique()) return value_;
   return Tensor::allocate(value_.dtype(), value_.shape(), context.allocator());
 }
 
 Result<Tensor*> Variable::change(const KernelContext& context) {
-  TAGFLOW_RETURN_IF_ERROR(check_initialized());
+  TAGFLOW_RETURN_IF_ERROR(check_readable(context));
   if (!value_.unique()) {
     TAGFLOW_ASSIGN(value_, copy_of(context, value_));
   }

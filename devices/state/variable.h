@@ -52,6 +52,8 @@ class Variable final : public StateObject {
   // FailedPrecondition that names the variable, unless it has a value; what
   // ended() says where it has ended.
   Status check_initialized() const;
+  // The same, and where the kernel cannot reach the value's memory.
+  Status check_readable(const KernelContext& context) const;
 
   // --- REQUIRES: the lock is held exclusively.
   // Replaces the value. What ended() says where it has ended.
@@ -59,7 +61,8 @@ class Variable final : public StateObject {
   // Not initialized any more.
   void clear() { value_.reset(); }
   // Where the next value goes: the elements of this one where nobody else has
-  // them, else new ones of the same shape. REQUIRES: is_initialized().
+  // them, else new ones of the same shape. Errors as those of
+  // check_readable().
   Result<Tensor> place_of_update(const KernelContext& context) const;
   // The value, of its own buffer, to be changed in place: what was shared has
   // been copied. FailedPrecondition where there is none.

@@ -37,18 +37,15 @@ inline Output read(const Scope& s, const Variable& v) {
 }
 // Operations: wait for them by control dependencies.
 inline Output assign(const Scope& s, const Variable& v, const Input& value) {
-  return s.op("AssignVariableOp", {v.handle, s.resolve(value, v.dtype)},
-              {{"dtype", v.dtype}});
+  return s.op("AssignVariableOp", {v.handle, value}, {{"dtype", v.dtype}});
 }
 inline Output assign_add(const Scope& s, const Variable& v,
                          const Input& value) {
-  return s.op("AssignAddVariableOp", {v.handle, s.resolve(value, v.dtype)},
-              {{"dtype", v.dtype}});
+  return s.op("AssignAddVariableOp", {v.handle, value}, {{"dtype", v.dtype}});
 }
 inline Output assign_sub(const Scope& s, const Variable& v,
                          const Input& value) {
-  return s.op("AssignSubVariableOp", {v.handle, s.resolve(value, v.dtype)},
-              {{"dtype", v.dtype}});
+  return s.op("AssignSubVariableOp", {v.handle, value}, {{"dtype", v.dtype}});
 }
 inline Output is_initialized(const Scope& s, const Variable& v) {
   return s.op("VarIsInitializedOp", {v.handle});

@@ -189,7 +189,7 @@ class FunctionInstance::Expander {
         shared != node.attrs.end() && body.op->is_stateful)
       if (const auto* name = shared->second.get_if<std::string>();
           name != nullptr && name->empty())
-        shared->second = AttrValue(from.name);
+        node.attrs.insert_or_assign("shared_name", from.name);
     const bool in_loop = loop_depth_.contains(from.name);
     if (body.op->is_stateful)
       (in_loop ? made_.inner_effects : made_.effects).push_back(node.name);

@@ -90,7 +90,9 @@ Status Cutter::visit(const Visit& visit) {
 Status Cutter::fetch() {
   const auto host = std::ranges::find(devices_, true, &DeviceInfo::host_memory);
   for (Endpoint& fetch : program_.fetches) {
-    if (devices_[device_of(*fetch.node)].host_memory) {
+    // A handle is the host's, wherever it comes from.
+    if (devices_[device_of(*fetch.node)].host_memory ||
+        !can_be_sent(fetch.node->output_dtypes()[size_t(fetch.port)])) {
       need(fetch.node);
       continue;
     }

@@ -18,12 +18,17 @@ bool gets_fed(const Node& node) {
 bool has_objects(std::span<const DataType> types) {
   return std::ranges::any_of(types, [](DataType type) {
     const DataType plain = remove_ref(type);
-    return plain == DataType::kString || plain == DataType::kVariant ||
-           plain == DataType::kResource;
+    return plain == DataType::kString || plain == DataType::kVariant;
   });
 }
 
-bool stays_on_host(const Node& node) {
+bool has_handles(std::span<const DataType> types) {
+  return std::ranges::any_of(types, [](DataType type) {
+    return is_ref(type) || type == DataType::kResource;
+  });
+}
+
+bool needs_host(const Node& node) {
   return gets_fed(node) || has_objects(node.input_dtypes()) ||
          has_objects(node.output_dtypes());
 }
@@ -46,6 +51,10 @@ void write_kernel_key(const Node& node, std::string& key) {
 
 }  // namespace
 
+bool has_handles(const Node& node) {
+  return has_handles(node.input_dtypes()) || has_handles(node.output_dtypes());
+}
+
 Demands::Demands(std::span<const DeviceInfo> devices,
                  const KernelCatalog& catalog, DeviceSets& sets)
     : devices_(devices), catalog_(catalog), sets_(sets) {
@@ -64,7 +73,11 @@ Demands::Demands(std::span<const DeviceInfo> devices,
 
 Result<Demand> Demands::of(const Node& node) {
   TAGFLOW_ASSIGN(const DeviceSets::Id said, find_asked(node));
-  Demand demand{find_able(node), said, said, stays_on_host(node)};
+  Demand demand{find_able(node), said, said, needs_host(node)};
+  // What handles stand for has kernels on some accelerators only.
+  if (has_handles(node))
+    demand.stays_on_host =
+        sets_.intersection(demand.able, hosts_) == demand.able;
   if (demand.stays_on_host && !sets_.is_empty(said) &&
       sets_.is_empty(sets_.intersection(said, hosts_)))
     demand.asked = DeviceSets::kAll;
@@ -87,7 +100,7 @@ DeviceSets::Id Demands::find_able(const Node& node) {
   }
   std::ranges::sort(able);
   DeviceSets::Id set = sets_.add(std::move(able));
-  if (stays_on_host(node)) set = sets_.intersection(set, hosts_);
+  if (needs_host(node)) set = sets_.intersection(set, hosts_);
   if (is_known_by_types) able_.emplace(key_, set);
   return set;
 }
@@ -154,7 +167,7 @@ std::string Demands::limits_of(const Node& node, const Demand& demand) const {
     if (!catalog_.has_kernel(node, type)) text += " (of other types)";
   }
   if (text.empty()) text = "has no kernels";
-  if (stays_on_host(node)) text += " and needs memory that the host reads";
+  if (needs_host(node)) text += " and needs memory that the host reads";
   return text;
 }
 

@@ -13,6 +13,9 @@
 
 namespace tagflow::graph {
 
+// Whether a handle of what outlives the node, or a reference, goes in or out.
+bool has_handles(const Node& node);
+
 struct Demand {
   DeviceSets::Id able = DeviceSets::kAll;   // where it can run
   DeviceSets::Id said = DeviceSets::kAll;   // what its constraint matches
@@ -28,14 +31,20 @@ struct Demand {
 // Besides kernels, what counts is whether the host reads the device's memory.
 //
 // Note [What stays on the host]
-// Strings, variants and handles are no bytes that could be copied to an
-// accelerator, and what is fed comes from the host. So whatever has to do with
-// them, as an input or output, is on a device whose memory the host reads: all
-// ops on stacks, TensorArrays and lists, and Placeholders. A scope that asks
-// for an accelerator means what computes there; such a node is then on a host,
-// without a word, and hands over what is read. It asks for nothing where its
-// constraint matches accelerators only, and has no part in a class that only
-// these can hold. A constraint that matches a host counts as any other.
+// Strings and variants are no bytes that could be copied to an accelerator, and
+// what is fed comes from the host. So whatever has to do with them, as an input
+// or output, is on a device whose memory the host reads: all ops on lists, and
+// Placeholders. A scope that asks for an accelerator means what computes there;
+// such a node is then on a host, without a word, and hands over what is read.
+// It asks for nothing where its constraint matches accelerators only, and has
+// no part in a class that only these can hold. A constraint that matches a host
+// counts as any other.
+//
+// Handles are the host's, too, but what they stand for is where it was made:
+// ops on variables run on an accelerator that has kernels for them, while ops
+// on stacks, TensorArrays and queues stay on the host. All that has to do with
+// one resource is on one device; where constraints differ there, those of nodes
+// with handles give way, with a warning.
 //
 // Calls are on a host, too, and with them what their functions compute: so an
 // accelerator that these ask for is refused.

@@ -159,13 +159,15 @@ Result<DeviceSets::Id> NodeDemands::common_set(
     std::span<const Member> members, const WhyTogether& why_together) {
   DeviceSets::Id set = DeviceSets::kAll;
   for (size_t i = 0; i < members.size(); ++i) {
-    const Demand& demand = members[i].demand;
-    set = sets_.intersection(set, demand.able);
-    if (!options_.soft) set = sets_.intersection(set, demand.asked);
+    set = sets_.intersection(set, strict(members[i]));
     if (sets_.is_empty(set))
       return conflict(members.first(i + 1), why_together);
   }
-  if (!options_.soft) return set;
+  const auto is_soft = [this](const Member& member) {
+    return sets_.intersection(member.demand.able, member.demand.asked) !=
+           strict(member);
+  };
+  if (std::ranges::none_of(members, is_soft)) return set;
   // Of those that ask for the same, the same is said.
   std::unordered_map<DeviceSets::Id, std::string> reasons;
   // What has given way already asks last.
@@ -177,6 +179,14 @@ Result<DeviceSets::Id> NodeDemands::common_set(
     const DeviceSets::Id asked = members[i].demand.asked;
     const DeviceSets::Id fewer = sets_.intersection(set, asked);
     if (sets_.is_empty(fewer)) {
+      // What it has to do with is on a host, as if it were one of those nodes
+      // that stay there.
+      if (has_handles(*members[i].node) &&
+          sets_.intersection(set, demands_.hosts()) == set &&
+          sets_.is_empty(sets_.intersection(asked, demands_.hosts()))) {
+        asks_nothing_.insert(members[i].node);
+        continue;
+      }
       std::string& reason = reasons[asked];
       if (reason.empty())
         reason = "which gives way to a node on the same device: " +
@@ -190,7 +200,9 @@ Result<DeviceSets::Id> NodeDemands::common_set(
 }
 
 DeviceSets::Id NodeDemands::strict(const Member& member) const {
-  return options_.soft
+  // State is where it is: what is said of those that have to do with it gives
+  // way to that.
+  return options_.soft || has_handles(*member.node)
              ? member.demand.able
              : sets_.intersection(member.demand.able, member.demand.asked);
 }

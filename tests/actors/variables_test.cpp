@@ -129,7 +129,7 @@ TEST_CASE("a loop changes a variable, one trip after the other") {
         return {ops::add(then, v[0], 1),
                 ops::add(in, v[1], ops::read(then, h))};
       },
-      {int64_t(0), int64_t(0)});
+      {Tensor::scalar<int64_t>(0), Tensor::scalar<int64_t>(0)});
   ops::identity(s.named("sum"), loop[1]);
   REQUIRE(s.status().ok());
   for (const SessionOptions& options : all_configurations()) {

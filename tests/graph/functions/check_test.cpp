@@ -190,20 +190,20 @@ TEST_CASE("all unknown ops are named at once, with where they are") {
   c.define(function("f", {}, {},
                     {body_node("p", "Foo"), body_node("q", "Identty")}, {}));
   const std::vector<NodeDef> nodes = {
-      body_node("n", "VarHandleOp"), body_node("m", "VarHandleOp"),
+      body_node("n", "ReadFile"), body_node("m", "ReadFile"),
       body_node("k", "NoOp"), body_node("l", "f")};
   const FunctionLibrary& library = c.graph.library();
-  const std::string variable =
-      "unknown op \"VarHandleOp\": variables do not exist yet; freeze the "
-      "graph, so that they become Consts (node \"n\" and 1 more)";
+  const std::string files =
+      "unknown op \"ReadFile\": ops that read and write files, and summaries, "
+      "do not exist yet (node \"n\" and 1 more)";
   CHECK(check_ops(nodes, {}, library).to_string() ==
-        "Unimplemented: [ops] " + variable);
+        "Unimplemented: [ops] " + files);
   CHECK(
       check_ops(nodes, reached_functions(nodes, library), library).message() ==
       "[ops] unknown op \"Foo\", did you mean \"For\"? (node \"p\" of "
       "function \"f\"); unknown op \"Identty\", did you mean \"Identity\"? "
       "(node \"q\" of function \"f\"); " +
-          variable);
+          files);
   CHECK(check_ops({body_node("l", "f")}, {}, library).ok());
 }
 

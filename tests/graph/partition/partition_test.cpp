@@ -215,11 +215,12 @@ TEST_CASE("a reference or resource cannot be sent") {
   add(other, "read", "Identity", {{handle, 0}});
   CHECK(contains(refusal(program_of(other, {"read"}), {{"read", 1}}, cpus(2)),
                  "is a resource, which cannot be sent to \"read\" on "));
+  // A handle is the host's, wherever it is fetched from.
   auto accelerators = cpus(2);
   accelerators[1].host_memory = false;
-  CHECK(contains(refusal(program_of(other, {"read"}),
-                         {{"", 1}, {"h", 1}, {"read", 1}}, accelerators),
-                 "is a resource, which cannot be sent to the fetch on "));
+  const Cut cut(program_of(other, {"read"}), {{"", 1}, {"h", 1}, {"read", 1}},
+                accelerators);
+  CHECK(cut.parts.size() == 1);
 }
 
 TEST_CASE("a fetch from a device without host memory goes to the first with") {

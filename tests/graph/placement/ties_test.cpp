@@ -74,8 +74,11 @@ TEST_CASE("a conflict says by what its nodes are tied") {
   Placing placing;
   Graph& graph = placing.graph;
   Node* start = constant(graph, "start", Tensor::scalar(0));
-  Node* stack = placing.put("stack", "StackV2", "/cpu:0", {{start, 0}},
-                            {{"elem_type", DataType::kInt32}});
+  Node* stack =
+      placing.put("stack", "StackV2", "", {{start, 0}},
+                  {{"elem_type", DataType::kInt32},
+                   {"_class", std::vector<std::string>{"loc:@near"}}});
+  placing.put("near", "NoOp", "/cpu:0");
   Node* enter = placing.put("enter", "Enter", "", {{stack, 0}},
                             {{"frame_name", "f"}, {"is_constant", true}});
   Node* pop = placing.put("pop", "StackPopV2", "", {{enter, 0}},
@@ -84,21 +87,20 @@ TEST_CASE("a conflict says by what its nodes are tied") {
   placing.put("far", "NoOp", "/cpu:1");
   CHECK(
       placing.error() ==
-      "[placement] nodes \"stack\" and \"far\" must be on one device, and "
-      "none will do: \"stack\" asks for \"/cpu:0\" and (op StackV2) has "
-      "kernels for CPU and needs memory that the host reads; \"far\" asks for "
-      "\"/cpu:1\"; they are together because \"enter\" reads a resource of "
-      "\"stack\", \"pop\" reads a resource of \"enter\", \"pop\" has the "
-      "class \"loc:@far\"");
+      "[placement] nodes \"near\" and \"far\" must be on one device, and "
+      "none will do: \"near\" asks for \"/cpu:0\"; \"far\" asks for "
+      "\"/cpu:1\"; they are together because \"stack\" has the class "
+      "\"loc:@near\", \"enter\" reads a resource of \"stack\", \"pop\" reads a "
+      "resource of \"enter\", \"pop\" has the class \"loc:@far\"");
   // Of a long way the first ties are told.
   graph.remove(std::vector{pop, enter});
   Node* last = stack;
   for (int i = 0; i < 5; ++i)
     last = placing.put(fmt::format("same_{}", i), "Identity", "", {{last, 0}});
-  on(graph, last, "/cpu:1");
+  graph.set_attr(last, "_class", std::vector<std::string>{"loc:@far"});
   CHECK(contains(placing.error(),
-                 "\"same_3\" reads a resource of \"same_2\", "
-                 "... (1 more)"));
+                 "\"same_2\" reads a resource of \"same_1\", "
+                 "... (3 more)"));
 }
 
 TEST_CASE("a conflict says which loop its nodes enter, or are all in") {
@@ -125,10 +127,13 @@ TEST_CASE("a conflict says which loop its nodes enter, or are all in") {
 
 TEST_CASE("a reference that is read is told as one") {
   Placing placing;
-  Node* stack = placing.put("stack", "Stack", "/cpu:0", {},
-                            {{"elem_type", DataType::kFloat}});
-  placing.put("same", "RefIdentity", "/cpu:1", {{stack, 0}});
-  CHECK(contains(placing.error(),
-                 "they are together because \"same\" reads a "
-                 "reference of \"stack\""));
+  Node* stack =
+      placing.put("stack", "Stack", "", {},
+                  {{"elem_type", DataType::kFloat},
+                   {"_class", std::vector<std::string>{"loc:@near"}}});
+  placing.put("same", "RefIdentity", "", {{stack, 0}},
+              {{"_class", std::vector<std::string>{"loc:@far"}}});
+  placing.put("near", "NoOp", "/cpu:0");
+  placing.put("far", "NoOp", "/cpu:1");
+  CHECK(contains(placing.error(), "\"same\" reads a reference of \"stack\""));
 }

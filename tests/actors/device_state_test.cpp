@@ -1,0 +1,197 @@
+// State on accelerators: handles are the host's, contents stay where they are.
+#include <doctest/doctest.h>
+
+#include <atomic>
+
+#include "devices/device.h"
+#include "graph/builder/builder.h"
+#include "tests/actors/sessions.h"
+
+using namespace tagflow;
+using namespace tagflow::actors;
+using namespace tagflow::graph;
+using devices::AcceleratorActivity;
+using graph::testing::must;
+
+namespace {
+
+SessionOptions with_stream(std::vector<std::string>* warnings = nullptr) {
+  SessionOptions options;
+  options.devices = "cpu:1,stream:1";
+  if (warnings != nullptr)
+    options.on_warning = [warnings](const std::string& text) {
+      warnings->push_back(text);
+    };
+  return options;
+}
+
+devices::Device& stream_of(const Session& session) {
+  for (const auto& device : session.devices())
+    if (device->accelerator() != nullptr) return *device;
+  FAIL("there is no accelerator");
+  std::abort();
+}
+
+// Counts what a device copies from now on.
+class Copies {
+ public:
+  explicit Copies(devices::Device& device) : device_(device) {
+    device.accelerator()->observe([this](const AcceleratorActivity& activity) {
+      if (activity.stream == AcceleratorActivity::Stream::kToDevice)
+        to_device_ += activity.bytes;
+      if (activity.stream == AcceleratorActivity::Stream::kToHost)
+        to_host_ += activity.bytes;
+    });
+  }
+  ~Copies() { device_.accelerator()->observe({}); }
+  Copies(const Copies&) = delete;
+  Copies& operator=(const Copies&) = delete;
+  int64_t to_device() const { return to_device_; }
+  int64_t to_host() const { return to_host_; }
+
+ private:
+  devices::Device& device_;
+  std::atomic<int64_t> to_device_{0}, to_host_{0};
+};
+
+void run_targets(Session& session, const std::vector<std::string>& targets) {
+  must(session.run({}, {}, targets, within_a_minute()));
+}
+
+constexpr int64_t kSize = 1 << 18;  // floats: 1 MiB
+
+// "init", and "loop", which adds ones n times, and "first" of the elements.
+Graph adding(const std::string& kind) {
+  Graph graph;
+  const Scope s(graph);
+  const Scope on_stream = s.with_device("/device:STREAM:0");
+  const Tensor ones = [] {
+    Tensor made = Tensor::make(DataType::kFloat, {kSize});
+    std::ranges::fill(made.mutable_flat<float>(), 1.0f);
+    return made;
+  }();
+  const Output delta = on_stream.constant(ones);
+  const Output n = ops::placeholder(s.named("n"), DataType::kInt32, {});
+  const auto loop = [&](const std::function<Output(const Scope&)>& add) {
+    return while_loop(
+        s,
+        [&](const Scope& in, const Outputs& v) {
+          return ops::less(in, v[0], n);
+        },
+        [&](const Scope& in, const Outputs& v) -> Outputs {
+          const Scope then = in.with_control_dependencies({v[0]});
+          const Output added = add(then.with_device("/device:STREAM:0"));
+          return {ops::add(in.with_control_dependencies({added}), v[0], 1)};
+        },
+        {0});
+  };
+  Output read;
+  if (kind == "handle") {
+    const ops::Variable v = ops::variable(
+        on_stream.named("v"), DataType::kFloat, PartialShape({kSize}));
+    ops::assign(on_stream.named("init"), v, ops::zeros_like(on_stream, delta));
+    ops::identity(s.named("loop"), loop([&](const Scope& in) {
+                    return ops::assign_add(in, v, delta);
+                  })[0]);
+    read = ops::read(on_stream, v);
+  } else {
+    const Output v = ops::reference_variable(
+        on_stream.named("v"), DataType::kFloat, PartialShape({kSize}));
+    ops::assign(on_stream.named("init"), v, ops::zeros_like(on_stream, delta));
+    ops::identity(s.named("loop"), loop([&](const Scope& in) {
+                    return ops::assign_add(in, v, delta);
+                  })[0]);
+    read = ops::identity(on_stream, v);
+  }
+  ops::reduce_min(on_stream.named("least"), read, {0});
+  INFO(s.status().to_string());
+  REQUIRE(s.status().ok());
+  return graph;
+}
+
+}  // namespace
+
+TEST_CASE("updates on an accelerator copy nothing, and need one buffer") {
+  for (const std::string kind : {"handle", "reference"}) {
+    INFO(kind);
+    const auto session = make_session(with_stream(), adding(kind));
+    devices::Device& stream = stream_of(*session);
+    run_targets(*session, {"init"});
+    const auto trips = [&](int n) {
+      must(session->run({{"n", Tensor::scalar<int32_t>(n)}}, {}, {"loop"},
+                        within_a_minute()));
+    };
+    trips(2);
+    const Copies copies(stream);
+    const int64_t count = stream.memory().count;
+    trips(1000);
+    CHECK(copies.to_device() == 0);
+    CHECK(copies.to_host() == 0);
+    CHECK(stream.memory().count == count);
+    CHECK(must(must_run(*session, {}, {"least"})[0].item<float>()) == 1002);
+  }
+}
+
+TEST_CASE("a second session reads what lies on the accelerator") {
+  const Graph graph = adding("handle");
+  auto first = make_session(with_stream(), graph);
+  SessionOptions options = with_stream();
+  options.state = first->shared_state();
+  const auto second = make_session(options, graph);
+  run_targets(*first, {"init"});
+  must(first->run({{"n", Tensor::scalar<int32_t>(3)}}, {}, {"loop"},
+                  within_a_minute()));
+  REQUIRE(first->close().ok());
+  first.reset();
+  CHECK(must(must_run(*second, {}, {"least"})[0].item<float>()) == 3);
+}
+
+TEST_CASE("later signatures find a variable where the first one put it") {
+  Graph graph;
+  const Scope s(graph);
+  const ops::Variable v =
+      ops::variable(s.named("v"), DataType::kFloat, PartialShape({4}));
+  ops::assign(s.named("init"), v, {1.0f, 2.0f, 3.0f, 4.0f});
+  ops::read(s.named("read"), v);
+  ops::assign_add(s.named("add"), v, {1.0f, 1.0f, 1.0f, 1.0f});
+  REQUIRE(s.status().ok());
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
+    SessionOptions options;
+    options.devices = "cpu:2,stream:2";
+    options.scatter = seed;
+    const auto session = make_session(options, graph);
+    run_targets(*session, {"init"});
+    run_targets(*session, {"add"});
+    CHECK(identical(must_run(*session, {}, {"read"})[0],
+                    Tensor::vector<float>({2, 3, 4, 5})));
+  }
+}
+
+TEST_CASE("a variable stays where it was made, whatever a later node says") {
+  Graph graph;
+  const Scope s(graph);
+  const auto variable = [&](const char* name, const char* device) {
+    return ops::variable(s.with_device(device).named(name), DataType::kFloat,
+                         PartialShape::scalar(), {.shared_name = "v"});
+  };
+  ops::assign(s.named("init"), variable("here", "/device:CPU:1"), 1.0f);
+  ops::read(s.named("there"), variable("elsewhere", "/device:CPU:0"));
+  ops::read(s.named("anywhere"), variable("free", ""));
+  REQUIRE(s.status().ok());
+  SessionOptions options;
+  options.devices = "cpu:2";
+  const auto session = make_session(options, graph);
+  run_targets(*session, {"init"});
+  CHECK(must(must_run(*session, {}, {"anywhere"})[0].item<float>()) == 1);
+  const Status status =
+      session->run({}, {"there"}, {}, within_a_minute()).status();
+  CHECK(status.code() == Code::kInvalidArgument);
+  CHECK(status.message().find(
+            "node \"elsewhere\" requests \"/device:CPU:0\", but \"v\" has been "
+            "on /job:localhost/replica:0/task:0/device:CPU:1 since it was "
+            "made") != std::string::npos);
+  // What was placed by it stays, and so does its home.
+  session->reset({""});
+  CHECK(session->run({}, {"there"}, {}, within_a_minute()).status().code() ==
+        Code::kInvalidArgument);
+}
