@@ -150,6 +150,16 @@ struct Tag {
   bool operator==(const Tag&) const = default;
 };
 
+// Counts runs for random ops, each of which draws other numbers in each of
+// them: Note [Random keys] in devices/random_key.h.
+class RandomRuns {
+ public:
+  virtual ~RandomRuns() = default;
+  // In how many runs before this one the node took part, within what owns the
+  // numbers, as a session. The same in every call of one run. Thread-safe.
+  virtual int64_t earlier_runs(const std::string& node_name) = 0;
+};
+
 // Facts about the step that many kernels of it share. Outlives their calls.
 struct StepInfo {
   uint64_t step_id = 0;
@@ -164,6 +174,7 @@ struct StepInfo {
   // Null outside of a step.
   CancelList* cancels = nullptr;
   CommitGate* commits = nullptr;
+  RandomRuns* random_runs = nullptr;  // null: no earlier runs
 };
 
 // Everything one execution of a kernel sees and produces. Small, made for each

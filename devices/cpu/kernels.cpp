@@ -9,6 +9,7 @@ void register_cpu_kernels(KernelRegistry& registry) {
   register_reduction_kernels(registry);
   register_dense_kernels(registry);
   register_nn_kernels(registry);
+  register_random_kernels(registry);
   register_layer_kernels(registry);
   register_container_kernels(registry);
   register_state_kernels(registry);

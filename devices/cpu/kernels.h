@@ -20,6 +20,8 @@ void register_reduction_kernels(KernelRegistry& registry);
 void register_dense_kernels(KernelRegistry& registry);
 // cpu/nn_*.cpp
 void register_nn_kernels(KernelRegistry& registry);
+// cpu/random_*.cpp
+void register_random_kernels(KernelRegistry& registry);
 // cpu/layer.cpp
 void register_layer_kernels(KernelRegistry& registry);
 // cpu/stack*.cpp, tensor_array*.cpp, tensor_list*.cpp, optional.cpp

@@ -9,6 +9,7 @@ void register_ops(OpRegistry& registry) {
   register_array_ops(registry);
   register_reduction_ops(registry);
   register_nn_ops(registry);
+  register_random_ops(registry);
   register_fused_ops(registry);
   register_container_ops(registry);
   register_state_ops(registry);

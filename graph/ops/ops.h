@@ -15,6 +15,7 @@ void register_math_ops(OpRegistry& registry);          // math.cpp: element-wise
 void register_array_ops(OpRegistry& registry);         // array.cpp, array_*.cpp
 void register_reduction_ops(OpRegistry& registry);     // reduction.cpp
 void register_nn_ops(OpRegistry& registry);            // nn.cpp, dense products
+void register_random_ops(OpRegistry& registry);        // random.cpp, random_*
 void register_fused_ops(OpRegistry& registry);         // fused.cpp
 void register_container_ops(OpRegistry& registry);     // container.cpp
 void register_state_ops(OpRegistry& registry);         // state.cpp, state_*.cpp

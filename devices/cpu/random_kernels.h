@@ -1,0 +1,96 @@
+// Private to devices/cpu/random_*.cpp: the registering functions by theme, and
+// what the kernels share.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "devices/cpu/array_args.h"
+#include "devices/kernel_registry.h"
+#include "devices/philox.h"
+
+namespace tagflow::devices {
+
+void register_random_seed_kernels(KernelRegistry& registry);
+void register_random_uniform_kernels(KernelRegistry& registry);
+void register_random_normal_kernels(KernelRegistry& registry);
+void register_random_truncated_kernels(KernelRegistry& registry);
+void register_random_gamma_kernels(KernelRegistry& registry);
+void register_random_poisson_kernels(KernelRegistry& registry);
+void register_random_binomial_kernels(KernelRegistry& registry);
+void register_random_multinomial_kernels(KernelRegistry& registry);
+void register_random_shuffle_kernels(KernelRegistry& registry);
+
+// Where an op's numbers come from, which its inputs behind the first one say.
+enum class RandomSource : uint8_t {
+  kNode,  // none: devices/random_key.h
+  kSeed,  // two integers, as StatelessRandomUniform has them
+  kKey,   // a key, a counter and an algorithm, as StatelessRandomUniformV2
+};
+
+// How many inputs these are.
+int source_inputs(RandomSource source);
+// The stream that the inputs from `first` on say; an error where they are
+// malformed, Unimplemented for an algorithm that exists, but not here.
+Result<Philox> random_stream(const KernelContext& context, RandomSource source,
+                             int first);
+// Of two integers, scrambled: equal for no other two.
+Philox seeded_stream(const Tensor& seed);
+Status check_seed(const KernelContext& context, int input);
+
+// The shape that input 0 is the vector of.
+Result<Shape> random_shape(const KernelContext& context);
+
+// How samples of several distributions lie in an output: those that are drawn
+// one after another from each lie a row of `parameters` apart.
+struct SampleLayout {
+  Shape shape;
+  int64_t samples = 0;     // from each distribution
+  int64_t parameters = 0;  // distributions
+};
+// Input 0 says how many samples, for kNode; the shape of the output, which must
+// end with that of the parameters, for others. `what` is for the message.
+Result<SampleLayout> sample_layout(const KernelContext& context,
+                                   RandomSource source, const Shape& parameters,
+                                   std::string_view what);
+
+// A kernel of so many nanoseconds for each element of output 0.
+class RandomKernel : public Kernel {
+ public:
+  RandomKernel(const KernelInfo& info, double nanoseconds);
+
+  double cost(const KernelContext& context) const override;
+  bool may_be_expensive() const final { return may_be_expensive_; }
+
+ protected:
+  double nanoseconds() const { return nanoseconds_; }
+  // The elements of output 0, of inputs that were not checked: the product of
+  // input 0, where not overridden.
+  virtual double elements(const KernelContext& context) const;
+
+ private:
+  double nanoseconds_;
+  bool may_be_expensive_;
+};
+
+// The product of a tensor of integers; 1 where it is of another type.
+double product_of(const Tensor& shape);
+
+using TypeTable = std::map<std::string, std::vector<DataType>>;
+
+// Registers K(info, source, first) for the types.
+template <class K>
+void add_random(KernelRegistry& registry, std::string op, RandomSource source,
+                TypeTable types) {
+  registry.add(
+      {.op = std::move(op),
+       .types = std::move(types),
+       .factory =
+           [source](const KernelInfo& info) -> Result<std::unique_ptr<Kernel>> {
+         return std::unique_ptr<Kernel>(std::make_unique<K>(info, source));
+       }});
+}
+
+}  // namespace tagflow::devices

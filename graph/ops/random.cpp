@@ -1,0 +1,136 @@
+// Random ops that draw other numbers in each run.
+#include "graph/ops/array_ops.h"
+#include "graph/ops/ops.h"
+#include "graph/ops/random_ops.h"
+
+namespace tagflow::graph {
+
+Status filled_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(0, 1).status());
+  TAGFLOW_ASSIGN(PartialShape shape, c.constant_as_shape(0));
+  c.set_output(0, std::move(shape));
+  return {};
+}
+
+Status scalars_from(const ShapeContext& c, int first) {
+  for (int i = first; i < c.num_inputs(); ++i)
+    TAGFLOW_RETURN_IF_ERROR(c.with_rank(i, 0).status());
+  return {};
+}
+
+Status multinomial_shape(ShapeContext& c) {
+  TAGFLOW_ASSIGN(const PartialShape logits, c.with_rank(0, 2));
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(1, 0).status());
+  const auto samples = constant_index(c, 1);
+  if (samples && *samples < 0)
+    return c.fail(
+        fmt::format("num_samples must not be negative, is {}", *samples));
+  c.set_output(0, {logits.dim(0), samples.value_or(PartialShape::kUnknown)});
+  return {};
+}
+
+namespace {
+
+Status uniform_int_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(scalars_from(c, 1));
+  return filled_shape(c);
+}
+
+// Each parameter a scalar, or a vector of as many as the output has rows.
+Status truncated_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(filled_shape(c));
+  const PartialShape& shape = c.outputs()[0];
+  if (shape.has_rank() && shape.rank() == 0)
+    return c.fail("shape must have an element at least");
+  for (int i = 1; i < c.num_inputs(); ++i) {
+    const PartialShape& values = c.input(i);
+    if (!values.has_rank() || values.rank() == 0) continue;
+    TAGFLOW_ASSIGN(const PartialShape vector, c.with_rank(i, 1));
+    if (shape.has_rank() && shape.dim_known(0) && vector.dim_known(0) &&
+        vector.dim(0) != 1 && vector.dim(0) != shape.dim(0))
+      return c.fail(fmt::format("input {} must be a scalar, or a vector of {}",
+                                i, shape.dim(0)));
+  }
+  return {};
+}
+
+// As many samples as input 0 says, of each element of input 1.
+Status samples_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(filled_shape(c));
+  c.set_output(0, concatenate(c.outputs()[0], c.input(1)));
+  return {};
+}
+
+OpDefBuilder random_op(const char* name) {
+  OpDefBuilder builder(name);
+  builder.stateful().attr("seed: int = 0").attr("seed2: int = 0");
+  return builder;
+}
+
+}  // namespace
+
+void register_random_ops(OpRegistry& registry) {
+  register_stateless_random_ops(registry);
+  for (const char* name :
+       {"RandomUniform", "RandomStandardNormal", "TruncatedNormal"})
+    registry.add(random_op(name)
+                     .input("shape: T")
+                     .output("output: dtype")
+                     .attr("dtype: {half, bfloat16, float, double}")
+                     .attr("T: {int32, int64}")
+                     .shape(filled_shape));
+  registry.add(random_op("RandomUniformInt")
+                   .input("shape: T")
+                   .input("minval: Tout")
+                   .input("maxval: Tout")
+                   .output("output: Tout")
+                   .attr("Tout: {int32, int64}")
+                   .attr("T: {int32, int64}")
+                   .shape(uniform_int_shape));
+  registry.add(random_op("ParameterizedTruncatedNormal")
+                   .input("shape: T")
+                   .input("means: dtype")
+                   .input("stdevs: dtype")
+                   .input("minvals: dtype")
+                   .input("maxvals: dtype")
+                   .output("output: dtype")
+                   .attr("dtype: {half, bfloat16, float, double}")
+                   .attr("T: {int32, int64}")
+                   .shape(truncated_shape));
+  registry.add(random_op("RandomGamma")
+                   .input("shape: S")
+                   .input("alpha: T")
+                   .output("output: T")
+                   .attr("S: {int32, int64}")
+                   .attr("T: {half, float, double}")
+                   .shape(samples_shape));
+  registry.add(random_op("RandomPoisson")
+                   .input("shape: S")
+                   .input("rate: dtype")
+                   .output("output: dtype")
+                   .attr("S: {int32, int64}")
+                   .attr("dtype: {half, float, double}")
+                   .shape(samples_shape));
+  registry.add(random_op("RandomPoissonV2")
+                   .input("shape: S")
+                   .input("rate: R")
+                   .output("output: dtype")
+                   .attr("S: {int32, int64}")
+                   .attr("R: {half, float, double, int32, int64} = double")
+                   .attr("dtype: {half, float, double, int32, int64} = int64")
+                   .shape(samples_shape));
+  registry.add(random_op("Multinomial")
+                   .input("logits: T")
+                   .input("num_samples: int32")
+                   .output("output: output_dtype")
+                   .attr("T: realnumbertype")
+                   .attr("output_dtype: {int32, int64} = int64")
+                   .shape(multinomial_shape));
+  registry.add(random_op("RandomShuffle")
+                   .input("value: T")
+                   .output("output: T")
+                   .attr("T: type")
+                   .shape(unchanged_shape));
+}
+
+}  // namespace tagflow::graph

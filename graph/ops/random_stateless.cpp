@@ -1,0 +1,187 @@
+// Random ops that are functions of their inputs: a seed, or a key and a
+// counter.
+#include "graph/ops/random_ops.h"
+
+namespace tagflow::graph {
+
+namespace {
+
+// A vector of `size`.
+Status vector_of(const ShapeContext& c, int input, int64_t size) {
+  TAGFLOW_ASSIGN(const PartialShape shape, c.with_rank(input, 1));
+  if (shape.dim_known(0) && shape.dim(0) != size)
+    return c.fail(fmt::format("input {} must be of shape [{}], not {}", input,
+                              size, shape.to_string()));
+  return {};
+}
+
+Status seeded_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(vector_of(c, 1, 2));
+  return filled_shape(c);
+}
+
+Status seeded_int_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(scalars_from(c, 2));
+  return seeded_shape(c);
+}
+
+Status seeded_multinomial_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(vector_of(c, 2, 2));
+  return multinomial_shape(c);
+}
+
+// Inputs 1 to 3: a key, a counter, an algorithm.
+Status check_key(const ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(vector_of(c, 1, 1));
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(2, 1).status());
+  return c.with_rank(3, 0).status();
+}
+
+Status keyed_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(check_key(c));
+  return filled_shape(c);
+}
+
+Status keyed_int_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(scalars_from(c, 4));
+  return keyed_shape(c);
+}
+
+Status keyed_shuffle_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(check_key(c));
+  return unchanged_shape(c);
+}
+
+Status key_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(vector_of(c, 0, 2));
+  c.set_output(0, {1});
+  c.set_output(1, {2});
+  if (c.num_outputs() == 3) c.set_output(2, PartialShape::scalar());
+  return {};
+}
+
+OpDefBuilder seeded_op(const char* name, const char* shape_attr) {
+  OpDefBuilder builder(name);
+  builder.input("shape: T").input("seed: Tseed").output("output: dtype");
+  builder.attr(shape_attr).attr("Tseed: {int32, int64} = int64");
+  return builder;
+}
+
+OpDefBuilder keyed_op(const char* name) {
+  OpDefBuilder builder(name);
+  builder.input("shape: Tshape").input("key: uint64").input("counter: uint64");
+  builder.input("alg: int32").output("output: dtype");
+  builder.attr("Tshape: {int32, int64} = int32");
+  return builder;
+}
+
+void register_seeded_ops(OpRegistry& registry) {
+  for (const char* name : {"StatelessRandomUniform", "StatelessRandomNormal",
+                           "StatelessTruncatedNormal"})
+    registry.add(seeded_op(name, "T: {int32, int64} = int32")
+                     .attr("dtype: {half, bfloat16, float, double} = float")
+                     .shape(seeded_shape));
+  registry.add(seeded_op("StatelessRandomUniformInt", "T: {int32, int64}")
+                   .input("minval: dtype")
+                   .input("maxval: dtype")
+                   .attr("dtype: {int32, int64}")
+                   .shape(seeded_int_shape));
+  registry.add(
+      seeded_op("StatelessRandomUniformFullInt", "T: {int32, int64} = int32")
+          .attr("dtype: {int32, int64, uint32, uint64} = uint64")
+          .shape(seeded_shape));
+  registry.add(seeded_op("StatelessRandomGammaV2", "T: {int32, int64}")
+                   .input("alpha: dtype")
+                   .attr("dtype: {half, float, double}")
+                   .shape(seeded_shape));
+  registry.add(seeded_op("StatelessRandomPoisson", "T: {int32, int64}")
+                   .input("lam: Rtype")
+                   .attr("Rtype: {half, float, double, int32, int64}")
+                   .attr("dtype: {half, float, double, int32, int64}")
+                   .shape(seeded_shape));
+  registry.add(OpDefBuilder("StatelessRandomBinomial")
+                   .input("shape: S")
+                   .input("seed: Tseed")
+                   .input("counts: T")
+                   .input("probs: T")
+                   .output("output: dtype")
+                   .attr("S: {int32, int64}")
+                   .attr("Tseed: {int32, int64} = int64")
+                   .attr("T: {half, float, double, int32, int64} = double")
+                   .attr("dtype: {half, float, double, int32, int64} = int64")
+                   .shape(seeded_shape));
+  registry.add(OpDefBuilder("StatelessMultinomial")
+                   .input("logits: T")
+                   .input("num_samples: int32")
+                   .input("seed: Tseed")
+                   .output("output: output_dtype")
+                   .attr("T: realnumbertype")
+                   .attr("Tseed: {int32, int64} = int64")
+                   .attr("output_dtype: {int32, int64} = int64")
+                   .shape(seeded_multinomial_shape));
+}
+
+void register_keyed_ops(OpRegistry& registry) {
+  for (const char* name :
+       {"StatelessRandomUniformV2", "StatelessRandomNormalV2",
+        "StatelessTruncatedNormalV2"})
+    registry.add(keyed_op(name)
+                     .attr("dtype: {half, bfloat16, float, double} = float")
+                     .shape(keyed_shape));
+  registry.add(keyed_op("StatelessRandomUniformIntV2")
+                   .input("minval: dtype")
+                   .input("maxval: dtype")
+                   .attr("dtype: {int32, int64, uint32, uint64}")
+                   .shape(keyed_int_shape));
+  registry.add(keyed_op("StatelessRandomUniformFullIntV2")
+                   .attr("dtype: {int32, int64, uint32, uint64} = uint64")
+                   .shape(keyed_shape));
+  registry.add(OpDefBuilder("StatelessRandomGammaV3")
+                   .input("shape: shape_dtype")
+                   .input("key: uint64")
+                   .input("counter: uint64")
+                   .input("alg: int32")
+                   .input("alpha: dtype")
+                   .output("output: dtype")
+                   .attr("dtype: {half, float, double}")
+                   .attr("shape_dtype: {int32, int64} = int32")
+                   .shape(keyed_shape));
+  registry.add(OpDefBuilder("StatelessShuffle")
+                   .input("value: T")
+                   .input("key: uint64")
+                   .input("counter: uint64")
+                   .input("alg: int32")
+                   .output("output: T")
+                   .attr("T: type")
+                   .shape(keyed_shuffle_shape));
+}
+
+void register_key_ops(OpRegistry& registry) {
+  registry.add(OpDefBuilder("StatelessRandomGetKeyCounter")
+                   .input("seed: Tseed")
+                   .output("key: uint64")
+                   .output("counter: uint64")
+                   .attr("Tseed: {int32, int64} = int64")
+                   .shape(key_shape));
+  registry.add(OpDefBuilder("StatelessRandomGetKeyCounterAlg")
+                   .input("seed: Tseed")
+                   .output("key: uint64")
+                   .output("counter: uint64")
+                   .output("alg: int32")
+                   .attr("Tseed: {int32, int64} = int64")
+                   .shape(key_shape));
+  // Stateful in TensorFlow, for the device it asks: here it is a constant.
+  registry.add(OpDefBuilder("StatelessRandomGetAlg")
+                   .output("alg: int32")
+                   .shape(scalar_shape));
+}
+
+}  // namespace
+
+void register_stateless_random_ops(OpRegistry& registry) {
+  register_seeded_ops(registry);
+  register_keyed_ops(registry);
+  register_key_ops(registry);
+}
+
+}  // namespace tagflow::graph

@@ -1,0 +1,81 @@
+// A node of a random op, drawn from without an engine.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "devices/guard.h"
+#include "devices/kernel_registry.h"
+#include "graph/graph.h"
+
+namespace tagflow::devices {
+
+class RandomNode {
+ public:
+  RandomNode(std::string op, std::vector<Tensor> inputs, AttrMap attrs = {},
+             std::string name = "op")
+      : inputs_(std::move(inputs)) {
+    std::vector<graph::Endpoint> endpoints;
+    for (const Tensor& input : inputs_) {
+      const auto source = graph_.add(graph_.unique_name("input"), "Placeholder",
+                                     {}, {{"dtype", input.dtype()}});
+      REQUIRE(source.ok());
+      endpoints.push_back({*source, 0});
+    }
+    const auto node =
+        graph_.add(std::move(name), op, endpoints, std::move(attrs));
+    REQUIRE_MESSAGE(node.ok(), node.status().to_string());
+    node_ = *node;
+    auto kernel = KernelRegistry::global().make(*node_, "CPU");
+    REQUIRE_MESSAGE(kernel.ok(), kernel.status().to_string());
+    kernel_ = std::move(*kernel);
+  }
+
+  const graph::Node& node() const { return *node_; }
+  const Kernel& kernel() const { return *kernel_; }
+  std::span<Tensor> inputs() { return inputs_; }
+
+  Tensor draw(const StepInfo& step = {}, const Tag& tag = {}) {
+    Tensor output;
+    KernelContext context(node_, inputs_, {&output, 1}, &step, &tag);
+    const Status status = run_kernel(*kernel_, context);
+    REQUIRE_MESSAGE(status.ok(), status.to_string());
+    return output;
+  }
+
+ private:
+  graph::Graph graph_;
+  std::vector<Tensor> inputs_;
+  graph::Node* node_ = nullptr;
+  std::unique_ptr<Kernel> kernel_;
+};
+
+// So many earlier runs for every node.
+class FixedRuns : public RandomRuns {
+ public:
+  explicit FixedRuns(int64_t runs) : runs_(runs) {}
+  int64_t earlier_runs(const std::string&) override { return runs_; }
+
+ private:
+  int64_t runs_;
+};
+
+// Parts of a given size, the last one first.
+class PartsParallel : public Parallel {
+ public:
+  explicit PartsParallel(int64_t part) : part_(part) {}
+  void run(int64_t total, double,
+           const std::function<void(int64_t, int64_t)>& body) override {
+    for (int64_t begin = (total - 1) / part_ * part_; begin >= 0;
+         begin -= part_)
+      body(begin, std::min(begin + part_, total));
+  }
+
+ private:
+  int64_t part_;
+};
+
+}  // namespace tagflow::devices
