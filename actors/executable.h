@@ -1,6 +1,7 @@
 // Executable: a compiled signature, and the actors that run it.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <caf/actor.hpp>
 #include <memory>
@@ -52,6 +53,11 @@ class Executable : public std::enable_shared_from_this<Executable> {
   ~Executable();
 
   size_t num_fetches() const { return fetches_.size(); }
+  // Whether a step may change what outlives it.
+  bool updates_state() const {
+    return std::ranges::any_of(
+        plans_, [](const auto& plan) { return plan->updates_state; });
+  }
   // Contexts that wait for a run.
   int num_idle() const;
   // Starts a step, whose answer comes through it. Where `lend`, the calling

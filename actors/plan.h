@@ -232,6 +232,9 @@ struct Plan {
   std::string device_label;
   // Of each Send and Recv, by ordinal: Note [Transfers] in rendezvous.h.
   std::vector<TransferItem> transfers;
+  // Whether some kernel changes what outlives the step: Note [Borders] in
+  // shared_state.h.
+  bool updates_state = false;
   // What is odd about the graph, but no error.
   std::vector<std::string> warnings;
 };

@@ -180,6 +180,9 @@ Result<uint32_t> PlanBuilder::draft(Node* node) {
       else if (dynamic_cast<const devices::StateKernel*>(item.kernel) !=
                nullptr)
         item.kind = NodeKind::kState;
+      plan_.updates_state =
+          plan_.updates_state ||
+          dynamic_cast<const devices::UpdateKernel*>(item.kernel) != nullptr;
       item.may_be_expensive = item.kernel->may_be_expensive();
       item.only_if_large = !item.kernel->may_be_expensive_on_small_inputs();
       item.scalar = item.kernel->scalar_function();

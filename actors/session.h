@@ -76,8 +76,9 @@ struct SessionOptions {
   // devices as 16 bits, and lose digits. "*" leaves alone what is only fetched.
   // A name that means no transfer of a signature is warned of.
   std::vector<std::string> lossy;
-  // Of random ops.
-  uint64_t seed = 0;
+  // Of random ops whose seeds are both 0. None: that of the state, which draws
+  // one when it is made.
+  std::optional<uint64_t> seed;
   // Default time-out of a run; none where zero.
   std::chrono::nanoseconds timeout{0};
   // How many runs are active at once. Further ones wait for their turn, in the

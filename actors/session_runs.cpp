@@ -70,6 +70,55 @@ class SessionState::Queued : public devices::CancelHook {
   SessionState& session_;
 };
 
+// Is granted the border, or is cancelled before.
+class SessionState::AtBorder : public devices::StateLock::Waiter {
+ public:
+  AtBorder(SessionState& session, std::shared_ptr<Step> step,
+           std::shared_ptr<const Prepared> prepared,
+           std::span<const Tensor> feeds, bool sync, bool count)
+      : step(std::move(step)),
+        prepared(std::move(prepared)),
+        feeds(feeds.begin(), feeds.end()),
+        sync(sync),
+        count(count),
+        session_(session) {}
+
+  void on_granted() override {
+    // The last that holds the session may be this.
+    const std::shared_ptr<Step> alive = step;
+    alive->has_passed = true;
+    session_.leave_border(*alive);
+    Status status = guarded("session", [&] {
+      return session_.submit_passed(alive, prepared, feeds, sync,
+                                    /*lend=*/false, count);
+    });
+    if (status.ok()) return;
+    session_.return_border(*alive);
+    alive->answer_on_worker(std::move(status), {});
+  }
+
+  const std::shared_ptr<Step> step;  // keeps the session
+  const std::shared_ptr<const Prepared> prepared;
+  const std::vector<Tensor> feeds;
+  const bool sync;  // somebody waits for the answer
+  const bool count;
+
+ protected:
+  void on_cancel() override {
+    const std::shared_ptr<Step> alive = step;
+    session_.leave_border(*alive);
+    Timer::forget(alive->deadline_entry);
+    const Status reason = alive->error();
+    alive->answer(error(reason.code(),
+                        "{}; it was still waiting for a "
+                        "snapshot of the variables to be taken",
+                        reason.message()));
+  }
+
+ private:
+  SessionState& session_;
+};
+
 // --- Runs -------------------------------------------------------------------
 
 Status SessionState::check_call(const Prepared& prepared,
@@ -115,8 +164,10 @@ std::shared_ptr<Step> SessionState::make_step(
                          const RunStats& stats) {
     end_step(over, std::move(answer), stats);
   };
-  step->info.seed = options_.seed;
-  step->info.state = &options_.state->resources();
+  SharedState& state = *options_.state;
+  step->info.seed = options_.seed ? *options_.seed : state.seed();
+  step->info.state = &state.resources();
+  step->info.random_runs = &step->random.emplace(state.run_counts());
   step->info.forward_buffers = options_.passes.has(graph::Pass::kInplace);
   step->urgent = options.priority == Priority::kHigh;
   step->observer = options.observer;
@@ -140,6 +191,49 @@ Status SessionState::submit(const std::shared_ptr<Step>& step,
                             const std::shared_ptr<const Prepared>& prepared,
                             std::span<const Tensor> feeds, bool sync,
                             bool count) {
+  if (prepared->updates_state) {
+    step->has_passed =
+        options_.state->border().try_lock(devices::StateLock::Mode::kShared);
+    if (!step->has_passed)
+      return wait_at_border(std::make_shared<AtBorder>(*this, step, prepared,
+                                                       feeds, sync, count));
+  }
+  Status status = submit_passed(step, prepared, feeds, sync, sync, count);
+  if (!status.ok()) return_border(*step);
+  return status;
+}
+
+Status SessionState::wait_at_border(std::shared_ptr<AtBorder> waiting) {
+  Step& step = *waiting->step;
+  {
+    std::lock_guard lock(steps_mutex_);
+    if (closed_) return closed_session();
+    open_.push_back(step);
+  }
+  if (!step.info.cancels->add(waiting)) {
+    leave_border(step);
+    return step.error();
+  }
+  options_.state->border().wait(devices::StateLock::Mode::kShared,
+                                std::move(waiting));
+  return {};
+}
+
+void SessionState::leave_border(Step& step) {
+  std::lock_guard lock(steps_mutex_);
+  open_.erase(StepList::s_iterator_to(step));
+  if (open_.empty()) steps_changed_.notify_all();
+}
+
+void SessionState::return_border(Step& step) {
+  if (std::exchange(step.has_passed, false))
+    options_.state->border().unlock(devices::StateLock::Mode::kShared);
+}
+
+Status SessionState::submit_passed(
+    const std::shared_ptr<Step>& step,
+    const std::shared_ptr<const Prepared>& prepared,
+    std::span<const Tensor> feeds, bool sync, bool lend, bool count) {
   {
     std::lock_guard lock(steps_mutex_);
     if (closed_) return closed_session();
@@ -157,8 +251,7 @@ Status SessionState::submit(const std::shared_ptr<Step>& step,
     step->has_turn = true;
     open_.push_back(*step);
   }
-  Status status =
-      prepared->executable->start(step, feeds, /*lend=*/sync, count);
+  Status status = prepared->executable->start(step, feeds, lend, count);
   if (!status.ok()) start_queued(leave(*step));
   return status;
 }
@@ -234,6 +327,7 @@ void SessionState::drop_queued(Queued& queued) {
     open_.erase(StepList::s_iterator_to(*step));
     if (open_.empty()) steps_changed_.notify_all();
   }
+  return_border(*step);
   Timer::forget(step->deadline_entry);
   const Status reason = step->error();
   step->answer(error(reason.code(), "{}; it was still waiting for its turn",
@@ -241,6 +335,7 @@ void SessionState::drop_queued(Queued& queued) {
 }
 
 std::shared_ptr<SessionState::Queued> SessionState::leave(Step& step) {
+  return_border(step);
   if (step.token_hook != nullptr) step.token_hook->claim();
   Timer::forget(step.deadline_entry);
   std::lock_guard lock(steps_mutex_);

@@ -148,6 +148,7 @@ Result<std::shared_ptr<const Prepared>> SessionState::compile(
   prepared->executable = std::make_shared<Executable>(
       devices_, CallLimits{options_.max_call_depth, options_.max_open_calls},
       std::move(plans), signature.fetches);
+  prepared->updates_state = prepared->executable->updates_state();
   return std::shared_ptr<const Prepared>(std::move(prepared));
 }
 

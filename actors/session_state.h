@@ -75,6 +75,8 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   // A run that waits for its turn. Who claims it starts it; a cancellation
   // before that answers it, and takes it out of the queue.
   class Queued;
+  // A run that waits for the border.
+  class AtBorder;
   using Queue = std::list<std::shared_ptr<Queued>>;
 
   // compile_mutex_, held for code of the user's that is called meanwhile: pure
@@ -100,11 +102,21 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   std::shared_ptr<Step> make_step(
       const Prepared& prepared, const RunOptions& options,
       std::function<void(Step::Answer, const RunStats&)> on_answer);
-  // Starts the step, or has it wait for its turn. An error means that it is
-  // not open, and that no answer will come.
+  // Starts the step, or has it wait for the border or its turn. An error means
+  // that it is not open, and that no answer will come.
   Status submit(const std::shared_ptr<Step>& step,
                 const std::shared_ptr<const Prepared>& prepared,
                 std::span<const Tensor> feeds, bool sync, bool count);
+  // The same when it has passed the border, if it has to.
+  Status submit_passed(const std::shared_ptr<Step>& step,
+                       const std::shared_ptr<const Prepared>& prepared,
+                       std::span<const Tensor> feeds, bool sync, bool lend,
+                       bool count);
+  Status wait_at_border(std::shared_ptr<AtBorder> waiting);
+  // It does not wait there any more. REQUIRES: it is open.
+  void leave_border(Step& step);
+  // Gives back what it has of the border.
+  void return_border(Step& step);
   // Has the step wait for its turn. REQUIRES: steps_mutex_ is held.
   Status enqueue(std::shared_ptr<Queued> queued);
   // REQUIRES: steps_mutex_ is held, and somebody else holds `queued`.

@@ -24,6 +24,7 @@ struct Signature {
 struct Prepared {
   std::vector<graph::Endpoint> feeds;
   std::shared_ptr<Executable> executable;
+  bool updates_state = false;  // Note [Borders] in shared_state.h
 };
 
 // Holds its mutex only to look up, never while something compiles: runs that

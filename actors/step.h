@@ -17,6 +17,7 @@
 #include "actors/session.h"
 #include "actors/timer.h"
 #include "devices/kernel.h"
+#include "devices/state/run_counts.h"
 #include "graph/tensor.h"
 
 namespace tagflow::actors {
@@ -102,6 +103,7 @@ class Step : public std::enable_shared_from_this<Step>,
   std::shared_ptr<void> executable;
   bool counts = false;  // the answer comes with stats
   devices::StepInfo info;
+  std::optional<devices::NumberedRun> random;  // set before the step starts
   bool urgent = false;  // goes before others where workers are few
   Observer* observer = nullptr;
   Trace* trace = nullptr;
@@ -196,6 +198,9 @@ class Step : public std::enable_shared_from_this<Step>,
   // The session's, guarded by its mutex.
   bool has_turn = false;        // counts as active
   bool is_told_to_end = false;  // of the session's end
+  // Has passed the border, or is to: Note [Borders] in shared_state.h. Set
+  // before the step starts, and when it is over.
+  bool has_passed = false;
   // Of a cancel token: claimed when the step is over.
   std::shared_ptr<devices::CancelHook> token_hook;
 

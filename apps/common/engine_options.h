@@ -27,7 +27,7 @@ struct EngineOptions {
   bool no_recv_scheduling = false;
   std::vector<std::string> lossy;
   std::string cluster;
-  uint64_t seed = 0;
+  std::optional<uint64_t> seed;  // none: drawn
   double timeout = 0;  // seconds; 0: none
 };
 

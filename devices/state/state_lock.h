@@ -55,6 +55,8 @@ class StateLock {
   void wait(Mode mode, std::shared_ptr<Waiter> waiter);
   // REQUIRES: the caller has it in that mode.
   void unlock(Mode mode) noexcept;
+  // A wait was cancelled: those behind it need not wait for its turn.
+  void pass_over() noexcept { grant(); }
 
  private:
   struct Entry {
