@@ -17,7 +17,8 @@ bool is_reference(const Endpoint& endpoint) {
 
 bool reads(const Node& node, size_t input) {
   return is_reference(node.inputs()[input]) &&
-         !is_ref(node.input_dtypes()[input]);
+         !is_ref(node.input_dtypes()[input]) &&
+         int(input) != node.op_def().reference_input;
 }
 
 // The reference that an Enter's value was read from when nothing was to be

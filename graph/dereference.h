@@ -25,6 +25,10 @@
 // the moment before the loop, but is read anew in each iteration. (In
 // TensorFlow the two share memory.) A loop that gets only the value keeps it.
 //
+// A Gather needs a few rows of a variable that may be large. So it takes a
+// reference as it is where it gets one (OpDefBuilder::takes_reference), and its
+// kernel reads the rows.
+//
 // After this only ops that take references are fed with them. It comes before
 // passes and placement: a value may be read on any device, and what reads it
 // may be rewritten; the read itself is stateful, and on the variable's device.

@@ -275,6 +275,11 @@ OpDefBuilder& OpDefBuilder::changes_input(int input) {
   return *this;
 }
 
+OpDefBuilder& OpDefBuilder::takes_reference(int input) {
+  def_.reference_input = input;
+  return *this;
+}
+
 OpDefBuilder& OpDefBuilder::commutative() {
   def_.is_commutative = true;
   return *this;
@@ -303,6 +308,8 @@ OpDef OpDefBuilder::build() {
     def_.outputs.push_back(parse_arg(def_, text));
   if (def_.changed_input >= int(def_.inputs.size()))
     Scanner(def_.name, "changes_input").fail("there is no such input");
+  if (def_.reference_input >= int(def_.inputs.size()))
+    Scanner(def_.name, "takes_reference").fail("there is no such input");
   return std::move(def_);
 }
 

@@ -57,6 +57,10 @@ struct OpDef {
   // it, and else copies, however large it is: its readers go first (Note
   // [Readers first] in graph/partition/readers_first.h). -1: none.
   int changed_input = -1;
+  // The input of a value that, where it comes as a reference, is not read
+  // before: the kernel gets the reference, and reads what it needs of it (Note
+  // [References] in graph/dereference.h). -1: none.
+  int reference_input = -1;
   ShapeFn shape_fn;  // null: outputs of unknown shape
 
   const AttrDef* find_attr(std::string_view name) const;
@@ -87,6 +91,8 @@ class OpDefBuilder {
   OpDefBuilder& allows_uninitialized_input();
   // REQUIRES: the op has that input, and none before it is a list.
   OpDefBuilder& changes_input(int input);
+  // REQUIRES: as above.
+  OpDefBuilder& takes_reference(int input);
   OpDefBuilder& shape(ShapeFn fn);
   OpDef build();
 
