@@ -1,9 +1,9 @@
 // Gather, GatherV2, GatherNd, ScatterNd, TensorScatter*.
+#include "devices/cpu/array_gather.h"
+
 #include <algorithm>
 
 #include "devices/cpu/array_kernels.h"
-#include "devices/cpu/array_scatter.h"
-#include "devices/cpu/gather_plan.h"
 
 namespace tagflow::devices {
 
@@ -70,34 +70,21 @@ void run_gather(const KernelContext& context, const SliceGather& gather,
 // Gather is GatherV2 along axis 0.
 class GatherKernel : public BytesKernel {
  public:
+  static Result<std::unique_ptr<Kernel>> make(const KernelInfo& info) {
+    if (gathers_of_reference(info)) return make_reference_gather(info);
+    return std::unique_ptr<Kernel>(new GatherKernel(info));
+  }
+
+  Status compute(KernelContext& context) const override {
+    TAGFLOW_ASSIGN(const GatherPlan plan, plan_gather(context, batch_dims_));
+    return gather_rows(context, context.input(0), plan);
+  }
+
+ private:
   explicit GatherKernel(const KernelInfo& info)
       : BytesKernel(info, Work::kOutputs, 0.2),
         batch_dims_(attr_of<int64_t>(info, "batch_dims")) {}
 
-  Status compute(KernelContext& context) const override {
-    const Tensor& params = context.input(0);
-    TAGFLOW_ASSIGN(const GatherPlan plan, plan_gather(context, batch_dims_));
-    if (plan.shape.num_elements() == 0)  // whatever the indices are
-      return context.allocate_output(0, plan.shape).status();
-    TAGFLOW_ASSIGN(const Tensor numbers, as_int64(context, context.input(1)));
-    const auto flat = numbers.flat<int64_t>();
-    for (size_t i = 0; i < flat.size(); ++i)
-      if (flat[i] < 0 || flat[i] >= plan.limit)
-        return context.fail("indices[{}] = {} is outside [0, {})", i, flat[i],
-                            plan.limit);
-    TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, plan.shape));
-    SliceGather gather;
-    gather.numbers = flat;
-    gather.slice = plan.slice;
-    gather.outputs = output->num_elements() / gather.slice;
-    gather.repeat = plan.repeat;
-    gather.per_batch = plan.per_batch;
-    gather.part_slices = plan.limit;
-    run_gather(context, gather, params, *output);
-    return {};
-  }
-
- private:
   double work_bytes(const KernelContext& context) const override {
     const Tensor& params = context.input(0);
     if (params.rank() < 1 || params.dim(0) == 0) return 0;
@@ -111,36 +98,13 @@ class GatherKernel : public BytesKernel {
 class GatherNdKernel : public BytesKernel {
  public:
   static Result<std::unique_ptr<Kernel>> make(const KernelInfo& info) {
+    if (gathers_of_reference(info)) return make_reference_gather_nd(info);
     TAGFLOW_ASSIGN(const BadIndices policy, bad_indices_policy(info));
     return std::unique_ptr<Kernel>(new GatherNdKernel(info, policy));
   }
 
   Status compute(KernelContext& context) const override {
-    const Tensor& params = context.input(0);
-    const Tensor& indices = context.input(1);
-    if (params.rank() < 1)
-      return context.fail("params must be at least a vector, got {}",
-                          params.describe());
-    const Shape whole = params.shape();
-    TAGFLOW_ASSIGN(const Tensor numbers,
-                   slice_numbers(context, indices, whole, policy_));
-    const int prefix = indices.rank() - 1;
-    const auto depth = int(indices.dim(prefix));
-    Shape shape;
-    for (int i = 0; i < prefix; ++i) shape.add_dim(indices.dim(i));
-    for (int i = depth; i < whole.rank(); ++i) shape.add_dim(whole.dim(i));
-    TAGFLOW_ASSIGN(shape, Shape::make(shape.dims()));
-    if (params.num_elements() == 0 && numbers.num_elements() > 0)
-      return context.fail("{} slices are wanted of params {}, which are empty",
-                          numbers.num_elements(), params.describe());
-    TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, shape));
-    if (output->num_elements() == 0) return {};
-    SliceGather gather;
-    gather.numbers = numbers.flat<int64_t>();
-    gather.slice = product(whole.dims(), depth, whole.rank());
-    gather.outputs = gather.per_batch = numbers.num_elements();
-    run_gather(context, gather, params, *output);
-    return {};
+    return gather_by_vectors(context, context.input(0), policy_);
   }
 
  private:
@@ -182,14 +146,6 @@ class ScatterNdKernel : public BytesKernel {
   BadIndices policy_;
 };
 
-Combine combine_of(std::string_view op) {
-  if (op.ends_with("Add")) return Combine::kAdd;
-  if (op.ends_with("Sub")) return Combine::kSubtract;
-  if (op.ends_with("Min")) return Combine::kMin;
-  if (op.ends_with("Max")) return Combine::kMax;
-  return Combine::kAssign;
-}
-
 // TensorScatter* and ScatterNdNonAliasingAdd: updates into a copy of input 0.
 class TensorScatterKernel : public BytesKernel {
  public:
@@ -225,6 +181,56 @@ class TensorScatterKernel : public BytesKernel {
 };
 
 }  // namespace
+
+Status gather_rows(KernelContext& context, const Tensor& params,
+                   const GatherPlan& plan) {
+  if (plan.shape.num_elements() == 0)  // whatever the indices are
+    return context.allocate_output(0, plan.shape).status();
+  TAGFLOW_ASSIGN(const Tensor numbers, as_int64(context, context.input(1)));
+  const auto flat = numbers.flat<int64_t>();
+  for (size_t i = 0; i < flat.size(); ++i)
+    if (flat[i] < 0 || flat[i] >= plan.limit)
+      return context.fail("indices[{}] = {} is outside [0, {})", i, flat[i],
+                          plan.limit);
+  TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, plan.shape));
+  SliceGather gather;
+  gather.numbers = flat;
+  gather.slice = plan.slice;
+  gather.outputs = output->num_elements() / gather.slice;
+  gather.repeat = plan.repeat;
+  gather.per_batch = plan.per_batch;
+  gather.part_slices = plan.limit;
+  run_gather(context, gather, params, *output);
+  return {};
+}
+
+Status gather_by_vectors(KernelContext& context, const Tensor& params,
+                         BadIndices policy) {
+  const Tensor& indices = context.input(1);
+  if (params.rank() < 1)
+    return context.fail("params must be at least a vector, got {}",
+                        params.describe());
+  const Shape whole = params.shape();
+  TAGFLOW_ASSIGN(const Tensor numbers,
+                 slice_numbers(context, indices, whole, policy));
+  const int prefix = indices.rank() - 1;
+  const auto depth = int(indices.dim(prefix));
+  Shape shape;
+  for (int i = 0; i < prefix; ++i) shape.add_dim(indices.dim(i));
+  for (int i = depth; i < whole.rank(); ++i) shape.add_dim(whole.dim(i));
+  TAGFLOW_ASSIGN(shape, Shape::make(shape.dims()));
+  if (params.num_elements() == 0 && numbers.num_elements() > 0)
+    return context.fail("{} slices are wanted of params {}, which are empty",
+                        numbers.num_elements(), params.describe());
+  TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, shape));
+  if (output->num_elements() == 0) return {};
+  SliceGather gather;
+  gather.numbers = numbers.flat<int64_t>();
+  gather.slice = product(whole.dims(), depth, whole.rank());
+  gather.outputs = gather.per_batch = numbers.num_elements();
+  run_gather(context, gather, params, *output);
+  return {};
+}
 
 void register_array_gather_kernels(KernelRegistry& registry) {
   registry.add<GatherKernel>("Gather");

@@ -3,48 +3,87 @@
 #include <algorithm>
 
 #include "devices/cpu/array_kernels.h"
+#include "devices/cpu/elementwise_register.h"
 
 namespace tagflow::devices {
 
 namespace {
 
-// Slices of at least so many bytes are cut among workers by columns.
+// Slices of at least so many bytes are cut among workers by columns, less
+// narrow ones are shared out by their numbers, and narrow ones are not.
 constexpr int64_t kWideSlice = 1 << 14;
+constexpr int64_t kNarrowSlice = 64;
+constexpr double kScatterNanoseconds = 0.2;
+
+// Slices of a tensor, and what is to become of each.
+struct ScatteredSlices {
+  std::span<const int64_t> numbers;
+  int64_t size = 0;      // elements of one
+  bool has_one = false;  // a single element updates all
+};
 
 template <class T, class F>
-void scatter_with(const KernelContext& context, const Tensor& numbers,
+void scatter_with(const KernelContext& context, const ScatteredSlices& slices,
                   const Tensor& updates, Tensor& target, F&& combine) {
-  const auto rows = numbers.flat<int64_t>();
-  if (rows.empty() || updates.num_elements() == 0) return;
-  const int64_t slice = updates.num_elements() / int64_t(rows.size());
+  const auto rows = slices.numbers;
+  const int64_t size = slices.size;
+  if (rows.empty() || size == 0) return;
   const T* from = static_cast<const T*>(updates.raw());
   T* to = static_cast<T*>(target.mutable_raw());
-  auto body = [&](int64_t begin, int64_t end) {
+  // Columns [begin, end) of slices [first, last).
+  auto body = [&](int64_t first, int64_t last, int64_t begin, int64_t end) {
     for (size_t i = 0; i < rows.size(); ++i) {
-      if (rows[i] < 0) continue;
-      const T* source = from + int64_t(i) * slice;
-      T* row = to + rows[i] * slice;
-      for (int64_t j = begin; j < end; ++j) row[j] = combine(row[j], source[j]);
+      if (rows[i] < first || rows[i] >= last) continue;
+      T* row = to + rows[i] * size;
+      if (slices.has_one) {
+        for (int64_t j = begin; j < end; ++j) row[j] = combine(row[j], *from);
+      } else {
+        const T* source = from + int64_t(i) * size;
+        for (int64_t j = begin; j < end; ++j)
+          row[j] = combine(row[j], source[j]);
+      }
     }
   };
-  if (slice * int64_t(sizeof(T)) >= kWideSlice) {
-    context.parallel_for(slice, double(rows.size()), body);
+  const int64_t count = target.num_elements() / size;
+  const int64_t bytes = size * int64_t(sizeof(T));
+  const auto updated = double(rows.size());
+  if (bytes >= kWideSlice) {
+    context.parallel_for(
+        size, updated * kScatterNanoseconds * sizeof(T),
+        [&](int64_t begin, int64_t end) { body(0, count, begin, end); });
+  } else if (bytes >= kNarrowSlice) {
+    context.parallel_for(
+        count, updated * kScatterNanoseconds * double(bytes) / double(count),
+        [&](int64_t first, int64_t last) { body(first, last, 0, size); });
   } else {
-    body(0, slice);
+    body(0, count, 0, size);
   }
 }
 
+template <class T>
+T scatter_quotient(T a, T b) {
+  if constexpr (std::is_signed_v<T> && std::is_integral_v<T>) {
+    if (b == -1) return T(wrap(T(0)) - wrap(a));
+  }
+  return T(a / b);
+}
+
 // Whether the types can be combined by arithmetic; then it is done.
-bool scatter_numbers(const KernelContext& context, const Tensor& numbers,
-                     const Tensor& updates, Combine combine, Tensor& target) {
+bool scatter_numbers(const KernelContext& context,
+                     const ScatteredSlices& slices, const Tensor& updates,
+                     Combine combine, Tensor& target) {
   auto run = [&]<class T>(TypeTag<T>) {
     auto with = [&](auto&& f) {
-      scatter_with<T>(context, numbers, updates, target, f);
+      scatter_with<T>(context, slices, updates, target, f);
     };
     if (combine == Combine::kAdd) {
-      with([](T a, T b) { return T(a + b); });
+      with([](T a, T b) { return T(wrap(a) + wrap(b)); });
     } else if (combine == Combine::kSubtract) {
-      with([](T a, T b) { return T(a - b); });
+      with([](T a, T b) { return T(wrap(a) - wrap(b)); });
+    } else if (combine == Combine::kMultiply) {
+      with([](T a, T b) { return multiply(a, b); });
+    } else if (combine == Combine::kDivide) {
+      with([](T a, T b) { return scatter_quotient(a, b); });
     } else if constexpr (requires(T a, T b) { a < b; }) {
       if (combine == Combine::kMin) {
         with([](T a, T b) { return b < a ? b : a; });
@@ -54,32 +93,31 @@ bool scatter_numbers(const KernelContext& context, const Tensor& numbers,
     }
   };
   const DataType dtype = target.dtype();
+  const bool orders = combine == Combine::kMin || combine == Combine::kMax;
   if (is_integer(dtype)) {
-    // Unsigned sums wrap around as the signed ones of the op do, defined.
-    if (combine == Combine::kAdd || combine == Combine::kSubtract)
+    // Sums and products of unsigned ones have the bits of the signed ones.
+    if (!orders && combine != Combine::kDivide)
       return visit_size(dtype, [&]<class T>(TypeTag<T> tag) {
         if constexpr (std::is_integral_v<T>) run(tag);
       });
     return visit_integer(dtype, run);
   }
-  if (is_complex(dtype))
-    return (combine == Combine::kAdd || combine == Combine::kSubtract) &&
-           visit_complex(dtype, run);
+  if (is_complex(dtype)) return !orders && visit_complex(dtype, run);
   return visit_floating(dtype, run);
 }
 
 // Sums of strings join them; sums of bools are true where one is.
-bool scatter_others(const KernelContext& context, const Tensor& numbers,
+bool scatter_others(const KernelContext& context, const ScatteredSlices& slices,
                     const Tensor& updates, Combine combine, Tensor& target) {
   if (combine != Combine::kAdd) return false;
   if (target.dtype() == DataType::kString) {
     scatter_with<std::string>(
-        context, numbers, updates, target,
+        context, slices, updates, target,
         [](const std::string& a, const std::string& b) { return a + b; });
     return true;
   }
   if (target.dtype() != DataType::kBool) return false;
-  scatter_with<bool>(context, numbers, updates, target,
+  scatter_with<bool>(context, slices, updates, target,
                      [](bool a, bool b) { return a || b; });
   return true;
 }
@@ -179,17 +217,37 @@ Status check_updates(const KernelContext& context, const Tensor& indices,
   return {};
 }
 
+Combine combine_of(std::string_view op) {
+  if (op.ends_with("Add")) return Combine::kAdd;
+  if (op.ends_with("Sub")) return Combine::kSubtract;
+  if (op.ends_with("Mul")) return Combine::kMultiply;
+  if (op.ends_with("Div")) return Combine::kDivide;
+  if (op.ends_with("Min")) return Combine::kMin;
+  if (op.ends_with("Max")) return Combine::kMax;
+  return Combine::kAssign;
+}
+
 Status scatter_slices(const KernelContext& context, const Tensor& numbers,
                       const Tensor& updates, Combine combine, Tensor& target) {
+  const int64_t count = numbers.num_elements();
+  const int64_t size = count == 0 ? 0 : updates.num_elements() / count;
+  return scatter_slices(context, numbers, size, updates, combine, target);
+}
+
+Status scatter_slices(const KernelContext& context, const Tensor& numbers,
+                      int64_t size, const Tensor& updates, Combine combine,
+                      Tensor& target) {
+  const ScatteredSlices slices{numbers.flat<int64_t>(), size,
+                               updates.is_scalar()};
   if (combine == Combine::kAssign) {
     visit_movable(target.dtype(), [&]<class T>(TypeTag<T>) {
-      scatter_with<T>(context, numbers, updates, target,
+      scatter_with<T>(context, slices, updates, target,
                       [](const T&, const T& b) { return b; });
     });
     return {};
   }
-  if (scatter_numbers(context, numbers, updates, combine, target) ||
-      scatter_others(context, numbers, updates, combine, target))
+  if (scatter_numbers(context, slices, updates, combine, target) ||
+      scatter_others(context, slices, updates, combine, target))
     return {};
   return error(Code::kUnimplemented, "[{}] cannot combine elements of type {}",
                context.node().op(), dtype_name(target.dtype()));

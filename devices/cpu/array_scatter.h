@@ -9,7 +9,17 @@
 namespace tagflow::devices {
 
 // What an update does to the element that is there.
-enum class Combine : uint8_t { kAssign, kAdd, kSubtract, kMin, kMax };
+enum class Combine : uint8_t {
+  kAssign,
+  kAdd,
+  kSubtract,
+  kMultiply,
+  kDivide,  // of integers towards zero; by zero it is for the caller to refuse
+  kMin,
+  kMax,
+};
+// That which an op's name ends with: "Add", "Sub", ...; else kAssign.
+Combine combine_of(std::string_view op);
 
 // What becomes of an index outside: kError refuses it, kIgnore skips it.
 enum class BadIndices : uint8_t { kError, kIgnore };
@@ -41,5 +51,10 @@ Status check_updates(const KernelContext& context, const Tensor& indices,
 // `target` is not shared.
 Status scatter_slices(const KernelContext& context, const Tensor& numbers,
                       const Tensor& updates, Combine combine, Tensor& target);
+// The same for slices of `size` elements, where `updates` may be a scalar: one
+// element for all.
+Status scatter_slices(const KernelContext& context, const Tensor& numbers,
+                      int64_t size, const Tensor& updates, Combine combine,
+                      Tensor& target);
 
 }  // namespace tagflow::devices

@@ -1,5 +1,5 @@
 // Slice, StridedSlice, StridedSliceGrad.
-#include "graph/ops/array_slice.h"
+#include "devices/cpu/array_slice.h"
 
 #include <algorithm>
 
@@ -9,11 +9,6 @@
 namespace tagflow::devices {
 
 namespace {
-
-using graph::resolve_slice;
-using graph::SliceGeometry;
-using graph::SliceMasks;
-using graph::SliceSpec;
 
 // Inputs whose bytes are below this are not worth a look at what is selected.
 constexpr size_t kCheapBytes = 1 << 16;
@@ -80,57 +75,10 @@ class SliceKernel : public BytesKernel {
   }
 };
 
-SliceMasks read_masks(const KernelInfo& info) {
-  return {attr_of<int64_t>(info, "begin_mask"),
-          attr_of<int64_t>(info, "end_mask"),
-          attr_of<int64_t>(info, "ellipsis_mask"),
-          attr_of<int64_t>(info, "new_axis_mask"),
-          attr_of<int64_t>(info, "shrink_axis_mask")};
-}
-
-// What inputs [first, first + 3), begin, end and strides, select of a shape.
-Result<SliceGeometry> read_slice(const KernelContext& context, int first,
-                                 const SliceMasks& masks, const Shape& shape) {
-  SliceSpec spec;
-  spec.masks = masks;
-  TAGFLOW_RETURN_IF_ERROR(index_vector(context, first, "begin", spec.begin));
-  TAGFLOW_RETURN_IF_ERROR(index_vector(context, first + 1, "end", spec.end));
-  TAGFLOW_RETURN_IF_ERROR(
-      index_vector(context, first + 2, "strides", spec.strides));
-  if (spec.begin.size() != spec.strides.size() ||
-      spec.end.size() != spec.strides.size())
-    return context.fail("begin, end and strides have {}, {} and {} elements",
-                        spec.begin.size(), spec.end.size(),
-                        spec.strides.size());
-  Result<SliceGeometry> geometry = resolve_slice(spec, shape);
-  if (!geometry.ok()) return context.fail("{}", geometry.status().message());
-  return geometry;
-}
-
-std::span<const int64_t> output_dims(const SliceGeometry& geometry) {
-  return {geometry.output.data(), geometry.output.size()};
-}
-
-// The copy from the selected elements to consecutive ones.
-// REQUIRES: no count is 0.
-StridedCopy selection(const SliceGeometry& geometry, const Shape& shape) {
-  const auto strides = row_major_strides(shape.dims());
-  const auto packed =
-      row_major_strides({geometry.count.data(), geometry.count.size()});
-  StridedCopy copy;
-  for (size_t i = 0; i < strides.size(); ++i) {
-    copy.from += geometry.begin[i] * strides[i];
-    // A step that is never taken may be of any size.
-    const int64_t step = geometry.count[i] > 1 ? geometry.stride[i] : 0;
-    copy.add(geometry.count[i], step * strides[i], packed[i]);
-  }
-  return copy;
-}
-
 class StridedSliceKernel : public BytesKernel {
  public:
   explicit StridedSliceKernel(const KernelInfo& info)
-      : BytesKernel(info, Work::kOutputs), masks_(read_masks(info)) {}
+      : BytesKernel(info, Work::kOutputs), masks_(read_slice_masks(info)) {}
 
   Status compute(KernelContext& context) const override {
     const Tensor& input = context.input(0);
@@ -138,8 +86,7 @@ class StridedSliceKernel : public BytesKernel {
     const Shape shape = input.shape();
     TAGFLOW_ASSIGN(const SliceGeometry geometry,
                    read_slice(context, 1, masks_, shape));
-    TAGFLOW_ASSIGN(const Shape output_shape,
-                   Shape::make(output_dims(geometry)));
+    TAGFLOW_ASSIGN(const Shape output_shape, Shape::make(slice_dims(geometry)));
     bool whole = true;
     for (int i = 0; i < input.rank(); ++i)
       whole = whole && geometry.count[size_t(i)] == input.dim(i) &&
@@ -150,7 +97,7 @@ class StridedSliceKernel : public BytesKernel {
     }
     TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, output_shape));
     if (output->num_elements() == 0) return {};
-    strided_copy(context, selection(geometry, shape), input, *output);
+    strided_copy(context, slice_selection(geometry, shape), input, *output);
     return {};
   }
 
@@ -205,7 +152,7 @@ class StridedSliceKernel : public BytesKernel {
 class StridedSliceGradKernel : public BytesKernel {
  public:
   explicit StridedSliceGradKernel(const KernelInfo& info)
-      : BytesKernel(info, Work::kOutputs), masks_(read_masks(info)) {}
+      : BytesKernel(info, Work::kOutputs), masks_(read_slice_masks(info)) {}
 
   Status compute(KernelContext& context) const override {
     Shape::Dims dims;
@@ -214,7 +161,7 @@ class StridedSliceGradKernel : public BytesKernel {
     TAGFLOW_ASSIGN(const SliceGeometry geometry,
                    read_slice(context, 1, masks_, shape));
     const Tensor& dy = context.input(4);
-    if (!std::ranges::equal(output_dims(geometry), dy.shape().dims()))
+    if (!std::ranges::equal(slice_dims(geometry), dy.shape().dims()))
       return context.fail("dy is {}, the slice is [{}]", dy.describe(),
                           fmt::join(geometry.output, ","));
     if (dy.shape() == shape && all_forward(geometry)) {
@@ -224,7 +171,7 @@ class StridedSliceGradKernel : public BytesKernel {
     TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, shape));
     zero_elements(context, *output);
     if (dy.num_elements() == 0) return {};
-    StridedCopy copy = selection(geometry, shape);
+    StridedCopy copy = slice_selection(geometry, shape);
     copy.reverse();
     strided_copy(context, std::move(copy), dy, *output);
     return {};
@@ -248,6 +195,50 @@ class StridedSliceGradKernel : public BytesKernel {
 };
 
 }  // namespace
+
+SliceMasks read_slice_masks(const KernelInfo& info) {
+  return {attr_of<int64_t>(info, "begin_mask"),
+          attr_of<int64_t>(info, "end_mask"),
+          attr_of<int64_t>(info, "ellipsis_mask"),
+          attr_of<int64_t>(info, "new_axis_mask"),
+          attr_of<int64_t>(info, "shrink_axis_mask")};
+}
+
+Result<SliceGeometry> read_slice(const KernelContext& context, int first,
+                                 const SliceMasks& masks, const Shape& shape) {
+  graph::SliceSpec spec;
+  spec.masks = masks;
+  TAGFLOW_RETURN_IF_ERROR(index_vector(context, first, "begin", spec.begin));
+  TAGFLOW_RETURN_IF_ERROR(index_vector(context, first + 1, "end", spec.end));
+  TAGFLOW_RETURN_IF_ERROR(
+      index_vector(context, first + 2, "strides", spec.strides));
+  if (spec.begin.size() != spec.strides.size() ||
+      spec.end.size() != spec.strides.size())
+    return context.fail("begin, end and strides have {}, {} and {} elements",
+                        spec.begin.size(), spec.end.size(),
+                        spec.strides.size());
+  Result<SliceGeometry> geometry = graph::resolve_slice(spec, shape);
+  if (!geometry.ok()) return context.fail("{}", geometry.status().message());
+  return geometry;
+}
+
+std::span<const int64_t> slice_dims(const SliceGeometry& geometry) {
+  return {geometry.output.data(), geometry.output.size()};
+}
+
+StridedCopy slice_selection(const SliceGeometry& geometry, const Shape& shape) {
+  const auto strides = row_major_strides(shape.dims());
+  const auto packed =
+      row_major_strides({geometry.count.data(), geometry.count.size()});
+  StridedCopy copy;
+  for (size_t i = 0; i < strides.size(); ++i) {
+    copy.from += geometry.begin[i] * strides[i];
+    // A step that is never taken may be of any size.
+    const int64_t step = geometry.count[i] > 1 ? geometry.stride[i] : 0;
+    copy.add(geometry.count[i], step * strides[i], packed[i]);
+  }
+  return copy;
+}
 
 void register_array_slice_kernels(KernelRegistry& registry) {
   registry.add<SliceKernel>("Slice");

@@ -7,9 +7,8 @@ namespace tagflow::devices {
 namespace {
 
 // Also checks that the batch dimensions of both agree.
-Result<int> checked_batch_dims(const KernelContext& context, int64_t wanted,
-                               int axis) {
-  const Tensor& params = context.input(0);
+Result<int> checked_batch_dims(const KernelContext& context,
+                               const Tensor& params, int64_t wanted, int axis) {
   const Tensor& indices = context.input(1);
   if (wanted < -indices.rank() || wanted > indices.rank())
     return context.fail("batch_dims {} is outside indices {}", wanted,
@@ -26,24 +25,31 @@ Result<int> checked_batch_dims(const KernelContext& context, int64_t wanted,
 
 }  // namespace
 
+Result<int64_t> gather_axis(const KernelContext& context) {
+  if (context.num_inputs() < 3) return 0;
+  if (!context.input(2).is_scalar())
+    return context.fail("axis must be a scalar, got {}",
+                        context.input(2).describe());
+  return index_scalar(context, 2, "axis");
+}
+
 Result<GatherPlan> plan_gather(const KernelContext& context,
                                int64_t batch_dims) {
-  const Tensor& params = context.input(0);
+  TAGFLOW_ASSIGN(const int64_t axis, gather_axis(context));
+  return plan_gather(context, context.input(0), axis, batch_dims);
+}
+
+Result<GatherPlan> plan_gather(const KernelContext& context,
+                               const Tensor& params, int64_t axis_value,
+                               int64_t batch_dims) {
   const Tensor& indices = context.input(1);
   if (params.rank() < 1)
     return context.fail("params must be at least a vector, got {}",
                         params.describe());
-  int64_t axis_value = 0;
-  if (context.num_inputs() == 3) {
-    if (!context.input(2).is_scalar())
-      return context.fail("axis must be a scalar, got {}",
-                          context.input(2).describe());
-    TAGFLOW_ASSIGN(axis_value, index_scalar(context, 2, "axis"));
-  }
   TAGFLOW_ASSIGN(const int axis,
                  checked_axis(context, axis_value, params.rank()));
   TAGFLOW_ASSIGN(const int batch,
-                 checked_batch_dims(context, batch_dims, axis));
+                 checked_batch_dims(context, params, batch_dims, axis));
   GatherPlan plan;
   for (int i = 0; i < axis; ++i) plan.shape.add_dim(params.dim(i));
   for (int i = batch; i < indices.rank(); ++i)

@@ -20,5 +20,11 @@ struct GatherPlan {
 // InvalidArgument where they do not fit together; indices are not looked at.
 Result<GatherPlan> plan_gather(const KernelContext& context,
                                int64_t batch_dims);
+// The same of any params, along an axis, as input 1 indexes them.
+Result<GatherPlan> plan_gather(const KernelContext& context,
+                               const Tensor& params, int64_t axis,
+                               int64_t batch_dims);
+// The axis that input 2 names; 0 where there is none.
+Result<int64_t> gather_axis(const KernelContext& context);
 
 }  // namespace tagflow::devices

@@ -114,6 +114,11 @@ void register_dense_update_kernels(KernelRegistry& registry) {
 void register_state_kernels(KernelRegistry& registry) {
   register_variable_kernels(registry);
   register_dense_update_kernels(registry);
+  register_state_gather_kernels(registry);
+  register_state_scatter_kernels(registry);
+  register_state_slice_kernels(registry);
+  register_training_kernels(registry);
+  register_random_state_kernels(registry);
 }
 
 }  // namespace tagflow::devices

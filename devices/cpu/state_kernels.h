@@ -10,6 +10,11 @@ namespace tagflow::devices {
 
 void register_variable_kernels(KernelRegistry& registry);
 void register_dense_update_kernels(KernelRegistry& registry);
+void register_state_gather_kernels(KernelRegistry& registry);
+void register_state_scatter_kernels(KernelRegistry& registry);
+void register_state_slice_kernels(KernelRegistry& registry);
+void register_training_kernels(KernelRegistry& registry);
+void register_random_state_kernels(KernelRegistry& registry);
 
 // Whether a kernel's variable travels on as its output: the op takes and gives
 // a reference, and none where it takes a handle.
@@ -20,5 +25,14 @@ inline void pass_reference_on(KernelContext& context) {
 // InvalidArgument unless the variable is of that type.
 Status check_type(const KernelContext& context, const Variable& variable,
                   DataType wanted);
+
+// The variable of an input, which is of that type and has a value. REQUIRES:
+// its lock is held.
+Result<Variable*> initialized_variable(const KernelContext& context, int input,
+                                       DataType wanted);
+
+// About how many bytes a slice of the variable of an input has, past the first
+// `depth` dimensions: a hint, for costs.
+double slice_bytes_hint(const KernelContext& context, int input, int depth);
 
 }  // namespace tagflow::devices

@@ -15,6 +15,28 @@ Status check_type(const KernelContext& context, const Variable& variable,
                       dtype_name(wanted));
 }
 
+Result<Variable*> initialized_variable(const KernelContext& context, int input,
+                                       DataType wanted) {
+  TAGFLOW_ASSIGN(Variable * variable, variable_input(context, input));
+  TAGFLOW_RETURN_IF_ERROR(check_type(context, *variable, wanted));
+  TAGFLOW_RETURN_IF_ERROR(variable->check_initialized());
+  return variable;
+}
+
+double slice_bytes_hint(const KernelContext& context, int input, int depth) {
+  const Result<Variable*> variable = variable_input(context, input);
+  if (!variable.ok()) return 0;
+  const PartialShape& shape = (*variable)->declared_shape();
+  auto bytes = double((*variable)->bytes_hint());
+  constexpr double kUnknownDim = 64;
+  for (int i = 0; i < depth; ++i) {
+    const int64_t dim =
+        shape.has_rank() && i < shape.rank() ? shape.dim(i) : -1;
+    bytes /= dim > 0 ? double(dim) : kUnknownDim;
+  }
+  return bytes;
+}
+
 namespace {
 
 using Mode = StateLock::Mode;

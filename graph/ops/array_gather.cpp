@@ -1,4 +1,6 @@
 // Gather, GatherNd, ScatterNd, TensorScatter*, ScatterNdNonAliasingAdd.
+#include "graph/ops/array_gather.h"
+
 #include "graph/ops/array_ops.h"
 
 namespace tagflow::graph {
@@ -57,23 +59,50 @@ int64_t index_depth(const PartialShape& indices) {
 }
 
 Status gather_nd_shape(ShapeContext& c) {
-  const PartialShape& params = c.input(0);
-  TAGFLOW_ASSIGN(PartialShape indices, c.with_rank_at_least(1, 1));
-  if (!params.has_rank() || !c.input(1).has_rank()) return unknown_shape(c);
-  const int64_t depth = index_depth(indices);
-  if (depth < 0) return unknown_shape(c);
-  if (depth > params.rank())
-    return c.fail(fmt::format("indices {} are too deep for params {}",
-                              indices.to_string(), params.to_string()));
-  c.set_output(0, concatenate(sub_shape(indices, 0, indices.rank() - 1),
-                              sub_shape(params, int(depth), params.rank())));
+  TAGFLOW_ASSIGN(PartialShape shape, gathered_slices(c, c.input(0)));
+  c.set_output(0, std::move(shape));
   return {};
 }
 
-// Updates must be the index part of the indices, then what an index leaves of
-// the output.
-Status check_updates(const ShapeContext& c, const PartialShape& output,
-                     const PartialShape& indices, const PartialShape& updates) {
+Status scatter_nd_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(2, 1).status());
+  TAGFLOW_ASSIGN(PartialShape output, c.constant_as_shape(2));
+  // An empty output with updates for it is the kernel's to refuse.
+  const int64_t count = output.has_rank() ? output.num_elements() : -1;
+  if (count != 0)
+    TAGFLOW_RETURN_IF_ERROR(
+        check_slice_updates(c, output, c.input(0), c.input(1)));
+  c.set_output(0, std::move(output));
+  return {};
+}
+
+Status tensor_scatter_shape(ShapeContext& c) {
+  const PartialShape& tensor = c.input(0);
+  const int64_t count = tensor.has_rank() ? tensor.num_elements() : -1;
+  if (count != 0)
+    TAGFLOW_RETURN_IF_ERROR(
+        check_slice_updates(c, tensor, c.input(1), c.input(2)));
+  return unchanged_shape(c);
+}
+
+}  // namespace
+
+Result<PartialShape> gathered_slices(const ShapeContext& c,
+                                     const PartialShape& params) {
+  TAGFLOW_ASSIGN(const PartialShape indices, c.with_rank_at_least(1, 1));
+  if (!params.has_rank() || !c.input(1).has_rank()) return PartialShape();
+  const int64_t depth = index_depth(indices);
+  if (depth < 0) return PartialShape();
+  if (depth > params.rank())
+    return c.fail(fmt::format("indices {} are too deep for params {}",
+                              indices.to_string(), params.to_string()));
+  return concatenate(sub_shape(indices, 0, indices.rank() - 1),
+                     sub_shape(params, int(depth), params.rank()));
+}
+
+Status check_slice_updates(const ShapeContext& c, const PartialShape& output,
+                           const PartialShape& indices,
+                           const PartialShape& updates) {
   if (!output.has_rank() || !indices.has_rank() || !updates.has_rank())
     return {};
   if (indices.rank() < 1) return c.fail("indices must be at least a vector");
@@ -91,44 +120,37 @@ Status check_updates(const ShapeContext& c, const PartialShape& output,
   return {};
 }
 
-Status scatter_nd_shape(ShapeContext& c) {
-  TAGFLOW_RETURN_IF_ERROR(c.with_rank(2, 1).status());
-  TAGFLOW_ASSIGN(PartialShape output, c.constant_as_shape(2));
-  // An empty output with updates for it is the kernel's to refuse.
-  const int64_t count = output.has_rank() ? output.num_elements() : -1;
-  if (count != 0)
-    TAGFLOW_RETURN_IF_ERROR(check_updates(c, output, c.input(0), c.input(1)));
-  c.set_output(0, std::move(output));
-  return {};
-}
-
-Status tensor_scatter_shape(ShapeContext& c) {
-  const PartialShape& tensor = c.input(0);
-  const int64_t count = tensor.has_rank() ? tensor.num_elements() : -1;
-  if (count != 0)
-    TAGFLOW_RETURN_IF_ERROR(check_updates(c, tensor, c.input(1), c.input(2)));
-  return unchanged_shape(c);
-}
-
-}  // namespace
-
 void register_array_gather_ops(OpRegistry& registry) {
-  define(registry, "GatherV2",
-         {"params: Tparams", "indices: Tindices", "axis: Taxis"},
-         {"output: Tparams"},
-         {"batch_dims: int = 0", "Tparams: type",
-          "Tindices: {int16, int32, int64}", "Taxis: {int32, int64}"},
-         gather_v2_shape);
-  define(registry, "Gather", {"params: Tparams", "indices: Tindices"},
-         {"output: Tparams"},
-         {"validate_indices: bool = true", "Tparams: type",
-          "Tindices: {int32, int64}"},
-         gather_shape);
-  define(registry, "GatherNd", {"params: Tparams", "indices: Tindices"},
-         {"output: Tparams"},
-         {"Tparams: type", "Tindices: {int16, int32, int64}",
-          "bad_indices_policy: string = ''"},
-         gather_nd_shape);
+  // Of a variable that comes as a reference they read the rows only.
+  registry.add(OpDefBuilder("GatherV2")
+                   .input("params: Tparams")
+                   .input("indices: Tindices")
+                   .input("axis: Taxis")
+                   .output("output: Tparams")
+                   .attr("batch_dims: int = 0")
+                   .attr("Tparams: type")
+                   .attr("Tindices: {int16, int32, int64}")
+                   .attr("Taxis: {int32, int64}")
+                   .takes_reference(0)
+                   .shape(gather_v2_shape));
+  registry.add(OpDefBuilder("Gather")
+                   .input("params: Tparams")
+                   .input("indices: Tindices")
+                   .output("output: Tparams")
+                   .attr("validate_indices: bool = true")
+                   .attr("Tparams: type")
+                   .attr("Tindices: {int32, int64}")
+                   .takes_reference(0)
+                   .shape(gather_shape));
+  registry.add(OpDefBuilder("GatherNd")
+                   .input("params: Tparams")
+                   .input("indices: Tindices")
+                   .output("output: Tparams")
+                   .attr("Tparams: type")
+                   .attr("Tindices: {int16, int32, int64}")
+                   .attr("bad_indices_policy: string = ''")
+                   .takes_reference(0)
+                   .shape(gather_nd_shape));
   define(registry, "ScatterNd",
          {"indices: Tindices", "updates: T", "shape: Tindices"}, {"output: T"},
          {"T: type", "Tindices: {int16, int32, int64}",

@@ -43,6 +43,9 @@ int64_t multiply_dims(int64_t a, int64_t b);
 
 // Dimensions [begin, end) of a shape of known rank. REQUIRES: in range.
 PartialShape sub_shape(const PartialShape& shape, int begin, int end);
+// What begin, end and strides, inputs 1 to 3 of the node, select of a shape.
+Result<PartialShape> sliced_shape(const ShapeContext& c,
+                                  const PartialShape& input);
 // The dimensions of `a`, then those of `b`; of unknown rank where one is.
 PartialShape concatenate(const PartialShape& a, const PartialShape& b);
 

@@ -162,12 +162,26 @@ Result<SliceMasks> slice_masks(const ShapeContext& c) {
 }
 
 Status strided_slice_shape(ShapeContext& c) {
-  const PartialShape& input = c.input(0);
+  TAGFLOW_ASSIGN(PartialShape slice, sliced_shape(c, c.input(0)));
+  c.set_output(0, std::move(slice));
+  return {};
+}
+
+Status strided_slice_grad_shape(ShapeContext& c) {
+  TAGFLOW_ASSIGN(PartialShape shape, c.constant_as_shape(0));
+  c.set_output(0, std::move(shape));
+  return {};
+}
+
+}  // namespace
+
+Result<PartialShape> sliced_shape(const ShapeContext& c,
+                                  const PartialShape& input) {
   for (int i = 1; i <= 3; ++i)
     TAGFLOW_RETURN_IF_ERROR(c.with_rank(i, 1).status());
   SliceSpec spec;
   const auto strides = constant_indices(c, 3);
-  if (!input.has_rank() || !strides) return unknown_shape(c);
+  if (!input.has_rank() || !strides) return PartialShape();
   spec.strides = *strides;
   TAGFLOW_ASSIGN(spec.masks, slice_masks(c));
   const auto begin = constant_indices(c, 1), end = constant_indices(c, 2);
@@ -181,17 +195,8 @@ Status strided_slice_shape(ShapeContext& c) {
   Result<SliceGeometry> geometry = resolve_slice(spec, input);
   if (!geometry.ok()) return c.fail(geometry.status().message());
   const Shape::Dims& output = geometry->output;
-  c.set_output(0, PartialShape({output.data(), output.size()}));
-  return {};
+  return PartialShape({output.data(), output.size()});
 }
-
-Status strided_slice_grad_shape(ShapeContext& c) {
-  TAGFLOW_ASSIGN(PartialShape shape, c.constant_as_shape(0));
-  c.set_output(0, std::move(shape));
-  return {};
-}
-
-}  // namespace
 
 Result<SliceGeometry> resolve_slice(const SliceSpec& spec,
                                     const PartialShape& input) {

@@ -15,8 +15,16 @@ PartialShape variable_shape(const ShapeContext& c, int input) {
   return shape == nullptr ? PartialShape() : *shape;
 }
 
+PartialShape state_shape(const ShapeContext& c, int input) {
+  const DataType type = c.node().input_dtypes()[size_t(input)];
+  return type == DataType::kResource ? variable_shape(c, input)
+                                     : c.input(input);
+}
+
 void register_state_ops(OpRegistry& registry) {
   register_variable_ops(registry);
+  register_scatter_ops(registry);
+  register_training_ops(registry);
 }
 
 }  // namespace tagflow::graph

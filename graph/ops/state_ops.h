@@ -7,9 +7,13 @@
 namespace tagflow::graph {
 
 void register_variable_ops(OpRegistry& registry);  // state_variable.cpp
+void register_scatter_ops(OpRegistry& registry);   // state_scatter.cpp
+void register_training_ops(OpRegistry& registry);  // state_training.cpp
 
 // The shape of the variable that a resource input stands for, where the node
 // that made the handle is known; else of unknown rank.
 PartialShape variable_shape(const ShapeContext& c, int input);
+// The same of an input that is a resource or a reference.
+PartialShape state_shape(const ShapeContext& c, int input);
 
 }  // namespace tagflow::graph

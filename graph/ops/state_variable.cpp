@@ -73,7 +73,12 @@ Status shape_of_variable(ShapeContext& c) {
 }
 
 Status strided_assign_shape(ShapeContext& c) {
-  if (c.num_outputs() > 0) c.set_output(0, c.input(0));
+  const PartialShape variable = state_shape(c, 0);
+  TAGFLOW_ASSIGN(const PartialShape slice, sliced_shape(c, variable));
+  if (!slice.compatible(c.input(4)))
+    return c.fail(fmt::format("the value is {}, the slice is {}",
+                              c.input(4).to_string(), slice.to_string()));
+  if (c.num_outputs() > 0) c.set_output(0, variable);
   return {};
 }
 
@@ -164,11 +169,25 @@ void register_handles(OpRegistry& registry) {
                   strided_assign_shape);
 }
 
+// Of generators whose state is a variable.
+void register_counters(OpRegistry& registry) {
+  define_stateful(registry, "RngSkip",
+                  {"resource: resource", "algorithm: int64", "delta: int64"},
+                  {}, {}, no_output_shape);
+  define_stateful(registry, "RngReadAndSkip",
+                  {"resource: resource", "alg: int32", "delta: uint64"},
+                  {"value: int64"}, {}, [](ShapeContext& c) {
+                    c.set_output(0, PartialShape({3}));
+                    return Status();
+                  });
+}
+
 }  // namespace
 
 void register_variable_ops(OpRegistry& registry) {
   register_references(registry);
   register_handles(registry);
+  register_counters(registry);
 }
 
 }  // namespace tagflow::graph

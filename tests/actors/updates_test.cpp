@@ -1,1 +1,98 @@
-// To come.
+// Updates and gathers of variables in every configuration of the engine: what
+// is ordered by control edges, and what concurrent runs see.
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "graph/builder/builder.h"
+#include "tests/actors/sessions.h"
+
+using namespace tagflow;
+using namespace tagflow::actors;
+using namespace tagflow::graph;
+using graph::testing::must;
+
+namespace {
+
+void run_targets(Session& session, const std::vector<std::string>& targets) {
+  must(session.run({}, {}, targets, within_a_minute()));
+}
+
+}  // namespace
+
+TEST_CASE("a gather of a reference reads what was written before") {
+  Graph graph;
+  const Scope s(graph);
+  const Output v =
+      ops::reference_variable(s.named("v"), DataType::kFloat, {3, 2});
+  ops::assign(s.named("init"), v,
+              Tensor::of<float>({3, 2}, {0, 1, 10, 11, 20, 21}));
+  const Tensor rows = Tensor::vector<int32_t>({2, 0});
+  const Output changed = s.named("changed").op(
+      "ScatterAdd", {v, rows, Tensor::of<float>({2, 2}, {1, 1, 2, 2})});
+  s.named("after").op("Gather", {changed, rows});
+  const Output before =
+      s.named("before").op("GatherV2", {v, rows, Tensor::scalar<int32_t>(0)});
+  s.with_control_dependencies({before}).named("then").op(
+      "ScatterMul", {v, rows, Tensor::scalar<float>(0)});
+  REQUIRE(s.status().ok());
+  for (const SessionOptions& options : configurations()) {
+    INFO(describe(options));
+    const auto session = make_session(options, graph);
+    run_targets(*session, {"init"});
+    Tensor value = must_run(*session, {}, {"after"})[0];
+    CHECK(identical(value, Tensor::of<float>({2, 2}, {21, 22, 2, 3})));
+    value = must_run(*session, {}, {"before", "then"})[0];
+    CHECK(identical(value, Tensor::of<float>({2, 2}, {21, 22, 2, 3})));
+    value = must_run(*session, {}, {"v"})[0];
+    CHECK(identical(value, Tensor::of<float>({3, 2}, {0, 0, 10, 11, 0, 0})));
+  }
+}
+
+TEST_CASE("concurrent sparse steps and gathers see whole rows") {
+  constexpr int64_t kRows = 512, kColumns = 64;
+  constexpr int kRuns = 40;
+  Graph graph;
+  const Scope s(graph);
+  const ops::Variable v =
+      ops::variable(s.named("v"), DataType::kFloat, {kRows, kColumns});
+  ops::assign(s.named("init"), v,
+              ops::fill(s, Tensor::of<int64_t>({2}, {kRows, kColumns}),
+                        Tensor::scalar(1.0f)));
+  const Tensor indices = Tensor::vector<int32_t>({7, 300, 7});
+  const Output twos = ops::fill(s, Tensor::of<int64_t>({2}, {3, kColumns}),
+                                Tensor::scalar(2.0f));
+  s.named("add").op("ResourceScatterAdd", {v.handle, indices, twos});
+  const Output rows =
+      s.op("ResourceGather", {v.handle, Tensor::vector<int32_t>({7})},
+           {{"dtype", DataType::kFloat}});
+  ops::reduce_min(s.named("least"), rows, {0, 1});
+  ops::reduce_max(s.named("most"), rows, {0, 1});
+  REQUIRE(s.status().ok());
+  for (const int workers : {1, 2, 4}) {
+    SessionOptions options;
+    options.workers = workers;
+    const auto session = make_session(options, graph);
+    run_targets(*session, {"init"});
+    std::vector<std::thread> threads;
+    std::atomic<int> torn{0};
+    for (int t = 0; t < 2; ++t)
+      threads.emplace_back([&] {
+        for (int i = 0; i < kRuns; ++i)
+          if (!session->run({}, {}, {"add"}, within_a_minute()).ok()) ++torn;
+      });
+    threads.emplace_back([&] {
+      for (int i = 0; i < kRuns; ++i) {
+        const auto out =
+            session->run({}, {"least", "most"}, {}, within_a_minute());
+        if (!out.ok() || !identical((*out)[0], (*out)[1])) ++torn;
+      }
+    });
+    for (std::thread& thread : threads) thread.join();
+    CHECK(torn == 0);
+    CHECK(must(must_run(*session, {}, {"least"})[0].item<float>()) ==
+          1 + 2 * 2 * 2 * kRuns);
+  }
+}

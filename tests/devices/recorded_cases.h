@@ -1,6 +1,5 @@
-// Reads cases that record_ops.py, record_array_ops.py and
-// record_random_numbers.py wrote: inputs of an op, and what TensorFlow computed
-// of them.
+// Reads cases that record_ops.py and its like wrote: inputs of an
+// op, and what TensorFlow computed of them.
 #pragma once
 
 #include <string>

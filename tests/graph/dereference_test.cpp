@@ -130,3 +130,23 @@ TEST_CASE("a loop that changes a variable reads it in each iteration") {
     CHECK((next->inputs()[1].node->op() == "_Dereference") == changes);
   }
 }
+
+TEST_CASE("a gather takes the reference, and reads its rows itself") {
+  Graph graph;
+  const Scope s(graph);
+  const Output v =
+      ops::reference_variable(s.named("v"), DataType::kFloat, {4, 3});
+  const Output rows =
+      ops::reference_variable(s.named("rows"), DataType::kInt32, {2});
+  s.named("gather").op("Gather", {v, rows});
+  s.named("gather_v2").op("GatherV2", {v, rows, Tensor::scalar<int32_t>(0)});
+  s.named("gather_nd").op("GatherNd", {v, ops::expand_dims(s, rows, 1)});
+  REQUIRE(s.status().ok());
+  for (const std::string name : {"gather", "gather_v2", "gather_nd"}) {
+    INFO(name);
+    const Program program = program_of(graph, {name});
+    const Node* gather = program.graph.find(name);
+    CHECK(gather->inputs()[0].node->op() == "VariableV2");
+    CHECK(gather->inputs()[1].node->op() != "VariableV2");
+  }
+}

@@ -1,1 +1,160 @@
-// To come.
+#include <doctest/doctest.h>
+
+#include <limits>
+#include <numeric>
+
+#include "tests/devices/state_fixture.h"
+
+namespace tagflow::devices {
+
+namespace {
+
+Tensor numbers(int64_t rows, int64_t columns) {
+  Result<Tensor> tensor = Tensor::allocate(DataType::kFloat, {rows, columns});
+  REQUIRE(tensor.ok());
+  float* values = tensor->mutable_data<float>();
+  std::iota(values, values + tensor->num_elements(), 0.0f);
+  return *std::move(tensor);
+}
+
+std::vector<std::string> both_kinds(const std::string& op) {
+  return {op, "Resource" + op};
+}
+
+}  // namespace
+
+TEST_CASE("updates of rows copy no table, even beside a reader of all") {
+  for (const std::string& op : both_kinds("ScatterAdd")) {
+    const Tensor v = make_variable("v", numbers(1000, 16));
+    const Tensor rows = Tensor::vector<int32_t>({3, 999});
+    const Tensor updates =
+        Tensor::of<float>({2, 16}, std::vector<float>(32, 1.0f));
+    // Before the first update a reader may have the buffer itself.
+    const Tensor first = value_of(v);
+    must_run_on_state(op, {v, rows, updates});
+    const void* buffer = value_of(v).raw();
+    CHECK(buffer != first.raw());
+    CHECK(first.data<float>()[48] == 48);
+    for (int i = 0; i < 3; ++i) {
+      const Tensor whole = must_run_on_state("ReadVariableOp", {v},
+                                             {{"dtype", DataType::kFloat}});
+      CHECK(whole.raw() != buffer);
+      must_run_on_state(op, {v, rows, updates});
+      CHECK(value_of(v).raw() == buffer);
+      CHECK(whole.data<float>()[48] == float(49 + i));
+    }
+    CHECK(value_of(v).data<float>()[48] == 52);
+    CHECK(value_of(v).data<float>()[64] == 64);
+  }
+}
+
+TEST_CASE("an update of a row that comes twice is made twice, in order") {
+  for (const bool in_shards : {false, true}) {
+    const Tensor v = make_variable("v", numbers(4, 32));
+    std::vector<float> rows(96);
+    for (size_t i = 0; i < rows.size(); ++i) rows[i] = float(1 + i / 32);
+    const Tensor updates = Tensor::of<float>({3, 32}, rows);
+    const Tensor indices = Tensor::vector<int64_t>({1, 3, 1});
+    REQUIRE(
+        run_on_state("ScatterSub", {v, indices, updates}, {}, in_shards).ok());
+    CHECK(value_of(v).data<float>()[32] == 28);
+    REQUIRE(run_on_state("ScatterUpdate", {v, indices, updates}, {}, in_shards)
+                .ok());
+    CHECK(value_of(v).data<float>()[32] == 3);
+    CHECK(value_of(v).data<float>()[96] == 2);
+  }
+}
+
+TEST_CASE("nothing is written where an index is outside") {
+  for (const std::string& op : both_kinds("ScatterUpdate")) {
+    const Tensor v = make_variable("v", Tensor::vector<int32_t>({1, 2, 3}));
+    expect_error(run_on_state(op, {v, Tensor::of<int32_t>({2, 2}, {0, 1, 3, 2}),
+                                   Tensor::of<int32_t>({2, 2}, {7, 7, 7, 7})}),
+                 Code::kInvalidArgument, "indices[1,0] = 3 is outside [0, 3)");
+    expect_error(run_on_state(op, {v, Tensor::vector<int64_t>({0, -1}),
+                                   Tensor::scalar<int32_t>(7)}),
+                 Code::kInvalidArgument, "indices[1] = -1 is outside [0, 3)");
+    expect_close(value_of(v), Tensor::vector<int32_t>({1, 2, 3}));
+  }
+  for (const std::string& op : both_kinds("ScatterNdAdd")) {
+    const Tensor v = make_variable("v", Tensor::vector<int32_t>({1, 2, 3}));
+    const std::vector<Tensor> inputs{v, Tensor::of<int32_t>({2, 1}, {0, 5}),
+                                     Tensor::vector<int32_t>({7, 7})};
+    expect_error(run_on_state(op, inputs), Code::kInvalidArgument,
+                 "indices[1] = [5] does not index into the shape [3]");
+    expect_close(value_of(v), Tensor::vector<int32_t>({1, 2, 3}));
+    must_run_on_state(op, inputs,
+                      {{"bad_indices_policy", std::string("IGNORE")}});
+    expect_close(value_of(v), Tensor::vector<int32_t>({8, 2, 3}));
+  }
+}
+
+TEST_CASE("updates fit the indices and the variable") {
+  const Tensor v = make_variable("v", numbers(3, 2));
+  const Tensor indices = Tensor::vector<int32_t>({0, 1});
+  expect_error(
+      run_on_state("ScatterAdd", {v, indices, Tensor::vector<float>({1, 2})}),
+      Code::kInvalidArgument,
+      "updates float[2] are no scalar, and should be [2,2] for indices "
+      "int32[2] into variable \"v\"");
+  expect_error(
+      run_on_state("ScatterNdAdd", {v, Tensor::of<int32_t>({1, 1}, {0}),
+                                    Tensor::vector<float>({1, 2})}),
+      Code::kInvalidArgument, "updates float[2] do not fit");
+  const Tensor scalar = make_variable("s", Tensor::scalar<float>(1));
+  expect_error(
+      run_on_state("ScatterAdd", {scalar, indices, Tensor::scalar<float>(1)}),
+      Code::kInvalidArgument,
+      "variable \"s\" of float[] is a scalar, of which there are no rows");
+  expect_error(
+      run_on_state("ScatterNdAdd", {scalar, Tensor::of<int32_t>({1, 1}, {0}),
+                                    Tensor::vector<float>({1})}),
+      Code::kInvalidArgument, "of which there are no slices");
+}
+
+TEST_CASE("a variable to be scattered into has a value of the type") {
+  const Tensor indices = Tensor::vector<int32_t>({0});
+  const Tensor one = Tensor::scalar<float>(1);
+  const Tensor empty = make_variable("w", DataType::kFloat, {});
+  expect_error(run_on_state("ScatterAdd", {empty, indices, one}),
+               Code::kFailedPrecondition,
+               "variable \"w\" of float<unknown> is not initialized");
+  const Tensor ints = make_variable("ints", Tensor::vector<int32_t>({1}));
+  expect_error(run_on_state("ResourceScatterAdd", {ints, indices, one}),
+               Code::kInvalidArgument,
+               "variable \"ints\" of int32[1] is used as one of float");
+}
+
+TEST_CASE("integers are not divided by zero, and wrap around") {
+  constexpr int32_t kLeast = std::numeric_limits<int32_t>::min();
+  const Tensor v = make_variable("v", Tensor::vector<int32_t>({8, kLeast}));
+  expect_error(run_on_state("ScatterDiv", {v, Tensor::vector<int32_t>({0, 1}),
+                                           Tensor::vector<int32_t>({2, 0})}),
+               Code::kInvalidArgument,
+               "integer division by zero: updates[1] is 0");
+  expect_close(value_of(v), Tensor::vector<int32_t>({8, kLeast}));
+  must_run_on_state("ScatterDiv", {v, Tensor::vector<int32_t>({0, 1}),
+                                   Tensor::scalar<int32_t>(-1)});
+  expect_close(value_of(v), Tensor::vector<int32_t>({-8, kLeast}));
+}
+
+TEST_CASE("what cannot be ordered is not scattered by order") {
+  const Tensor v =
+      make_variable("v", Tensor::vector<std::string>({"a", "b", "c"}));
+  expect_error(run_on_state("ResourceScatterNdMax",
+                            {v, Tensor::of<int32_t>({1, 1}, {0}),
+                             Tensor::vector<std::string>({"x"})}),
+               Code::kUnimplemented, "cannot combine elements of type string");
+}
+
+TEST_CASE("no indices change nothing") {
+  const Tensor v = make_variable("v", numbers(3, 2));
+  const Tensor none = Tensor::of<int32_t>({0}, {});
+  for (const std::string& op : both_kinds("ScatterUpdate")) {
+    must_run_on_state(op, {v, none, Tensor::of<float>({0, 2}, {})});
+    must_run_on_state(op, {v, none, Tensor::scalar<float>(9)});
+  }
+  expect_close(value_of(v), numbers(3, 2));
+}
+
+}  // namespace tagflow::devices
