@@ -49,7 +49,7 @@ template <class T>
 class GammaKernel final : public RandomKernel {
  public:
   GammaKernel(const KernelInfo& info, RandomSource source)
-      : RandomKernel(info, 50), source_(source) {}
+      : RandomKernel(info, 70), source_(source) {}
 
   Status compute(KernelContext& context) const override {
     const int at = 1 + source_inputs(source_);

@@ -128,7 +128,7 @@ RandomKernel::RandomKernel(const KernelInfo& info, double nanoseconds)
 }
 
 double RandomKernel::cost(const KernelContext& context) const {
-  return 500 + nanoseconds_ * elements(context);
+  return 1300 + nanoseconds_ * elements(context);
 }
 
 double RandomKernel::elements(const KernelContext& context) const {

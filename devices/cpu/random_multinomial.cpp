@@ -80,7 +80,7 @@ class MultinomialKernel final : public RandomKernel {
   }
 
  private:
-  static constexpr double kSampleNanoseconds = 40;
+  static constexpr double kSampleNanoseconds = 60;
   static constexpr double kClassNanoseconds = 8;
 
   double elements(const KernelContext& context) const override {

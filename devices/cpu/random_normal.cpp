@@ -10,7 +10,7 @@ struct StandardNormal {
   using Element = T;
   static constexpr int kGroup = kElementsOfBlock<T>;
   static constexpr int kBlocks = 1;
-  static constexpr double kNanoseconds = 12;
+  static constexpr double kNanoseconds = 50.0 / kGroup;
 
   static Result<StandardNormal> make(const KernelContext&, int) {
     return StandardNormal();
@@ -29,7 +29,7 @@ struct CutNormal {
   using Element = T;
   static constexpr int kGroup = kElementsOfBlock<T>;
   static constexpr int kBlocks = 64 * kGroup;
-  static constexpr double kNanoseconds = 16;
+  static constexpr double kNanoseconds = 65.0 / kGroup;
 
   static Result<CutNormal> make(const KernelContext&, int) {
     return CutNormal();

@@ -48,7 +48,7 @@ std::vector<int64_t> permutation(const Philox& stream, int64_t size) {
 class ShuffleKernel final : public RandomKernel {
  public:
   ShuffleKernel(const KernelInfo& info, RandomSource source)
-      : RandomKernel(info, 10), source_(source) {}
+      : RandomKernel(info, 30), source_(source) {}
 
   Status compute(KernelContext& context) const override {
     const Tensor& value = context.input(0);

@@ -121,7 +121,7 @@ template <class T>
 class TruncatedKernel final : public RandomKernel {
  public:
   TruncatedKernel(const KernelInfo& info, RandomSource source)
-      : RandomKernel(info, 60), source_(source) {}
+      : RandomKernel(info, 100), source_(source) {}
 
   Status compute(KernelContext& context) const override {
     TAGFLOW_ASSIGN(const Shape shape, random_shape(context));

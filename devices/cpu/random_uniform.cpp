@@ -10,7 +10,7 @@ struct UniformReal {
   using Element = T;
   static constexpr int kGroup = kElementsOfBlock<T>;
   static constexpr int kBlocks = 1;
-  static constexpr double kNanoseconds = 8.0 / kGroup;
+  static constexpr double kNanoseconds = 16.0 / kGroup;
 
   static Result<UniformReal> make(const KernelContext&, int) {
     return UniformReal();
@@ -29,7 +29,7 @@ struct UniformInt {
   using Unsigned = std::make_unsigned_t<T>;
   static constexpr int kGroup = kElementsOfBlock<T>;
   static constexpr int kBlocks = 1;
-  static constexpr double kNanoseconds = 20.0 / kGroup;
+  static constexpr double kNanoseconds = 16.0 / kGroup;
 
   static Result<UniformInt> make(const KernelContext& context, int first) {
     const Tensor& low = context.input(first);
@@ -60,7 +60,7 @@ struct UniformFullInt {
   using Element = T;
   static constexpr int kGroup = kElementsOfBlock<T>;
   static constexpr int kBlocks = 1;
-  static constexpr double kNanoseconds = 8.0 / kGroup;
+  static constexpr double kNanoseconds = 16.0 / kGroup;
 
   static Result<UniformFullInt> make(const KernelContext&, int) {
     return UniformFullInt();
