@@ -24,6 +24,7 @@ class DeviceSet {
                                          Owned devices);
 
   const Engine& engine() const { return *engine_; }
+  const std::shared_ptr<Engine>& shared_engine() const { return engine_; }
   std::span<const std::unique_ptr<devices::Device>> devices() const {
     return devices_;
   }

@@ -29,6 +29,10 @@ class CancelHook {
   // hook off its list. Takes constant time and waits for no callback, not even
   // for one that runs at the moment.
   bool claim() noexcept;
+  // Whether neither has won it so far.
+  bool is_open() const noexcept {
+    return state_.load(std::memory_order_acquire) == kWaiting;
+  }
 
  protected:
   // The step was cancelled before anybody claimed the wait: answer it so. Is

@@ -38,12 +38,13 @@ bool is_plain_node(const graph::Node& node) {
 }
 
 bool is_state_node(const graph::Node& node) {
-  const auto stays = [](DataType type) {
-    const DataType plain = remove_ref(type);
-    return is_plain(plain) || plain == DataType::kResource;
+  bool has_handle = false;
+  const auto stays = [&](DataType type) {
+    has_handle = has_handle || is_ref(type) || type == DataType::kResource;
+    return is_plain(remove_ref(type)) || type == DataType::kResource;
   };
   return std::ranges::all_of(node.input_dtypes(), stays) &&
-         std::ranges::all_of(node.output_dtypes(), stays);
+         std::ranges::all_of(node.output_dtypes(), stays) && has_handle;
 }
 
 KernelRegistry& KernelRegistry::global() {

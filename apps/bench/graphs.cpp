@@ -228,6 +228,28 @@ Result<BenchGraph> make_loop_of_writes() {
   return building.done({"n:0"}, {all});
 }
 
+Result<BenchGraph> make_loop_of_updates() {
+  Building building;
+  const Scope& s = building.scope();
+  const Output n = trip_count(s);
+  const ops::Variable v =
+      ops::variable(s.named("v"), DataType::kFloat, PartialShape::scalar());
+  const Output init = ops::assign(s, v, 0.0f);
+  const Output start =
+      ops::identity(s.with_control_dependencies({init}), ops::constant(s, 0));
+  const Outputs last = while_loop(
+      s,
+      [&](const Scope& in, const Outputs& i) { return ops::less(in, i[0], n); },
+      [&](const Scope& in, const Outputs& i) -> Outputs {
+        // Beside it nothing of the iteration would be waited for.
+        const Output updated =
+            ops::assign_add(in.with_control_dependencies({i[0]}), v, 1.0f);
+        return {ops::add(in.with_control_dependencies({updated}), i[0], 1)};
+      },
+      {start});
+  return building.done({"n:0"}, {last[0]});
+}
+
 Result<BenchGraph> make_map_fn() {
   Building building;
   const Scope& s = building.scope();

@@ -35,6 +35,8 @@ Result<BenchGraph> make_map_fn();
 Result<BenchGraph> make_loop_of_products(int size);
 // while i < n: array[i] = float(i), i += 1, and all elements as one vector.
 Result<BenchGraph> make_loop_of_writes();
+// v = 0; while i < n: v += 1, and then i += 1: a float variable.
+Result<BenchGraph> make_loop_of_updates();
 
 // x, op(x), op(op(x)), ... : `nodes` times Identity, or Add of a constant.
 // Feeds nothing, as all below. InvalidArgument for another op.

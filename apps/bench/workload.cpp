@@ -10,6 +10,7 @@ constexpr Workload kWorkloads[] = {
     {"map_fn", "map_fn of x * x + 1 over --trips floats", measure_map_fn},
     {"tensor_array", "a loop of --trips that writes a TensorArray",
      measure_tensor_array},
+    {"assign", "a loop of --trips that adds to a variable", measure_assign},
     {"chain", "--nodes ops (--op), one after another", measure_chain},
     {"dead", "--nodes ops on a branch that is not taken", measure_dead},
     {"wide", "--nodes independent ops (--op)", measure_wide},

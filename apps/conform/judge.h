@@ -25,6 +25,8 @@ struct Verdict {
 
 // The longest that a run may take where the options do not say.
 inline constexpr std::chrono::seconds kRunLimit{20};
+// The same of a run that is to end by that.
+inline constexpr std::chrono::seconds kExpiringRunLimit{1};
 
 // Runs the case of the folder in a session of its own: all runs in order, the
 // state kept. Only the nodes that they need are imported. `cancel` ends a run,

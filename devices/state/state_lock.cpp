@@ -58,6 +58,10 @@ void StateLock::grant() noexcept {
           return;
         }
         const Mode mode = queue_.front().mode;
+        if (!queue_.front().waiter->is_open()) {
+          queue_.pop_front();
+          continue;
+        }
         if (!take(mode)) return;
         waiter = std::move(queue_.front().waiter);
         queue_.pop_front();

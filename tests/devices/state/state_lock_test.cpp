@@ -100,6 +100,20 @@ TEST_CASE("a wait that was cancelled is passed over") {
   CHECK(heard == Heard{"first cancelled", "second granted"});
 }
 
+TEST_CASE("a writer that gives up keeps no readers waiting") {
+  StateLock lock;
+  Heard heard;
+  REQUIRE(lock.try_lock(Mode::kShared));
+  const auto writer = std::make_shared<TestWaiter>("writer", heard);
+  lock.wait(Mode::kExclusive, writer);
+  lock.wait(Mode::kShared, std::make_shared<TestWaiter>("reader", heard));
+  CHECK(heard.empty());
+  REQUIRE(writer->claim());
+  lock.pass_over();
+  CHECK(heard == Heard{"reader granted"});
+  CHECK(lock.try_lock(Mode::kShared));
+}
+
 TEST_CASE("a claim takes its locks in one order, each once, the stronger way") {
   StateLock locks[2];
   const Ref<Resource> owner(new Owner);
