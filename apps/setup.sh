@@ -20,8 +20,10 @@ build_packages=(
   libeigen3-dev
   libfmt-dev
   libicu-dev
+  libleveldb-dev
   libpng-dev
   libprotobuf-dev
+  libsnappy-dev
   libspdlog-dev
   ninja-build
   nlohmann-json3-dev

@@ -9,7 +9,6 @@
 # Without TAGFLOW_BUILD_APPS only the library is made.
 
 find_package(CLI11 REQUIRED)
-find_package(nlohmann_json REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(PNG REQUIRED)

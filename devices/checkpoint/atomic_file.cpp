@@ -1,0 +1,125 @@
+#include "devices/checkpoint/atomic_file.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "devices/checkpoint/crc32c.h"
+
+namespace tagflow::checkpoint {
+namespace {
+
+// What is smaller is copied, to be written with others.
+constexpr size_t kWrittenAsIs = size_t{64} << 10;
+constexpr size_t kGathered = 4 * kWrittenAsIs;
+// Fits in a core's own cache, so that a checksum and a copy read memory once.
+constexpr size_t kCachedPiece = size_t{256} << 10;
+
+// No other writer's, of this process or another; one of a process that is gone,
+// whose number came again, may be in the way.
+std::string temporary_name(const std::string& target) {
+  static std::atomic<uint64_t> count{0};
+  return fmt::format("{}.tmp-{}-{}", target, ::getpid(),
+                     count.fetch_add(1, std::memory_order_relaxed));
+}
+
+}  // namespace
+
+AtomicFile::AtomicFile(std::string target, std::string temporary,
+                       std::unique_ptr<WritableFile> file,
+                       const WriteOptions& options)
+    : target_(std::move(target)),
+      temporary_(std::move(temporary)),
+      options_(options),
+      file_(std::move(file)) {}
+
+Result<std::unique_ptr<AtomicFile>> AtomicFile::create(
+    std::string target, const WriteOptions& options) {
+  FileSystem& files = options.file_system();
+  TAGFLOW_RETURN_IF_ERROR(files.make_folder(folder_of(target)));
+  constexpr int kAttempts = 100;
+  for (int i = 0;; ++i) {
+    std::string temporary = temporary_name(target);
+    auto file = files.create(temporary);
+    if (file.ok())
+      return std::unique_ptr<AtomicFile>(
+          new AtomicFile(std::move(target), std::move(temporary),
+                         std::move(file).value(), options));
+    if (file.status().code() != Code::kAlreadyExists || i == kAttempts)
+      return std::move(file).status();
+  }
+}
+
+AtomicFile::~AtomicFile() {
+  file_.reset();
+  // Nobody hears of an error: the file is of no use, and of no harm.
+  if (!published_) static_cast<void>(options_.file_system().remove(temporary_));
+}
+
+Status AtomicFile::write_all(std::string_view bytes) {
+  TAGFLOW_RETURN_IF_ERROR(failed_);
+  while (!bytes.empty()) {
+    auto count = file_->write(bytes);
+    if (!count.ok()) return failed_ = std::move(count).status();
+    bytes.remove_prefix(std::min(*count, bytes.size()));
+  }
+  return {};
+}
+
+Status AtomicFile::flush() {
+  TAGFLOW_RETURN_IF_ERROR(write_all(buffer_));
+  buffer_.clear();
+  return {};
+}
+
+Status AtomicFile::append(std::string_view bytes) {
+  size_ += bytes.size();
+  const bool is_large = bytes.size() >= kWrittenAsIs;
+  if (is_large || buffer_.size() + bytes.size() > kGathered)
+    TAGFLOW_RETURN_IF_ERROR(flush());
+  if (is_large) return write_all(bytes);
+  buffer_ += bytes;
+  return {};
+}
+
+Status AtomicFile::append(std::string_view bytes, uint32_t& crc) {
+  while (!bytes.empty()) {
+    const std::string_view piece = bytes.substr(0, kCachedPiece);
+    crc = extend_crc32c(crc, piece);
+    TAGFLOW_RETURN_IF_ERROR(append(piece));
+    bytes.remove_prefix(piece.size());
+  }
+  return {};
+}
+
+Status AtomicFile::finish() {
+  TAGFLOW_RETURN_IF_ERROR(flush());
+  if (options_.sync) {
+    if (Status status = file_->sync(); !status.ok())
+      return failed_ = std::move(status);
+  }
+  file_.reset();
+  return {};
+}
+
+Status AtomicFile::publish() {
+  TAGFLOW_RETURN_IF_ERROR(failed_);
+  TAGFLOW_RETURN_IF_ERROR(options_.file_system().rename(temporary_, target_));
+  published_ = true;
+  return {};
+}
+
+Status write_atomically(const std::string& path, std::string_view bytes,
+                        const WriteOptions& options) {
+  TAGFLOW_ASSIGN(const std::unique_ptr<AtomicFile> file,
+                 AtomicFile::create(path, options));
+  TAGFLOW_RETURN_IF_ERROR(file->append(bytes));
+  TAGFLOW_RETURN_IF_ERROR(file->finish());
+  TAGFLOW_RETURN_IF_ERROR(file->publish());
+  return options.sync ? options.file_system().sync_folder(folder_of(path))
+                      : Status();
+}
+
+}  // namespace tagflow::checkpoint

@@ -1,0 +1,76 @@
+// AtomicFile: a file that is there as a whole or not at all.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "devices/checkpoint/files.h"
+#include "graph/status.h"
+
+namespace tagflow::checkpoint {
+
+// How files are written.
+struct WriteOptions {
+  // Outlives every use; null: local_files().
+  FileSystem* files = nullptr;
+  // Waits for the disk, so that what was published survives the end of the
+  // machine, and not of the process alone.
+  bool sync = true;
+
+  FileSystem& file_system() const {
+    return files != nullptr ? *files : local_files();
+  }
+};
+
+// Life cycle: *open* from create() on, appended to under a temporary name
+// beside its target; *finished* when all of it is on the disk; *published* when
+// it has its name. What is not published removes itself with its end, or, where
+// the process was killed, stays as a file that nobody takes for another.
+//
+// Thread-compatible.
+class AtomicFile {
+ public:
+  // Makes the folder where it is missing.
+  static Result<std::unique_ptr<AtomicFile>> create(
+      std::string target, const WriteOptions& options);
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+  ~AtomicFile();
+
+  // Small pieces are gathered, large ones written as they are. After an error
+  // the file cannot be finished. REQUIRES: open.
+  Status append(std::string_view bytes);
+  // The same, and extends a checksum by the bytes while they are in the cache.
+  Status append(std::string_view bytes, uint32_t& crc);
+  // REQUIRES: open.
+  Status finish();
+  // The name; sync_folder() makes it last. REQUIRES: finished.
+  Status publish();
+
+  // How many bytes were appended.
+  uint64_t size() const { return size_; }
+  const std::string& target() const { return target_; }
+  bool is_published() const { return published_; }
+
+ private:
+  AtomicFile(std::string target, std::string temporary,
+             std::unique_ptr<WritableFile> file, const WriteOptions& options);
+  Status write_all(std::string_view bytes);
+  Status flush();
+
+  const std::string target_, temporary_;
+  const WriteOptions options_;
+  std::unique_ptr<WritableFile> file_;  // null when finished
+  std::string buffer_;
+  uint64_t size_ = 0;
+  Status failed_;
+  bool published_ = false;
+};
+
+// Writes, finishes and publishes a small file.
+Status write_atomically(const std::string& path, std::string_view bytes,
+                        const WriteOptions& options);
+
+}  // namespace tagflow::checkpoint

@@ -1,0 +1,68 @@
+// safetensors files, read and written: devices/checkpoint/safetensors_header.h
+// has the format.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "devices/checkpoint/atomic_file.h"
+#include "devices/checkpoint/files.h"
+#include "devices/checkpoint/safetensors_header.h"
+#include "graph/allocator.h"
+#include "graph/status.h"
+#include "graph/tensor.h"
+
+namespace tagflow::checkpoint {
+
+// Thread-safe.
+class SafetensorsReader {
+ public:
+  // Reads the header. NotFound where there is no file, DataLoss where it is cut
+  // short; errors of parse_safetensors_header(). `files` is not kept.
+  static Result<std::unique_ptr<SafetensorsReader>> open(
+      std::string path, FileSystem& files = local_files());
+
+  const std::string& path() const { return path_; }
+  // By their place in the file.
+  std::span<const SafetensorsEntry> tensors() const { return header_.entries; }
+  const SafetensorsHeader& header() const { return header_; }
+  // NotFound, which says what there is.
+  Result<const SafetensorsEntry*> find_tensor(std::string_view name) const;
+  // NotFound; Unimplemented for a type that no tensor of ours has; errors of
+  // files. The format has no checksums. `allocator` is of memory that the host
+  // sees.
+  Result<Tensor> read(std::string_view name,
+                      Allocator& allocator = host_allocator()) const;
+
+ private:
+  SafetensorsReader(std::string path, std::unique_ptr<ReadableFile> file,
+                    uint64_t data, SafetensorsHeader header);
+
+  const std::string path_;
+  const std::unique_ptr<ReadableFile> file_;
+  const uint64_t data_;  // where they begin
+  const SafetensorsHeader header_;
+  std::vector<size_t> by_name_;  // places in the header
+};
+
+// A tensor that is to be written: what it will be, and how to get it.
+struct SafetensorsItem {
+  std::string name;
+  DataType dtype = DataType::kInvalid;
+  Shape shape;
+  // Called once, when its turn has come. The error is that of the writing.
+  std::function<Result<Tensor>()> load;
+};
+
+// Writes the file, there as a whole or not at all. InvalidArgument where a name
+// comes twice or cannot be written, Unimplemented for a type that the format
+// does not have, Internal where a tensor is not what was said.
+Status write_safetensors(const std::string& path,
+                         std::vector<SafetensorsItem> items,
+                         const WriteOptions& options);
+
+}  // namespace tagflow::checkpoint

@@ -1,0 +1,114 @@
+#include "devices/checkpoint/state.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "devices/checkpoint/bundle_reader.h"
+#include "graph/proto/checkpoint.pb.h"
+#include "graph/wire.h"
+
+namespace tagflow::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kMaxStateBytes = uint64_t{1} << 24;
+
+std::string state_path(const std::string& folder) {
+  return (fs::path(folder) / "checkpoint").string();
+}
+
+std::string in_folder(const std::string& folder, const std::string& path) {
+  return (fs::path(folder) / path).string();  // `path` where it is absolute
+}
+
+std::string relative_to(const std::string& folder, const std::string& prefix) {
+  const fs::path from = fs::absolute(folder).lexically_normal();
+  const fs::path path = fs::absolute(prefix).lexically_normal();
+  const std::string relative = path.lexically_relative(from).string();
+  return relative.empty() || relative.starts_with("..") ? path.string()
+                                                        : relative;
+}
+
+// Prefixes of the bundles in a folder, the one that was written last first.
+std::vector<std::string> bundles_in(const std::string& folder) {
+  constexpr std::string_view kSuffix = ".index";
+  std::vector<std::pair<fs::file_time_type, std::string>> found;
+  std::error_code code;
+  for (fs::directory_iterator it(folder, code), end; !code && it != end;
+       it.increment(code)) {
+    std::string path = it->path().string();
+    if (!path.ends_with(kSuffix)) continue;
+    std::error_code unknown;
+    const auto time = fs::last_write_time(path, unknown);
+    path.resize(path.size() - kSuffix.size());
+    found.emplace_back(time, std::move(path));
+  }
+  std::ranges::sort(found, std::ranges::greater());
+  std::vector<std::string> prefixes;
+  for (auto& [time, prefix] : found) prefixes.push_back(std::move(prefix));
+  return prefixes;
+}
+
+}  // namespace
+
+Result<CheckpointState> read_checkpoint_state(const std::string& folder,
+                                              FileSystem& files) {
+  const std::string path = state_path(folder);
+  TAGFLOW_ASSIGN(const std::string text,
+                 read_whole(files, path, kMaxStateBytes));
+  tensorflow::CheckpointState proto;
+  if (Status status =
+          graph::parse_text(text, "checkpoint state", graph::Limits{}, &proto);
+      !status.ok())
+    return invalid_argument("[checkpoint] \"{}\" names no checkpoints: {}",
+                            path, status.message());
+  CheckpointState state;
+  if (!proto.model_checkpoint_path().empty())
+    state.newest = in_folder(folder, proto.model_checkpoint_path());
+  for (const std::string& prefix : proto.all_model_checkpoint_paths())
+    state.all.push_back(in_folder(folder, prefix));
+  if (size_t(proto.all_model_checkpoint_timestamps_size()) == state.all.size())
+    state.timestamps.assign(proto.all_model_checkpoint_timestamps().begin(),
+                            proto.all_model_checkpoint_timestamps().end());
+  state.last_preserved = proto.last_preserved_timestamp();
+  return state;
+}
+
+Status write_checkpoint_state(const std::string& folder,
+                              const CheckpointState& state,
+                              const WriteOptions& options) {
+  tensorflow::CheckpointState proto;
+  if (!state.newest.empty())
+    proto.set_model_checkpoint_path(relative_to(folder, state.newest));
+  for (const std::string& prefix : state.all)
+    proto.add_all_model_checkpoint_paths(relative_to(folder, prefix));
+  for (const double time : state.timestamps)
+    proto.add_all_model_checkpoint_timestamps(time);
+  proto.set_last_preserved_timestamp(state.last_preserved);
+  return write_atomically(state_path(folder), graph::print_text(proto),
+                          options);
+}
+
+Result<std::string> find_newest_checkpoint(const std::string& folder) {
+  std::vector<std::string> candidates = bundles_in(folder);
+  const auto state = read_checkpoint_state(folder);
+  if (state.ok() && !state->newest.empty())
+    candidates.insert(candidates.begin(), state->newest);
+  Status first;
+  for (const std::string& prefix : candidates) {
+    const auto reader = BundleReader::open(prefix);
+    Status status = reader.ok() ? (*reader)->check_complete() : reader.status();
+    if (status.ok()) return prefix;
+    if (first.ok()) first = std::move(status);
+  }
+  if (first.ok())
+    return error(Code::kNotFound, "[checkpoint] there is none in \"{}\"",
+                 folder);
+  return error(Code::kNotFound,
+               "[checkpoint] there is no whole one in \"{}\": {}", folder,
+               first.message());
+}
+
+}  // namespace tagflow::checkpoint

@@ -1,0 +1,42 @@
+// The file "checkpoint" of a folder, which says what checkpoints there are, and
+// how the newest one that is whole is found.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "devices/checkpoint/atomic_file.h"
+#include "devices/checkpoint/files.h"
+#include "graph/status.h"
+
+namespace tagflow::checkpoint {
+
+// Prefixes are absolute, or relative to the working directory, as those of
+// BundleReader; in the file they are relative to its folder where they are in
+// it, so that the folder can be moved.
+struct CheckpointState {
+  std::string newest;
+  std::vector<std::string> all;  // the newest last
+  // When each of them was made, in seconds since 1970; as many as `all`, or
+  // none.
+  std::vector<double> timestamps;
+  double last_preserved = 0;
+};
+
+// NotFound where the folder has no such file, InvalidArgument where it is no
+// text of one. Thread-safe.
+Result<CheckpointState> read_checkpoint_state(
+    const std::string& folder, FileSystem& files = local_files());
+Status write_checkpoint_state(const std::string& folder,
+                              const CheckpointState& state,
+                              const WriteOptions& options);
+
+// The prefix of the newest checkpoint in the folder of which every file is
+// there with all of its bytes: the one that its file "checkpoint" names, or,
+// where that is not whole, or there is no such file, of the others the one
+// whose index was written last. NotFound where there is none, which says what
+// was wrong with the first. Thread-safe.
+Result<std::string> find_newest_checkpoint(const std::string& folder);
+
+}  // namespace tagflow::checkpoint

@@ -1,0 +1,178 @@
+#include "devices/checkpoint/tensor_slice.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace tagflow::checkpoint {
+namespace {
+
+template <class... Args>
+Status slice_error(fmt::format_string<Args...> format, Args&&... args) {
+  return error(Code::kInvalidArgument, format, std::forward<Args>(args)...);
+}
+
+// The text before the next `separator`, which is taken off with it.
+std::string_view take_until(std::string_view& text, char separator) {
+  const size_t at = std::min(text.find(separator), text.size());
+  const std::string_view part = text.substr(0, at);
+  text.remove_prefix(std::min(at + 1, text.size()));
+  return part;
+}
+
+std::optional<int64_t> number_in(std::string_view text) {
+  int64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, code] = std::from_chars(text.data(), end, value);
+  if (code != std::errc() || stop != end) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+Result<TensorSlice> TensorSlice::parse(std::string_view text) {
+  std::vector<Extent> extents;
+  std::string_view rest = text;
+  for (size_t parts = size_t(std::count(text.begin(), text.end(), ':')) +
+                      (text.empty() ? 0 : 1);
+       parts > 0; --parts) {
+    std::string_view part = take_until(rest, ':');
+    if (part == "-") {
+      extents.emplace_back();
+      continue;
+    }
+    const auto start = number_in(take_until(part, ','));
+    const auto length = number_in(part);
+    if (!start || !length || *start < 0 || *length <= 0)
+      return slice_error(
+          "\"{}\" is no slice: each dimension is \"-\" or \"start,length\", "
+          "with start >= 0 and length > 0",
+          text);
+    extents.push_back({*start, *length});
+  }
+  return TensorSlice(std::move(extents));
+}
+
+std::string TensorSlice::to_string() const {
+  std::string text;
+  for (const Extent& extent : extents_) {
+    if (!text.empty()) text += ':';
+    text += extent.is_all() ? "-"
+                            : fmt::format("{},{}", extent.start, extent.length);
+  }
+  return text;
+}
+
+Result<Shape> TensorSlice::shape_in(const Shape& whole) const {
+  if (rank() != whole.rank())
+    return slice_error("slice {} has {} dimensions, but the tensor is {}",
+                       to_string(), rank(), whole.to_string());
+  Shape shape = whole;
+  for (int d = 0; d < rank(); ++d) {
+    const Extent& extent = extents_[size_t(d)];
+    if (extent.is_all()) continue;
+    if (extent.start < 0 || extent.length < 0 || extent.start > whole.dim(d) ||
+        extent.length > whole.dim(d) - extent.start)
+      return slice_error("slice {} is not within a tensor of shape {}",
+                         to_string(), whole.to_string());
+    shape.set_dim(d, extent.length);
+  }
+  return shape;
+}
+
+TensorSlice TensorSlice::resolved(const Shape& whole) const {
+  std::vector<Extent> extents = extents_;
+  for (int d = 0; d < rank(); ++d)
+    if (extents[size_t(d)].is_all()) extents[size_t(d)] = {0, whole.dim(d)};
+  return TensorSlice(std::move(extents));
+}
+
+std::optional<TensorSlice> TensorSlice::intersection(
+    const TensorSlice& other) const {
+  std::vector<Extent> extents;
+  for (size_t d = 0; d < extents_.size(); ++d) {
+    const Extent& a = extents_[d];
+    const Extent& b = other.extents_[d];
+    const int64_t begin = std::max(a.start, b.start);
+    const int64_t end = std::min(a.start + a.length, b.start + b.length);
+    if (begin >= end) return std::nullopt;
+    extents.push_back({begin, end - begin});
+  }
+  return TensorSlice(std::move(extents));
+}
+
+TensorSlice whole_slice(const Shape& shape) {
+  return TensorSlice(std::vector<Extent>(size_t(shape.rank()))).resolved(shape);
+}
+
+Result<ShapeAndSlice> parse_shape_and_slice(std::string_view text) {
+  ShapeAndSlice result;
+  std::vector<int64_t> dims;
+  std::string_view rest = text;
+  const auto spaces = std::count(text.begin(), text.end(), ' ');
+  for (auto i = spaces; i > 0; --i) {
+    const auto dim = number_in(take_until(rest, ' '));
+    if (!dim || *dim < 0)
+      return slice_error(
+          "\"{}\" is no shape and slice, such as \"4 6 0,2:-\": a dimension is "
+          "no number >= 0",
+          text);
+    dims.push_back(*dim);
+  }
+  TAGFLOW_ASSIGN(result.shape, Shape::make(dims));
+  TAGFLOW_ASSIGN(result.slice, TensorSlice::parse(rest));
+  TAGFLOW_ASSIGN(result.slice_shape, result.slice.shape_in(result.shape));
+  return result;
+}
+
+SliceCopy::SliceCopy(const TensorSlice& part, const TensorSlice& from,
+                     const TensorSlice& to) {
+  // From the innermost dimension out: a dimension joins the run as long as
+  // those within it are taken whole on both sides.
+  int64_t from_stride = 1, to_stride = 1;
+  bool is_inner = true;
+  first_.count = 1;
+  for (int d = part.rank(); d-- > 0;) {
+    const Extent& p = part.extents()[size_t(d)];
+    const Extent& f = from.extents()[size_t(d)];
+    const Extent& t = to.extents()[size_t(d)];
+    first_.from += (p.start - f.start) * from_stride;
+    first_.to += (p.start - t.start) * to_stride;
+    if (is_inner) {
+      first_.count *= p.length;
+      is_inner = p.length == f.length && p.length == t.length;
+    } else if (p.length != 1) {
+      outer_.push_back({p.length, from_stride, to_stride});
+    }
+    from_stride *= f.length;
+    to_stride *= t.length;
+  }
+  std::reverse(outer_.begin(), outer_.end());
+}
+
+std::optional<SliceRun> SliceCopy::single_run() const {
+  return outer_.empty() ? std::optional(first_) : std::nullopt;
+}
+
+void SliceCopy::for_each_run(
+    const std::function<void(const SliceRun&)>& visit) const {
+  if (first_.count == 0) return;
+  SliceRun run = first_;
+  std::vector<int64_t> index(outer_.size(), 0);
+  while (true) {
+    visit(run);
+    // Counts up like an odometer, the last dimension first.
+    size_t d = outer_.size();
+    for (; d > 0; --d) {
+      const Dim& dim = outer_[d - 1];
+      run.from += dim.from_stride;
+      run.to += dim.to_stride;
+      if (++index[d - 1] < dim.count) break;
+      run.from -= dim.from_stride * dim.count;
+      run.to -= dim.to_stride * dim.count;
+      index[d - 1] = 0;
+    }
+    if (d == 0) return;
+  }
+}
+
+}  // namespace tagflow::checkpoint

@@ -1,0 +1,100 @@
+// TensorSlice: a box of a tensor, by which checkpoints hold partitioned
+// variables in parts.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/shape.h"
+#include "graph/status.h"
+
+namespace tagflow::checkpoint {
+
+// What a slice takes of one dimension: `length` elements from `start` on, or
+// all of them. Files tell "all" from a length that comes to the same.
+struct Extent {
+  static constexpr int64_t kAll = -1;
+  int64_t start = 0;
+  int64_t length = kAll;
+
+  bool is_all() const { return length == kAll; }
+  bool operator==(const Extent&) const = default;
+};
+
+// One extent for each dimension. A value.
+class TensorSlice {
+ public:
+  TensorSlice() = default;
+  explicit TensorSlice(std::vector<Extent> extents)
+      : extents_(std::move(extents)) {}
+  // "0,2:-": two rows and all columns. InvalidArgument for anything else than
+  // "-" or a start >= 0 and a length > 0. Thread-safe.
+  static Result<TensorSlice> parse(std::string_view text);
+
+  int rank() const { return int(extents_.size()); }
+  std::span<const Extent> extents() const { return extents_; }
+  std::string to_string() const;
+  // The slice's own shape, of a tensor of that shape. InvalidArgument where
+  // the ranks differ or it is not within the tensor.
+  Result<Shape> shape_in(const Shape& whole) const;
+  // With a start and a length in every dimension. REQUIRES: shape_in() is no
+  // error.
+  TensorSlice resolved(const Shape& whole) const;
+  // What both take, of two that are resolved, of equal rank; nothing where
+  // they have no element in common.
+  std::optional<TensorSlice> intersection(const TensorSlice& other) const;
+  bool operator==(const TensorSlice&) const = default;
+
+ private:
+  std::vector<Extent> extents_;
+};
+
+// All of a tensor of that shape, resolved.
+TensorSlice whole_slice(const Shape& shape);
+
+// What SaveV2 and RestoreV2 take: "4 6 0,2:-" is a slice of a tensor of shape
+// [4,6].
+struct ShapeAndSlice {
+  Shape shape;
+  TensorSlice slice;
+  Shape slice_shape;
+};
+// InvalidArgument where the text is none, or the slice not in the shape.
+// Thread-safe.
+Result<ShapeAndSlice> parse_shape_and_slice(std::string_view text);
+
+// The key under which an index has a slice of a tensor: one that sorts as the
+// name and the numbers do. Thread-safe.
+std::string slice_key(std::string_view name, const TensorSlice& slice);
+
+// Elements that lie next to each other both in a source and in a target, of
+// which each holds a slice of one tensor, row-major.
+struct SliceRun {
+  int64_t from = 0, to = 0;  // places, in elements
+  int64_t count = 0;
+};
+
+// How the elements of `part` get from one slice to another. Thread-safe.
+class SliceCopy {
+ public:
+  // REQUIRES: all are resolved and of one rank; `from` and `to` contain `part`.
+  SliceCopy(const TensorSlice& part, const TensorSlice& from,
+            const TensorSlice& to);
+  // The one run that it takes, if one is enough.
+  std::optional<SliceRun> single_run() const;
+  void for_each_run(const std::function<void(const SliceRun&)>& visit) const;
+
+ private:
+  struct Dim {  // of those that are stepped through
+    int64_t count = 0, from_stride = 0, to_stride = 0;
+  };
+  std::vector<Dim> outer_;
+  SliceRun first_;
+};
+
+}  // namespace tagflow::checkpoint

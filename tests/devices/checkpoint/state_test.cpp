@@ -1,0 +1,94 @@
+#include "devices/checkpoint/state.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "devices/checkpoint/bundle_reader.h"
+#include "devices/checkpoint/bundle_writer.h"
+#include "tests/devices/checkpoint/examples.h"
+
+namespace tagflow::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+void save(const std::string& prefix) {
+  auto writer = BundleWriter::create(prefix, 1, {nullptr, false});
+  REQUIRE(writer.ok());
+  REQUIRE((*writer)->add("x", example(DataType::kFloat, {10})).ok());
+  REQUIRE((*writer)->finish().ok());
+  REQUIRE((*writer)->publish().ok());
+}
+
+// The name of the newest one; or the error.
+std::string newest_in(const TempFolder& folder) {
+  const auto prefix = find_newest_checkpoint(folder.path(""));
+  return prefix.ok() ? fs::path(*prefix).filename().string()
+                     : prefix.status().to_string();
+}
+
+void set_age(const std::string& path, int seconds) {
+  fs::last_write_time(
+      path, fs::file_time_type::clock::now() - std::chrono::seconds(seconds));
+}
+
+TEST_CASE("TensorFlow's file of checkpoints is read, and written alike") {
+  const std::string folder = recorded_path("");
+  const auto state = read_checkpoint_state(folder);
+  REQUIRE(state.ok());
+  CHECK(state->newest == recorded_path("types"));
+  CHECK(state->all ==
+        std::vector{recorded_path("shapes"), recorded_path("types")});
+  CHECK(state->timestamps == std::vector{1.5, 2.5});
+  const TempFolder copy("state");
+  CheckpointState moved = *state;
+  moved.newest = copy.path("types");
+  moved.all = {copy.path("shapes"), copy.path("types")};
+  REQUIRE(write_checkpoint_state(copy.path(""), moved, {}).ok());
+  CHECK(bytes_of(copy.path("checkpoint")) ==
+        bytes_of(recorded_path("checkpoint")));
+  CHECK(copy.names() == std::vector<std::string>{"checkpoint"});
+  moved.newest = "/elsewhere/x";
+  REQUIRE(write_checkpoint_state(copy.path(""), moved, {}).ok());
+  CHECK(read_checkpoint_state(copy.path(""))->newest == "/elsewhere/x");
+}
+
+TEST_CASE("a text that names no checkpoints is refused") {
+  const TempFolder folder("state_broken");
+  CHECK(read_checkpoint_state(folder.path("")).status().code() ==
+        Code::kNotFound);
+  std::ofstream(folder.path("checkpoint")) << "model_checkpoint_path: 7";
+  const auto state = read_checkpoint_state(folder.path(""));
+  CHECK(state.status().code() == Code::kInvalidArgument);
+  CHECK(state.status().message().find("names no checkpoints") !=
+        std::string::npos);
+}
+
+TEST_CASE("the newest whole checkpoint is found, not a part of one") {
+  const TempFolder folder("newest");
+  CHECK(newest_in(folder).starts_with("NotFound: [checkpoint] there is none"));
+  for (const std::string name : {"a", "b", "c"}) save(folder.path(name));
+  set_age(folder.path("a.index"), 30);
+  set_age(folder.path("b.index"), 20);
+  set_age(folder.path("c.index"), 10);
+  CHECK(newest_in(folder) == "c");
+  // The file that names one has the say.
+  CheckpointState state;
+  state.newest = folder.path("b");
+  REQUIRE(write_checkpoint_state(folder.path(""), state, {}).ok());
+  CHECK(newest_in(folder) == "b");
+  // One byte is missing.
+  fs::resize_file(folder.path("b.data-00000-of-00001"), 39);
+  CHECK(newest_in(folder) == "c");
+  fs::remove(folder.path("c.data-00000-of-00001"));
+  CHECK(newest_in(folder) == "a");
+  fs::resize_file(folder.path("a.index"), 10);
+  const std::string none = newest_in(folder);
+  CHECK(none.starts_with("NotFound: [checkpoint] there is no whole one in"));
+  CHECK(none.find("has 39 bytes") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace tagflow::checkpoint
