@@ -1,5 +1,5 @@
 # What lies in apps/:
-#   apps/{io,common,conform,draw,placement,stepper}/*.cpp
+#   apps/{checkpoint,common,conform,draw,io,placement,stepper}/*.cpp
 #                                   library tagflow_apps, which the programs,
 #                                   their tests and fuzz targets share
 #   apps/{tagflow,bench}/**.cpp     the tagflow command
@@ -16,6 +16,7 @@ find_package(PNG REQUIRED)
 set(apps "${PROJECT_SOURCE_DIR}/apps")
 file(GLOB_RECURSE sources CONFIGURE_DEPENDS
   "${apps}/io/*.cpp" "${apps}/common/*.cpp" "${apps}/conform/*.cpp"
+  "${apps}/checkpoint/*.cpp"
   "${apps}/draw/*.cpp" "${apps}/placement/*.cpp" "${apps}/stepper/*.cpp"
   "${apps}/kmeans/*.cpp")
 list(REMOVE_ITEM sources "${apps}/kmeans/main.cpp")

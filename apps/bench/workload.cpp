@@ -29,6 +29,8 @@ constexpr Workload kWorkloads[] = {
     {"matmul", "a product of --size x --size floats", measure_matmul},
     {"elementwise", "tanh(x) * x + 1 of 10^6 floats", measure_elementwise},
     {"sum", "the sum of 10^6 floats", measure_sum},
+    {"checkpoint", "--bytes of floats, written to a bundle and read again",
+     measure_checkpoint},
     {"load", "reading, checking and planning --nodes nodes", measure_load},
     {"loop_scaling", "2 workers over 1, two kernels of ~100 us in a loop",
      measure_loop_scaling},

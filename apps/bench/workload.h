@@ -23,11 +23,12 @@ struct BenchOptions {
   std::string op = "Identity";
   int nodes = 0;  // 0: the workload's own number
   int size = 1024;
+  int64_t bytes = 1'000'000'000;
   int repeats = 9;
   EngineOptions engine;
 };
 
-// The smaller is better, but for GFLOP/s and ratios.
+// The smaller is better, but for GFLOP/s, GB/s and ratios.
 struct Measurement {
   std::string name;
   double value = 0;
@@ -88,6 +89,8 @@ Result<Measurement> measure_stream_overlap(const BenchOptions& options);
 Result<Measurement> measure_place(const BenchOptions& options);
 // kmeans.cpp: a ratio
 Result<Measurement> measure_kmeans_scaling(const BenchOptions& options);
+// checkpoint.cpp: GB/s
+Result<Measurement> measure_checkpoint(const BenchOptions& options);
 // kernels.cpp: one thread
 Result<Measurement> measure_matmul(const BenchOptions& options);
 Result<Measurement> measure_elementwise(const BenchOptions& options);

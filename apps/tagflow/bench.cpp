@@ -135,6 +135,8 @@ void add_bench_command(CLI::App& app, ExitCode& exit_code) {
       ->check(CLI::Range(0, 1'000'000));
   sub->add_option("--size", bench.size, "rows of the matrices")
       ->check(CLI::Range(1, 16'384));
+  sub->add_option("--bytes", bench.bytes, "of the checkpoint")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
   sub->add_option("--repeats", bench.repeats, "measurements; the median counts")
       ->check(CLI::Range(1, 10'000));
   sub->add_option("--python", options.python, "for compare and models")

@@ -18,6 +18,7 @@ void add_place_command(CLI::App& app, ExitCode& exit_code);
 void add_partition_command(CLI::App& app, ExitCode& exit_code);
 void add_conform_command(CLI::App& app, ExitCode& exit_code);
 void add_bench_command(CLI::App& app, ExitCode& exit_code);
+void add_checkpoint_command(CLI::App& app, ExitCode& exit_code);
 void add_ops_command(CLI::App& app, ExitCode& exit_code);
 
 }  // namespace tagflow::apps

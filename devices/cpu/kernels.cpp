@@ -1,5 +1,7 @@
 #include "devices/cpu/kernels.h"
 
+#include "devices/checkpoint/kernels.h"
+
 namespace tagflow::devices {
 
 void register_cpu_kernels(KernelRegistry& registry) {
@@ -13,6 +15,7 @@ void register_cpu_kernels(KernelRegistry& registry) {
   register_layer_kernels(registry);
   register_container_kernels(registry);
   register_state_kernels(registry);
+  register_checkpoint_kernels(registry);
 }
 
 }  // namespace tagflow::devices

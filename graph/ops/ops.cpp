@@ -13,6 +13,7 @@ void register_ops(OpRegistry& registry) {
   register_fused_ops(registry);
   register_container_ops(registry);
   register_state_ops(registry);
+  register_checkpoint_ops(registry);
 }
 
 }  // namespace tagflow::graph

@@ -19,5 +19,6 @@ void register_random_ops(OpRegistry& registry);        // random.cpp, random_*
 void register_fused_ops(OpRegistry& registry);         // fused.cpp
 void register_container_ops(OpRegistry& registry);     // container.cpp
 void register_state_ops(OpRegistry& registry);         // state.cpp, state_*.cpp
+void register_checkpoint_ops(OpRegistry& registry);    // checkpoint.cpp
 
 }  // namespace tagflow::graph

@@ -47,6 +47,7 @@ expect 0 '"unit":"us"' - tagflow bench empty_step --repeats 1
 expect 0 '"unit":"GFLOP/s"' - tagflow bench matmul --size 32 --repeats 1 --json
 expect 0 '"unit":"ms"' - tagflow bench elementwise --repeats 1
 expect 0 '"unit":"ms"' - tagflow bench sum --repeats 1
+expect 0 '"unit":"GB/s"' - tagflow bench checkpoint --bytes 100000 --repeats 1
 expect 0 '"unit":"s"' - tagflow bench load --nodes 1000 --repeats 1
 expect 0 '"unit":"bytes"' - tagflow bench loop_memory --trips 1000
 expect 0 '"unit":"ratio"' - tagflow bench loop_scaling --trips 3 --repeats 1

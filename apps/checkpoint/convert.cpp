@@ -1,0 +1,41 @@
+#include "apps/checkpoint/convert.h"
+
+#include "devices/checkpoint/bundle_writer.h"
+#include "devices/checkpoint/safetensors.h"
+
+namespace tagflow::apps {
+namespace {
+
+Status convert_to_bundle(const TensorFile& from, const std::string& prefix,
+                         int shards) {
+  TAGFLOW_ASSIGN(const auto writer,
+                 checkpoint::BundleWriter::create(prefix, shards, {}));
+  for (const TensorInfo& info : from.tensors()) {
+    TAGFLOW_ASSIGN(const Tensor tensor, from.read(info.name));
+    TAGFLOW_RETURN_IF_ERROR(writer->add(info.name, tensor));
+  }
+  TAGFLOW_RETURN_IF_ERROR(writer->finish());
+  return writer->publish();
+}
+
+Status convert_to_safetensors(const TensorFile& from, const std::string& path) {
+  std::vector<checkpoint::SafetensorsItem> items;
+  for (const TensorInfo& info : from.tensors()) {
+    const auto dtype = dtype_from_name(info.dtype);
+    if (!dtype.ok())
+      return error(Code::kUnimplemented, "[checkpoint] tensor \"{}\" is {}",
+                   info.name, info.type_text());
+    items.push_back({info.name, *dtype, info.shape,
+                     [&from, &info] { return from.read(info.name); }});
+  }
+  return checkpoint::write_safetensors(path, std::move(items), {});
+}
+
+}  // namespace
+
+Status convert(const TensorFile& from, const std::string& path, int shards) {
+  return is_safetensors_path(path) ? convert_to_safetensors(from, path)
+                                   : convert_to_bundle(from, path, shards);
+}
+
+}  // namespace tagflow::apps

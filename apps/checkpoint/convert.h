@@ -1,0 +1,18 @@
+// Writing what one file of tensors has as another, of the format that its name
+// asks for.
+#pragma once
+
+#include <string>
+
+#include "apps/checkpoint/tensor_file.h"
+#include "graph/status.h"
+
+namespace tagflow::apps {
+
+// To a .safetensors file, or to a bundle of so many shards with the prefix
+// `path`; there as a whole or not at all. One tensor at a time is in memory.
+// Errors of reading and of BundleWriter and write_safetensors().
+// REQUIRES: shards >= 1, and 1 for a .safetensors file.
+Status convert(const TensorFile& from, const std::string& path, int shards);
+
+}  // namespace tagflow::apps

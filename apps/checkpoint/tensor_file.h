@@ -1,0 +1,53 @@
+// TensorFile: named tensors in files, of whatever format.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/shape.h"
+#include "graph/status.h"
+#include "graph/tensor.h"
+
+namespace tagflow::apps {
+
+// What is known of a tensor before it is read.
+struct TensorInfo {
+  std::string name;
+  std::string dtype;  // as dtype_name(), or the format's own where we have none
+  Shape shape;
+  uint64_t bytes = 0;  // in the file
+  int shard = 0;       // -1 where its slices are in several
+  int slices = 0;      // 0: it is in one piece
+
+  // "float[2,3]".
+  std::string type_text() const { return dtype + shape.to_string(); }
+};
+
+// Thread-safe.
+class TensorFile {
+ public:
+  virtual ~TensorFile() = default;
+  // "bundle" or "safetensors".
+  virtual std::string_view format() const = 0;
+  // The prefix of a bundle; of a folder, that of its newest.
+  virtual const std::string& path() const = 0;
+  virtual int num_shards() const = 0;
+  // By name.
+  virtual const std::vector<TensorInfo>& tensors() const = 0;
+  // Errors of BundleReader::read() and SafetensorsReader::read().
+  virtual Result<Tensor> read(std::string_view name) const = 0;
+  // Null where there is none of the name.
+  const TensorInfo* find(std::string_view name) const;
+};
+
+// `path` is a .safetensors file, the prefix of a bundle or its .index, or a
+// folder, of which the newest whole checkpoint is taken. NotFound where there
+// is none; errors of BundleReader and SafetensorsReader. Thread-safe.
+Result<std::unique_ptr<TensorFile>> open_tensor_file(const std::string& path);
+
+bool is_safetensors_path(std::string_view path);
+
+}  // namespace tagflow::apps

@@ -1,0 +1,217 @@
+// tagflow checkpoint: what is in files of tensors.
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "apps/checkpoint/convert.h"
+#include "apps/checkpoint/difference.h"
+#include "apps/checkpoint/tensor_file.h"
+#include "apps/common/command_line.h"
+#include "apps/common/results.h"
+#include "apps/common/terminal.h"
+#include "apps/io/file.h"
+#include "apps/io/json_tensor.h"
+#include "apps/io/npy.h"
+#include "apps/tagflow/commands.h"
+
+namespace tagflow::apps {
+namespace {
+
+struct CheckpointOptions {
+  std::string path, other, name, out;
+  double tolerance = 0;
+  int shards = 1;
+  bool json = false;
+};
+
+std::vector<int64_t> dims_of(const Shape& shape) {
+  return {shape.dims().begin(), shape.dims().end()};
+}
+
+// --- ls ----------------------------------------------------------------------
+
+std::string list_text(const TensorFile& file) {
+  size_t name_width = 0, type_width = 0;
+  uint64_t bytes = 0;
+  for (const TensorInfo& info : file.tensors()) {
+    name_width = std::max(name_width, info.name.size());
+    type_width = std::max(type_width, info.type_text().size());
+    bytes += info.bytes;
+  }
+  std::string text;
+  for (const TensorInfo& info : file.tensors()) {
+    text += fmt::format("{:<{}}  {:<{}}  {:>12} bytes", info.name, name_width,
+                        info.type_text(), type_width, info.bytes);
+    if (file.num_shards() > 1)
+      text += info.shard < 0 ? "  in several shards"
+                             : fmt::format("  in shard {}", info.shard);
+    if (info.slices > 0) text += fmt::format("  {} slices", info.slices);
+    text += "\n";
+  }
+  return text + fmt::format("{} tensors, {} bytes, {} of {} {}\n",
+                            file.tensors().size(), bytes, file.format(),
+                            file.num_shards(),
+                            file.num_shards() == 1 ? "shard" : "shards");
+}
+
+std::string list_json(const TensorFile& file) {
+  nlohmann::ordered_json root = {{"path", file.path()},
+                                 {"format", file.format()},
+                                 {"shards", file.num_shards()},
+                                 {"tensors", nlohmann::json::array()}};
+  for (const TensorInfo& info : file.tensors()) {
+    nlohmann::ordered_json tensor = {{"name", info.name},
+                                     {"dtype", info.dtype},
+                                     {"shape", dims_of(info.shape)},
+                                     {"bytes", info.bytes},
+                                     {"slices", info.slices}};
+    tensor["shard"] = nullptr;
+    if (info.shard >= 0) tensor["shard"] = info.shard;
+    root["tensors"].push_back(std::move(tensor));
+  }
+  // A name may be anything.
+  return root.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
+         "\n";
+}
+
+Failure list_tensors(const CheckpointOptions& options) {
+  const auto file = open_tensor_file(options.path);
+  if (!file.ok()) return file_error(file.status());
+  print_text(options.json ? list_json(**file) : list_text(**file));
+  return {};
+}
+
+// --- cat ---------------------------------------------------------------------
+
+Failure print_tensor(const CheckpointOptions& options) {
+  const auto file = open_tensor_file(options.path);
+  if (!file.ok()) return file_error(file.status());
+  const auto tensor = (*file)->read(options.name);
+  if (!tensor.ok()) return file_error(tensor.status());
+  if (!options.out.empty()) {
+    return file_error(
+        tensor->dtype() == DataType::kString
+            ? io::write_file(options.out, io::format_string_tensor(*tensor))
+            : io::write_npy(options.out, *tensor));
+  }
+  const FetchName name{options.name, ""};
+  const Shape shape = tensor->shape();
+  print_text(
+      options.json
+          ? fmt::format(
+                R"({{"name": {}, "dtype": "{}", "shape": [{}], "value": {}}})"
+                "\n",
+                io::json_string(options.name), dtype_name(tensor->dtype()),
+                fmt::join(shape.dims(), ", "), io::format_json_literal(*tensor))
+          : format_results({&name, 1}, {&*tensor, 1}));
+  return {};
+}
+
+// --- diff --------------------------------------------------------------------
+
+std::string difference_json(const TensorDifference& difference) {
+  nlohmann::ordered_json root = {{"name", difference.name}};
+  root["first"] = nullptr;
+  root["second"] = nullptr;
+  if (!difference.a.empty()) root["first"] = difference.a;
+  if (!difference.b.empty()) root["second"] = difference.b;
+  root["elements"] = difference.elements.count;
+  root["most"] = difference.elements.most;  // null where it is infinite
+  return root.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+// What differs is no error of the program: it is printed, and not logged.
+ExitCode compare(const CheckpointOptions& options) {
+  const auto a = open_tensor_file(options.path);
+  if (!a.ok()) return report(file_error(a.status()));
+  const auto b = open_tensor_file(options.other);
+  if (!b.ok()) return report(file_error(b.status()));
+  const auto differences = compare_files(**a, **b, options.tolerance);
+  if (!differences.ok()) return report(file_error(differences.status()));
+  for (const TensorDifference& difference : *differences)
+    print_text(
+        (options.json ? difference_json(difference) : difference.to_string()) +
+        "\n");
+  return differences->empty() ? ExitCode::kOk : ExitCode::kRunTimeError;
+}
+
+// --- convert -----------------------------------------------------------------
+
+Failure convert_file(const CheckpointOptions& options) {
+  if (is_safetensors_path(options.other) && options.shards > 1)
+    return usage_error(
+        invalid_argument("[--shards] a .safetensors file has one shard"));
+  const auto file = open_tensor_file(options.path);
+  if (!file.ok()) return file_error(file.status());
+  return file_error(convert(**file, options.other, options.shards));
+}
+
+CLI::Option* add_path(CLI::App& app, const char* name, std::string& path) {
+  return app
+      .add_option(name, path,
+                  "a bundle's prefix, a folder of checkpoints, or a "
+                  ".safetensors file")
+      ->required()
+      ->type_name("PATH");
+}
+
+}  // namespace
+
+void add_checkpoint_command(CLI::App& app, ExitCode& exit_code) {
+  auto options = std::make_shared<CheckpointOptions>();
+  CLI::App* sub = app.add_subcommand(
+      "checkpoint", "list, print, compare and convert files of tensors");
+  sub->require_subcommand(1);
+  append_to_footer(
+      *sub,
+      "Files are TensorFlow's checkpoints (V2), named by their prefix, or by "
+      "their\nfolder, of which the newest whole one is taken; and .safetensors "
+      "files.\n");
+
+  CLI::App* ls = sub->add_subcommand("ls", "list the tensors");
+  add_path(*ls, "path", options->path);
+  ls->add_flag("--json", options->json, "one JSON object");
+  ls->callback(
+      [options, &exit_code] { exit_code = report(list_tensors(*options)); });
+
+  CLI::App* cat = sub->add_subcommand("cat", "print a tensor");
+  add_path(*cat, "path", options->path);
+  cat->add_option("name", options->name, "the tensor's name")
+      ->required()
+      ->type_name("NAME");
+  cat->add_flag("--json", options->json, "one JSON object");
+  add_output_option(*cat, "--out", options->out,
+                    "write it to a .npy file instead (strings: .json)");
+  cat->callback(
+      [options, &exit_code] { exit_code = report(print_tensor(*options)); });
+
+  CLI::App* diff = sub->add_subcommand(
+      "diff", "list what differs; the exit code is 1 where something does");
+  add_path(*diff, "first", options->path);
+  add_path(*diff, "second", options->other);
+  diff->add_option("--tolerance", options->tolerance,
+                   "numbers that differ by no more are equal")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("NUMBER");
+  diff->add_flag("--json", options->json, "one JSON object a line");
+  diff->callback([options, &exit_code] { exit_code = compare(*options); });
+
+  CLI::App* convert = sub->add_subcommand(
+      "convert", "write the tensors in another format, or in other shards");
+  add_path(*convert, "in", options->path);
+  convert
+      ->add_option("out", options->other,
+                   "a .safetensors file, or the prefix of a bundle")
+      ->required()
+      ->type_name("OUT");
+  convert->add_option("--shards", options->shards, "of a bundle")
+      ->check(CLI::Range(1, 1000));
+  convert->callback(
+      [options, &exit_code] { exit_code = report(convert_file(*options)); });
+}
+
+}  // namespace tagflow::apps

@@ -1,0 +1,12 @@
+// The CPU kernels that save and restore tensors.
+#pragma once
+
+namespace tagflow::devices {
+
+class KernelRegistry;
+
+// SaveV2, RestoreV2, MergeV2Checkpoints, ShardedFilename, ShardedFilespec, and
+// those of V1, which are refused.
+void register_checkpoint_kernels(KernelRegistry& registry);
+
+}  // namespace tagflow::devices

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# CTest case apps/checkpoint_command: tagflow checkpoint by its exit codes and
+# texts.
+source "$(dirname "$0")/harness.sh"
+data=$here/../devices/data/checkpoint
+
+# --- ls -----------------------------------------------------------------------
+expect 0 '^of/int32 +int32\[2,3\] +24 bytes$' - tagflow checkpoint ls \
+  "$data/types"
+expect 0 '^16 tensors, 446 bytes, bundle of 1 shard$' - tagflow checkpoint ls \
+  "$data/types.index"
+expect 0 '^boxes +string\[4,5\] +[0-9]+ bytes  in several shards  4 slices$' - \
+  tagflow checkpoint ls "$data/sliced"
+expect 0 '^whole .* 96 bytes  in shard 0$' - tagflow checkpoint ls \
+  "$data/sliced"
+expect 0 '^of/int64 ' - tagflow checkpoint ls "$data"
+expect 0 '^15 tensors, .* of 1 shard$' - tagflow checkpoint ls \
+  "$data/types.safetensors"
+expect 0 '"name":"rows","dtype":"float","shape":\[6,4\],"bytes":96,"slices":3,' \
+  - tagflow checkpoint ls "$data/sliced" --json
+expect 3 - 'there is no checkpoint "nowhere"' tagflow checkpoint ls nowhere
+expect 3 - 'cannot open "x.safetensors"' tagflow checkpoint ls x.safetensors
+expect 1 - 'is a V1 checkpoint' tagflow checkpoint ls "$data/v1"
+expect 2 - 'subcommand' tagflow checkpoint
+expect 2 - 'path' tagflow checkpoint ls
+for command in ls cat diff convert; do
+  expect 0 'PATH' - tagflow checkpoint "$command" --help
+done
+
+# --- cat ----------------------------------------------------------------------
+expect 0 '^of/int32 = int32\[2,3\] \[\[0, 3, 1\], \[4, 2, 0\]\]$' - \
+  tagflow checkpoint cat "$data/types" of/int32
+expect 0 '"name": "scalar", "dtype": "float", "shape": \[\], "value": 0' - \
+  tagflow checkpoint cat "$data/shapes" scalar --json
+expect 0 - - tagflow checkpoint cat "$data/types" of/int8 --out int8.npy
+expect 0 - - tagflow checkpoint cat "$data/types" of/string --out string.json
+grep -q base64 "$work/string.json" || complain "no strings" cat
+expect 3 - 'there is no tensor "of/int3".*did you mean' \
+  tagflow checkpoint cat "$data/types" of/int3
+
+# --- convert and diff ---------------------------------------------------------
+expect 0 - - tagflow checkpoint convert "$data/sliced" copy --shards 3
+expect 0 '^3 tensors, .* of 3 shards$' - tagflow checkpoint ls copy
+expect 0 - - tagflow checkpoint diff "$data/sliced" copy
+expect 0 - - tagflow checkpoint convert "$data/types.safetensors" types
+expect 0 - - tagflow checkpoint convert types types.safetensors
+expect 0 - - tagflow checkpoint diff "$data/types.safetensors" types.safetensors
+expect 1 '^of/string: string\[2,3\] in the second only$' - \
+  tagflow checkpoint diff types "$data/types"
+expect 1 '"name":"scalar","first":"float\[\]","second":null' - \
+  tagflow checkpoint diff types "$data/types" --json
+expect 1 - 'tensor "of/complex128" is of type complex128, which the format' \
+  tagflow checkpoint convert "$data/types" no.safetensors
+[ ! -e "$work/no.safetensors" ] || complain "half a file is left" convert
+expect 2 - 'a .safetensors file has one shard' \
+  tagflow checkpoint convert types x.safetensors --shards 2
+expect 3 - 'there is no checkpoint' tagflow checkpoint convert nowhere x
+expect 3 - 'there is no checkpoint' tagflow checkpoint diff types nowhere
+
+finish
