@@ -16,7 +16,9 @@
 //
 // Scalars come in the order of the op's inputs, without the gradient and the
 // indices. The option is the op's only attribute of that kind, as
-// "use_nesterov". 16-bit floats are computed in float, and rounded once.
+// "use_nesterov". 16-bit floats are computed in float, and rounded once. A rule
+// may have a usual case that can be vectorised where the others cannot: then
+// is_usual() says whether it is that, and usual() gives the rule of it.
 //
 // A dense step is one pass over all states, in place where nobody else has
 // their buffers, and else to new ones. A sparse one changes rows, one after the
@@ -142,10 +144,13 @@ class RuleKernel final : public TrainingKernel {
         store(states[s], static_cast<T*>(step.after[s]) + at + i, n);
     }
   }
-  template <size_t... S>
-  static void run_piece(const Rule<Real>& rule, const Real* gradient,
+  template <class Any, size_t... S>
+  static void run_piece(const Any& rule, const Real* gradient,
                         Real (&states)[kStates][kPiece], int64_t n,
-                        std::index_sequence<S...>) {
+                        std::index_sequence<S...> all) {
+    if constexpr (requires { rule.is_usual(); })
+      if (rule.is_usual())
+        return run_piece(rule.usual(), gradient, states, n, all);
 #pragma GCC ivdep
     for (int64_t i = 0; i < n; ++i) {
       Real of[kStates] = {states[S][i]...};

@@ -172,7 +172,8 @@ def record_scatters(out):
         for dtype in (tf.float32, tf.float64, tf.half, tf.int32, tf.int64):
             table = tf.cast(tf.reshape(tf.range(3, 18), [5, 3]), dtype)
             out.record(op, [table, tf.constant([[4], [1]]),
-                            tf.cast(tf.constant([[9, 1, 2], [7, 4, 2]]), dtype)])
+                            tf.cast(tf.constant([[9, 1, 2], [7, 4, 2]]),
+                                    dtype)])
             out.record(op, [table, tf.constant([[4, 2], [1, 0], [0, 1]],
                                                tf.int64),
                             tf.cast(tf.constant([9, 4, 2]), dtype)])
