@@ -422,6 +422,13 @@ bool IterationActor::awaits(uint32_t node) const {
   return (state_.pending(node) & IterationState::kAsked) != 0;
 }
 
+std::string_view IterationActor::reason_at_stop(uint32_t node) const {
+  for (const auto& request : requests_)
+    if (request->node == node && !request->wait.at_stop.empty())
+      return request->wait.at_stop;
+  return {};
+}
+
 void IterationActor::release_values() {
   if (!holds_values_) return;
   state_.release_values();

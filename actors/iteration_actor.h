@@ -73,6 +73,9 @@ class IterationActor : public EngineActor {
   }
   // Whether the node fired, and its kernel or Recv has not answered.
   bool awaits(uint32_t node) const;
+  // What the kernel of such a node waited for when the step was stopped; empty
+  // where nobody knows. REQUIRES: the step is at rest.
+  std::string_view reason_at_stop(uint32_t node) const;
   // Whether child `ordinal` is a call.
   bool is_call(uint32_t ordinal) const {
     return !plan_.calls.empty() && plan_.calls[ordinal].has_value();
@@ -133,6 +136,8 @@ class IterationActor : public EngineActor {
   void fire_kernel(uint32_t node, const NodeItem& item);
   void park(uint32_t node, devices::StateClaim&& claim);
   void fire_async(uint32_t node, const NodeItem& item);
+  bool compute_at_once(const NodeItem& item,
+                       const devices::AsyncKernel& kernel);
   void fire_send(uint32_t node, const NodeItem& item);
   void send_transfer(const NodeItem& item, bool is_dead, Tensor&& value);
   void fire_recv(uint32_t node, const NodeItem& item);

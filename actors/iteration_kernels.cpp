@@ -45,6 +45,7 @@ void IterationActor::give_request(KernelRequest* request) {
   request->outputs.clear();
   request->status = Status();
   request->claim.release();
+  request->wait.at_stop.clear();
   free_requests_.push_back(request);
 }
 
@@ -132,11 +133,32 @@ void KernelRequest::answer_async(Status&& answer) {
   owner->accept(&batch);
 }
 
+// Whether it was, or has failed.
+bool IterationActor::compute_at_once(const NodeItem& item,
+                                     const devices::AsyncKernel& kernel) {
+  devices::KernelContext context(
+      item.node, {state_.slots() + item.first_slot, item.num_inputs},
+      {outputs_.data(), item.num_outputs}, &step_->info, &tag_,
+      frame_.run->allocator);
+  std::optional<Status> status = devices::try_async_kernel(kernel, context);
+  if (!status) return false;
+  if (status->ok()) [[likely]] {
+    consume_inputs(item);
+    finish_kernel(item, outputs_.data());
+  } else {
+    fail(*std::move(status), *item.node);
+  }
+  return true;
+}
+
 void IterationActor::fire_async(uint32_t node, const NodeItem& item) {
-  KernelRequest* const request = take_kernel_request(node);
   const auto* kernel = static_cast<const devices::AsyncKernel*>(item.kernel);
+  if (compute_at_once(item, *kernel)) return;
+  KernelRequest* const request = take_kernel_request(node);
   request->wait.what = kernel->waits_for();
   request->wait.node = item.node;
+  request->wait.kernel = kernel;
+  request->wait.context = &*request->context;
   step_->begin_wait(request->wait);
   devices::run_kernel_async(
       *kernel, *request->context,
@@ -175,6 +197,7 @@ Status KernelRequest::cancelled() const {
 void KernelRequest::park() {
   wait.what = devices::WaitsFor::kSharedState;
   wait.node = item->node;
+  wait.kernel = nullptr;
   batch.step->begin_wait(wait);
   go_on_waiting();
 }

@@ -119,9 +119,7 @@ Result<std::unique_ptr<Session>> Session::create(SessionOptions options) try {
   TAGFLOW_RETURN_IF_ERROR(check(options));
   TAGFLOW_ASSIGN(auto engine, choose_engine(options));
   TAGFLOW_ASSIGN(auto devices, engine->devices(options.devices));
-  if (options.state == nullptr)
-    options.state = std::make_shared<SharedState>(devices);
-  if (options.state->device_set() != devices)
+  if (options.state != nullptr && options.state->device_set() != devices)
     return invalid_argument(
         "[session] the state that the session is to share lies in other "
         "devices: a session that shares it needs the same engine, and the same "

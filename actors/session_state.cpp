@@ -1,6 +1,7 @@
 #include "actors/session_state.h"
 
 #include "actors/compile.h"
+#include "actors/shared_state.h"
 
 namespace tagflow::actors {
 namespace {
@@ -15,11 +16,18 @@ Result<graph::Endpoint> find_endpoint(const graph::Graph& graph,
   return graph.endpoint(name);
 }
 
+SessionOptions with_state(SessionOptions options,
+                          const std::shared_ptr<DeviceSet>& devices) {
+  if (options.state == nullptr)
+    options.state = std::make_shared<SharedState>(devices);
+  return options;
+}
+
 }  // namespace
 
 SessionState::SessionState(SessionOptions options,
                            std::shared_ptr<DeviceSet> devices)
-    : options_(std::move(options)),
+    : options_(with_state(std::move(options), devices)),
       devices_(std::move(devices)),
       cache_(size_t(options_.max_signatures)) {}
 

@@ -37,6 +37,7 @@ namespace tagflow::actors {
 // before the mutexes of a step.
 class SessionState : public std::enable_shared_from_this<SessionState> {
  public:
+  // Makes a state where the options have none.
   SessionState(SessionOptions options, std::shared_ptr<DeviceSet> devices);
 
   Status extend(std::span<const graph::NodeDef> nodes);

@@ -7,6 +7,12 @@
 #include "graph/fault.h"
 
 namespace tagflow::actors {
+namespace {
+
+// Of waits, in messages.
+constexpr size_t kMostNamed = 5;
+
+}  // namespace
 
 Step::Step(uint64_t id, size_t fetch_count) : fetches(fetch_count) {
   info.step_id = id;
@@ -85,12 +91,28 @@ bool Step::waits_for_state() const {
   return !is_active && state_waits_ > 0 && state_waits_ == waits_.size();
 }
 
+std::string StepWait::reason() const {
+  return kernel == nullptr ? std::string() : kernel->describe_wait(*context);
+}
+
 std::string Step::describe_waits() const {
-  constexpr size_t kMostNamed = 5;
   std::lock_guard lock(mutex_);
   return first_of(waits_, kMostNamed, [](const StepWait& wait) {
-    return fmt::format("{} \"{}\"", wait.node->op(), wait.node->name());
+    const std::string reason = wait.reason();
+    return fmt::format("{} \"{}\"{}", wait.node->op(), wait.node->name(),
+                       reason.empty() ? "" : fmt::format(" ({})", reason));
   });
+}
+
+void Step::note_waits() {
+  std::string waits = describe_waits();
+  std::lock_guard lock(mutex_);
+  waits_at_stop_ = std::move(waits);
+  size_t noted = 0;
+  for (StepWait& wait : waits_) {
+    if (noted++ == kMostNamed) break;
+    wait.at_stop = wait.reason();
+  }
 }
 
 void Step::quiet() {
@@ -234,11 +256,7 @@ void Step::stop(Status reason) {
     if (first) stopped_ = true;
   }
   if (!first) return;
-  (void)guarded([&] {
-    std::string waits = describe_waits();
-    std::lock_guard lock(mutex_);
-    waits_at_stop_ = std::move(waits);
-  });
+  (void)guarded([this] { note_waits(); });
   cancels_.cancel();
 }
 

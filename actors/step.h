@@ -79,6 +79,16 @@ struct StepWait
           boost::intrusive::link_mode<boost::intrusive::safe_link>> {
   devices::WaitsFor what = devices::WaitsFor::kOutside;
   const graph::Node* node = nullptr;
+  // Those of an asynchronous kernel, which know more. The context lives until
+  // the wait ends.
+  const devices::AsyncKernel* kernel = nullptr;
+  const devices::KernelContext* context = nullptr;
+  // What it waited for when the step was stopped, if it did.
+  std::string at_stop;
+
+  // 'queue "q" has 0 of 10 elements'; empty where the kernel does not say.
+  // REQUIRES: it has not ended.
+  std::string reason() const;
 };
 
 // Life cycle: created by the session; active or waiting; over; its actors are
@@ -226,6 +236,8 @@ class Step : public std::enable_shared_from_this<Step>,
   // Returns whether the error is the first. REQUIRES: mutex_ is held.
   bool fail_locked(Status&& status);
   Status late() const;
+  // What it waits for, for messages of its end.
+  void note_waits();
   void quiet();
   // Waits until then, as wait() says.
   template <class F>

@@ -133,8 +133,10 @@ class Report {
       for (uint32_t n = 0; n < plan.nodes.size(); ++n) {
         const NodeItem& item = plan.nodes[n];
         if (item.kind == NodeKind::kRecv || !iteration.awaits(n)) continue;
-        line("{}{} \"{}\" in {} has not answered", on(iteration),
-             item.node->op(), item.node->name(), place(iteration));
+        const std::string_view reason = iteration.reason_at_stop(n);
+        line("{}{} \"{}\" in {} has not answered{}{}", on(iteration),
+             item.node->op(), item.node->name(), place(iteration),
+             reason.empty() ? "" : ": ", reason);
       }
     });
   }

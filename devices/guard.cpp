@@ -69,6 +69,15 @@ std::optional<Status> try_state_kernel(const StateKernel& kernel,
   return status;
 }
 
+std::optional<Status> try_async_kernel(const AsyncKernel& kernel,
+                                       KernelContext& context) {
+  try {
+    return kernel.try_compute(context);
+  } catch (...) {
+    return current_fault(context.node().op());
+  }
+}
+
 double cost_of(const Kernel& kernel, const KernelContext& context) {
   try {
     return kernel.cost(context);

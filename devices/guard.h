@@ -23,6 +23,10 @@ std::optional<Status> try_state_kernel(const StateKernel& kernel,
                                        KernelContext& context,
                                        StateClaim& claim);
 
+// kernel.try_compute(context), guarded as above. Thread-safe.
+std::optional<Status> try_async_kernel(const AsyncKernel& kernel,
+                                       KernelContext& context);
+
 // kernel.cost(context); unknown where that throws.
 double cost_of(const Kernel& kernel, const KernelContext& context);
 

@@ -8,6 +8,14 @@ double CheapKernel::cost(const KernelContext&) const { return 0; }
 
 double AsyncKernel::cost(const KernelContext&) const { return 0; }
 
+std::optional<Status> AsyncKernel::try_compute(KernelContext&) const {
+  return std::nullopt;
+}
+
+std::string AsyncKernel::describe_wait(const KernelContext&) const {
+  return {};
+}
+
 Status AsyncKernel::compute(KernelContext& context) const {
   return error(Code::kInternal, "[{}] is asynchronous", context.node().op());
 }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -111,6 +112,10 @@ enum class WaitsFor : uint8_t {
 // at a deadlock, and the wait is named when the time is up.
 class AsyncKernel : public Kernel {
  public:
+  // A shortcut past compute_async() for what can be computed at once: the
+  // engine asks for it first. Nothing where it has to wait, or might have to:
+  // then nothing was changed. Returns soon. Thread-safe.
+  virtual std::optional<Status> try_compute(KernelContext& context) const;
   // Returns soon; `done` is called exactly once, now or later, also where the
   // step is cancelled. `context` stays valid until then. Where this throws,
   // that is the error, unless `done` was called; later calls have no effect.
@@ -122,6 +127,10 @@ class AsyncKernel : public Kernel {
   virtual void compute_async(KernelContext& context, Completion done) const = 0;
   // By which the engine tells a step that may go on from one that is stalled.
   virtual WaitsFor waits_for() const { return WaitsFor::kOutside; }
+  // What an execution waits for that has not answered, for messages: 'queue "q"
+  // has 0 of 10 elements'. Empty where nobody knows. Called with locks of the
+  // step held: it must not block, nor call the step. Thread-safe.
+  virtual std::string describe_wait(const KernelContext& context) const;
   // Not used.
   Status compute(KernelContext& context) const final;
   // Of compute_async(), which returns soon.

@@ -28,7 +28,7 @@ struct EngineOptions {
   std::vector<std::string> lossy;
   std::string cluster;
   std::optional<uint64_t> seed;  // none: drawn
-  double timeout = 0;  // seconds; 0: none
+  double timeout = 0;            // seconds; 0: none
 };
 
 // Declares the switches on `app`, and appends what there is to say of devices

@@ -61,6 +61,9 @@ Result<ShapeAndSlice> slice_of(const KernelContext& context,
   return context.fail("tensor {:?}: {}", name, slice.status().message());
 }
 
+// At least: files are opened, written and renamed.
+constexpr double kFileNanoseconds = 1e6;
+
 class SaveKernel final : public Kernel {
  public:
   explicit SaveKernel(const KernelInfo&) {}
@@ -68,6 +71,8 @@ class SaveKernel final : public Kernel {
   Status compute(KernelContext& context) const override {
     return of_op(context, save(context));
   }
+
+  double cost(const KernelContext&) const override { return kFileNanoseconds; }
 
  private:
   static Status save(const KernelContext& context) {
@@ -102,6 +107,8 @@ class RestoreKernel final : public Kernel {
   Status compute(KernelContext& context) const override {
     return of_op(context, restore(context));
   }
+
+  double cost(const KernelContext&) const override { return kFileNanoseconds; }
 
  private:
   static Status restore(KernelContext& context) {
@@ -183,6 +190,8 @@ class MergeKernel final : public Kernel {
   Status compute(KernelContext& context) const override {
     return of_op(context, merge(context));
   }
+
+  double cost(const KernelContext&) const override { return kFileNanoseconds; }
 
  private:
   Status merge(const KernelContext& context) const {

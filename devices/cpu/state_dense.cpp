@@ -119,6 +119,8 @@ void register_state_kernels(KernelRegistry& registry) {
   register_state_slice_kernels(registry);
   register_training_kernels(registry);
   register_random_state_kernels(registry);
+  register_queue_kernels(registry);
+  register_table_kernels(registry);
 }
 
 }  // namespace tagflow::devices

@@ -15,6 +15,8 @@ void register_state_scatter_kernels(KernelRegistry& registry);
 void register_state_slice_kernels(KernelRegistry& registry);
 void register_training_kernels(KernelRegistry& registry);
 void register_random_state_kernels(KernelRegistry& registry);
+void register_queue_kernels(KernelRegistry& registry);
+void register_table_kernels(KernelRegistry& registry);
 
 // Whether a kernel's variable travels on as its output: the op takes and gives
 // a reference, and none where it takes a handle.

@@ -79,7 +79,9 @@ Status restore_v2_shape(ShapeContext& c) {
   return {};
 }
 
-Status merge_shape(ShapeContext& c) { return check_ranks(c, {1, 0}); }
+Status merge_checkpoints_shape(ShapeContext& c) {
+  return check_ranks(c, {1, 0});
+}
 
 Status sharded_name_shape(ShapeContext& c) {
   for (int i = 0; i < c.num_inputs(); ++i)
@@ -102,7 +104,7 @@ void register_checkpoint_ops(OpRegistry& registry) {
       registry, "MergeV2Checkpoints",
       {"checkpoint_prefixes: string", "destination_prefix: string"}, {},
       {"delete_old_dirs: bool = true", "allow_missing_files: bool = false"},
-      merge_shape);
+      merge_checkpoints_shape);
   define(registry, "ShardedFilename",
          {"basename: string", "shard: int32", "num_shards: int32"},
          {"filename: string"}, {}, sharded_name_shape);

@@ -25,6 +25,8 @@ void register_state_ops(OpRegistry& registry) {
   register_variable_ops(registry);
   register_scatter_ops(registry);
   register_training_ops(registry);
+  register_queue_ops(registry);
+  register_table_ops(registry);
 }
 
 }  // namespace tagflow::graph

@@ -9,6 +9,8 @@ namespace tagflow::graph {
 void register_variable_ops(OpRegistry& registry);  // state_variable.cpp
 void register_scatter_ops(OpRegistry& registry);   // state_scatter.cpp
 void register_training_ops(OpRegistry& registry);  // state_training.cpp
+void register_queue_ops(OpRegistry& registry);     // state_queue.cpp
+void register_table_ops(OpRegistry& registry);     // state_table.cpp
 
 // The shape of the variable that a resource input stands for, where the node
 // that made the handle is known; else of unknown rank.

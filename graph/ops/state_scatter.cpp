@@ -64,9 +64,10 @@ Status scatter_shape(ShapeContext& c) {
 
 Status scatter_slices_shape(ShapeContext& c) {
   PartialShape variable = state_shape(c, 0);
-  // An empty variable with updates for it is the kernel's to refuse.
+  // An empty variable with updates for it is the kernel's to refuse; and so is
+  // what is declared of a handle: the value may be of another shape.
   const int64_t count = variable.has_rank() ? variable.num_elements() : -1;
-  if (count != 0)
+  if (count != 0 && c.node().input_dtypes()[0] != DataType::kResource)
     TAGFLOW_RETURN_IF_ERROR(
         check_slice_updates(c, variable, c.input(1), c.input(2)));
   if (c.num_outputs() > 0) c.set_output(0, std::move(variable));

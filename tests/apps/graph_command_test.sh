@@ -118,7 +118,8 @@ if grep -q '^warning' "$work/stdout"; then
   complain "the saver's functions are warned of" tagflow graph saved
 fi
 expect 0 '"warnings":\[\]' - tagflow graph saved --json
-expect 1 '' 'unknown op "SaveV2"' tagflow graph saved --fetch save
+expect 1 '' '\[SaveV2\] node "save/save": 1 inputs are given' \
+  tagflow graph saved --fetch save
 expect 0 '^y = ' - tagflow run saved --feed x=1
 expect 1 - 'no signature "thrice"; it has "serving_default", "twice"' \
   tagflow graph model --signature thrice

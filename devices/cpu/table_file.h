@@ -1,0 +1,37 @@
+// Entries of tables, read from text files.
+#pragma once
+
+#include <string>
+
+#include "devices/kernel.h"
+
+namespace tagflow::devices {
+
+// Where keys and values are in a file.
+struct TableFile {
+  static constexpr int64_t kLineNumber = -1;
+  static constexpr int64_t kWholeLine = -2;
+  // No line may be longer.
+  static constexpr size_t kMaxLineBytes = size_t(1) << 20;
+
+  // A column, or one of the above.
+  int64_t key_index = 0;
+  int64_t value_index = 0;
+  int64_t lines = -1;  // to be read; -1: all
+  char delimiter = '\t';
+  int64_t offset = 0;  // of line numbers
+};
+
+struct TableEntries {
+  Tensor keys;
+  Tensor values;
+};
+
+// What the file says, of these types. InvalidArgument, with the file and the
+// line, where it does not say that; NotFound where there is no file.
+Result<TableEntries> read_table_file(const KernelContext& context,
+                                     const std::string& path,
+                                     const TableFile& format, DataType key,
+                                     DataType value);
+
+}  // namespace tagflow::devices

@@ -1,0 +1,65 @@
+// ActorKernel: the base of what is done to a StateActor.
+#pragma once
+
+#include "devices/state/resource_op.h"
+#include "devices/state/state_actor.h"
+
+namespace tagflow::devices {
+
+// The T that a handle or reference input means. InvalidArgument where it is
+// something else. T::kKind is its name.
+template <class T>
+Result<T*> handle_input(const KernelContext& context, int input) {
+  const Tensor& tensor = context.input(input);
+  if (tensor.dtype() == DataType::kResource && tensor.num_elements() == 1)
+      [[likely]] {
+    const auto& handle = *tensor.data<ResourceHandle>();
+    if (T* object = state_object<T>(handle)) [[likely]]
+      return object;
+    return context.fail(
+        "input {} is no {} but {}", input, T::kKind,
+        handle.get() == nullptr ? "an empty handle" : handle.get()->describe());
+  }
+  return context.fail("input {} must be the handle of one {}, not {}", input,
+                      T::kKind, tensor.describe());
+}
+
+// See Note [Operations that wait] in state_actor.h.
+class ActorKernel : public AsyncKernel {
+ public:
+  WaitsFor waits_for() const final { return WaitsFor::kSharedState; }
+  bool is_bookkeeping() const final { return true; }
+  std::optional<Status> try_compute(KernelContext& context) const final;
+  void compute_async(KernelContext& context, Completion done) const final;
+  std::string describe_wait(const KernelContext& context) const final;
+
+  // Whose operation it is. Thread-safe.
+  virtual Result<Ref<StateActor>> find(const KernelContext& context) const = 0;
+  // Checks the inputs, and says what is asked for. Not inside: reads only what
+  // never changes of the actor. Thread-safe.
+  virtual Status check(const KernelContext& context, const StateActor& actor,
+                       Errand& errand) const;
+  // Nothing: it never waits.
+  virtual std::optional<Line> line() const { return std::nullopt; }
+  // --- Called inside.
+  // Whether it can be performed, if only to fail.
+  virtual Readiness readiness(const KernelContext& context,
+                              const StateActor& actor,
+                              const Errand& errand) const;
+  // Does what can be done: all, or, of a part, as much as it notes in
+  // `errand`. Where it fails, or throws, nothing has changed.
+  virtual Status perform(KernelContext& context, StateActor& actor,
+                         Errand& errand) const = 0;
+};
+
+// An ActorKernel whose first input is the handle of an `Actor`.
+template <class Actor>
+class HandleKernel : public ActorKernel {
+ public:
+  Result<Ref<StateActor>> find(const KernelContext& context) const final {
+    TAGFLOW_ASSIGN(Actor * actor, handle_input<Actor>(context, 0));
+    return Ref<StateActor>(actor);
+  }
+};
+
+}  // namespace tagflow::devices

@@ -1,0 +1,137 @@
+#include "devices/state/queue_elements.h"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+namespace tagflow::devices {
+
+// --- In their order ---------------------------------------------------------
+
+void FifoElements::reserve(int64_t more) {
+  if (size_ + more <= capacity_) return;
+  int64_t capacity = std::max(capacity_, kMinCapacity);
+  while (capacity < size_ + more) capacity *= 2;
+  move_to(std::make_unique<Tensor[]>(size_t(capacity) * width()), capacity);
+}
+
+void FifoElements::move_to(std::unique_ptr<Tensor[]> ring,
+                           int64_t capacity) noexcept {
+  Tensor* to = ring.get();
+  for (int64_t i = 0; i < size_; ++i, to += width())
+    std::move(at(i), at(i) + width(), to);
+  ring_ = std::move(ring);
+  capacity_ = capacity;
+  first_ = 0;
+}
+
+void FifoElements::push(Tensor* element) noexcept {
+  std::move(element, element + width(), at(size_++));
+}
+
+void FifoElements::pop(Tensor* element) noexcept {
+  Tensor* const first = at(0);
+  std::move(first, first + width(), element);
+  first_ = (first_ + 1) & (capacity_ - 1);
+  --size_;
+}
+
+void FifoElements::trim() noexcept {
+  constexpr int64_t kWorthShrinking = 1024, kUnused = 8;
+  if (capacity_ <= kWorthShrinking || size_ * kUnused > capacity_) [[likely]]
+    return;
+  const int64_t capacity = capacity_ / 4;
+  std::unique_ptr<Tensor[]> ring(new (std::nothrow)
+                                     Tensor[size_t(capacity) * width()]);
+  if (ring != nullptr) move_to(std::move(ring), capacity);
+}
+
+void FifoElements::unpop(Tensor* element) noexcept {
+  first_ = (first_ + capacity_ - 1) & (capacity_ - 1);
+  ++size_;
+  std::move(element, element + width(), at(0));
+}
+
+void FifoElements::clear() noexcept {
+  ring_.reset();
+  capacity_ = first_ = size_ = 0;
+}
+
+// --- In any order -----------------------------------------------------------
+
+uint32_t ShuffledElements::draw() {
+  if (used_ == numbers_.size()) {
+    numbers_ = random_.next();
+    used_ = 0;
+  }
+  return numbers_[used_++];
+}
+
+namespace {
+
+// Makes room for `wanted` without asking for more at each call.
+template <class T>
+void reserve_for(std::vector<T>& vector, size_t wanted) {
+  if (wanted > vector.capacity())
+    vector.reserve(std::max(wanted, 2 * vector.capacity()));
+}
+
+}  // namespace
+
+void ShuffledElements::reserve(int64_t more) {
+  reserve_for(tensors_, tensors_.size() + size_t(more) * width());
+}
+
+void ShuffledElements::push(Tensor* element) noexcept {
+  for (size_t i = 0; i < width(); ++i)
+    tensors_.push_back(std::move(element[i]));
+}
+
+void ShuffledElements::pop(Tensor* element) noexcept {
+  Tensor* const picked =
+      tensors_.data() + size_t(draw() % uint64_t(size())) * width();
+  Tensor* const last = tensors_.data() + tensors_.size() - width();
+  std::move(picked, picked + width(), element);
+  if (picked != last) std::move(last, last + width(), picked);
+  tensors_.resize(tensors_.size() - width());
+}
+
+// --- By priority ------------------------------------------------------------
+
+void PriorityElements::reserve(int64_t more) {
+  const size_t wanted = heap_.size() + size_t(more);
+  reserve_for(heap_, wanted);
+  const size_t places = tensors_.size() / width();
+  if (wanted <= places) return;
+  // `free_` never holds more than all places.
+  const size_t all = std::max(wanted, 2 * places);
+  free_.reserve(all);
+  tensors_.resize(all * width());
+  for (size_t place = all; place > places; --place) free_.push_back(place - 1);
+}
+
+void PriorityElements::push(Tensor* element) noexcept {
+  const size_t place = free_.back();
+  free_.pop_back();
+  const int64_t priority = element[0].scalar_value<int64_t>();
+  std::move(element, element + width(), tensors_.data() + place * width());
+  heap_.push_back({priority, place});
+  std::push_heap(heap_.begin(), heap_.end());
+}
+
+void PriorityElements::pop(Tensor* element) noexcept {
+  std::pop_heap(heap_.begin(), heap_.end());
+  const size_t place = heap_.back().place;
+  heap_.pop_back();
+  Tensor* const tensors = tensors_.data() + place * width();
+  std::move(tensors, tensors + width(), element);
+  free_.push_back(place);
+}
+
+void PriorityElements::clear() noexcept {
+  heap_ = {};
+  tensors_ = {};
+  free_ = {};
+}
+
+}  // namespace tagflow::devices

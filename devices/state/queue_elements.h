@@ -1,0 +1,113 @@
+// QueueElements: what is in a queue, and in which order it comes out.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "devices/philox.h"
+#include "graph/tensor.h"
+
+namespace tagflow::devices {
+
+// Elements are tuples of `width` tensors. Thread-compatible.
+class QueueElements {
+ public:
+  explicit QueueElements(size_t width) : width_(width) {}
+  virtual ~QueueElements() = default;
+  QueueElements(const QueueElements&) = delete;
+  QueueElements& operator=(const QueueElements&) = delete;
+
+  size_t width() const { return width_; }
+  virtual int64_t size() const = 0;
+  // Room for so many more: pushing them throws nothing. Throws std::bad_alloc.
+  virtual void reserve(int64_t more) = 0;
+  // Takes the tensors of one element. REQUIRES: there is room.
+  virtual void push(Tensor* element) noexcept = 0;
+  // Moves the next element there. REQUIRES: there is one.
+  virtual void pop(Tensor* element) noexcept = 0;
+  // Puts back what was popped last, of what was not put back.
+  virtual void unpop(Tensor* element) noexcept = 0;
+  // What was large once need not stay so. Nothing can be put back afterwards.
+  virtual void trim() noexcept {}
+  virtual void clear() noexcept = 0;
+
+ private:
+  const size_t width_;
+};
+
+// First in, first out: a ring that grows and shrinks.
+class FifoElements final : public QueueElements {
+ public:
+  using QueueElements::QueueElements;
+  int64_t size() const override { return size_; }
+  void reserve(int64_t more) override;
+  void push(Tensor* element) noexcept override;
+  void pop(Tensor* element) noexcept override;
+  void unpop(Tensor* element) noexcept override;
+  void trim() noexcept override;
+  void clear() noexcept override;
+
+ private:
+  static constexpr int64_t kMinCapacity = 8;
+  Tensor* at(int64_t i) const {
+    return ring_.get() + size_t((first_ + i) & (capacity_ - 1)) * width();
+  }
+  void move_to(std::unique_ptr<Tensor[]> ring, int64_t capacity) noexcept;
+
+  std::unique_ptr<Tensor[]> ring_;
+  int64_t capacity_ = 0;  // in elements: a power of two
+  int64_t first_ = 0;
+  int64_t size_ = 0;
+};
+
+// Any element may be the next.
+class ShuffledElements final : public QueueElements {
+ public:
+  ShuffledElements(size_t width, uint64_t seed, uint64_t seed2)
+      : QueueElements(width), random_(seed, 0, seed2) {}
+  int64_t size() const override { return int64_t(tensors_.size() / width()); }
+  void reserve(int64_t more) override;
+  void push(Tensor* element) noexcept override;
+  void pop(Tensor* element) noexcept override;
+  void unpop(Tensor* element) noexcept override { push(element); }
+  void clear() noexcept override { tensors_ = {}; }
+
+ private:
+  uint32_t draw();
+
+  std::vector<Tensor> tensors_;
+  // Seeded as TensorFlow seeds it, so that its sequences are the same.
+  Philox random_;
+  Philox::Block numbers_{};
+  size_t used_ = 4;  // of them
+};
+
+// Those of the least first tensor, an int64 scalar, come first; of equal ones
+// whichever the heap gives, as in TensorFlow, whose order this is.
+class PriorityElements final : public QueueElements {
+ public:
+  using QueueElements::QueueElements;
+  int64_t size() const override { return int64_t(heap_.size()); }
+  void reserve(int64_t more) override;
+  void push(Tensor* element) noexcept override;
+  void pop(Tensor* element) noexcept override;
+  void unpop(Tensor* element) noexcept override { push(element); }
+  void clear() noexcept override;
+
+ private:
+  struct Entry {
+    int64_t priority;
+    size_t place;                               // of its tensors
+    bool operator<(const Entry& other) const {  // of std::push_heap
+      return priority > other.priority;
+    }
+  };
+
+  std::vector<Entry> heap_;
+  std::vector<Tensor> tensors_;
+  std::vector<size_t> free_;  // places
+};
+
+}  // namespace tagflow::devices

@@ -1,0 +1,354 @@
+#include "devices/state/table.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "devices/cpu/array_copy.h"
+
+namespace tagflow::devices {
+namespace {
+
+constexpr std::string_view name_of(TableSpec::Kind kind) {
+  switch (kind) {
+    case TableSpec::Kind::kFixed:
+      return "HashTable";
+    case TableSpec::Kind::kScalar:
+      return "MutableHashTable";
+    case TableSpec::Kind::kTensor:
+      return "MutableHashTableOfTensors";
+    case TableSpec::Kind::kDense:
+      return "MutableDenseHashTable";
+  }
+  return {};
+}
+
+// Good in all bits: Steele et al., "Fast splittable pseudorandom number
+// generators", with the constants of Stafford's variant 13.
+uint32_t mixed(uint64_t bits) {
+  bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9;
+  bits = (bits ^ (bits >> 27)) * 0x94d049bb133111eb;
+  return uint32_t(bits ^ (bits >> 31));
+}
+
+bool ends_with(const Shape& shape, const Shape& end) {
+  const auto dims = shape.dims(), last = end.dims();
+  return dims.size() >= last.size() &&
+         std::equal(last.begin(), last.end(), dims.end() - last.size());
+}
+
+}  // namespace
+
+std::string TableSpec::describe() const {
+  return fmt::format("{} of {}{} -> {}{}", name_of(kind), dtype_name(key),
+                     key_shape.rank() > 0 ? key_shape.to_string() : "",
+                     dtype_name(value),
+                     value_shape.rank() > 0 ? value_shape.to_string() : "");
+}
+
+Status TableSpec::check_same(std::string_view table,
+                             const TableSpec& other) const {
+  if (kind == other.kind && key == other.key && value == other.value &&
+      key_shape == other.key_shape && value_shape == other.value_shape)
+    return {};
+  return invalid_argument("{} is a {}, but the node asks for a {}", table,
+                          describe(), other.describe());
+}
+
+std::string Table::describe() const {
+  return fmt::format("{} \"{}\"", kKind, name_);
+}
+
+// --- Checks -----------------------------------------------------------------
+
+Result<int64_t> Table::count_keys(const KernelContext& context,
+                                  const Tensor& keys) const {
+  if (keys.dtype() != spec_.key)
+    return context.fail("{} has keys of {}, not of {}", describe(),
+                        dtype_name(spec_.key), dtype_name(keys.dtype()));
+  if (!ends_with(keys.shape(), spec_.key_shape))
+    return context.fail("keys of {} are of shape {}, which {} does not end in",
+                        describe(), spec_.key_shape.to_string(),
+                        keys.describe());
+  const int64_t each = spec_.key_shape.num_elements();
+  const int64_t count = each == 0 ? 0 : keys.num_elements() / each;
+  TAGFLOW_RETURN_IF_ERROR(check_keys(context, keys, count));
+  return count;
+}
+
+Status Table::check_keys(const KernelContext& context, const Tensor& keys,
+                         int64_t count) const {
+  const auto check = [&](const Tensor& reserved,
+                         std::string_view what) -> Status {
+    if (!reserved.valid()) return {};
+    for (int64_t i = 0; i < count; ++i)
+      if (same_key(keys, i, reserved, 0))
+        return context.fail("key {} is the {} of {}, which is no key", i, what,
+                            describe());
+    return {};
+  };
+  TAGFLOW_RETURN_IF_ERROR(check(spec_.empty_key, "empty_key"));
+  return check(spec_.deleted_key, "deleted_key");
+}
+
+Shape Table::shape_of_values(const Tensor& keys) const {
+  const auto dims = keys.shape();
+  Shape shape;
+  for (int i = 0; i < dims.rank() - spec_.key_shape.rank(); ++i)
+    shape.add_dim(dims.dim(i));
+  for (const int64_t dim : spec_.value_shape.dims()) shape.add_dim(dim);
+  return shape;
+}
+
+Result<int64_t> Table::check_entries(const KernelContext& context,
+                                     const Tensor& keys,
+                                     const Tensor& values) const {
+  TAGFLOW_RETURN_IF_ERROR(ended());
+  TAGFLOW_ASSIGN(const int64_t count, count_keys(context, keys));
+  if (values.dtype() != spec_.value)
+    return context.fail("{} has values of {}, not of {}", describe(),
+                        dtype_name(spec_.value), dtype_name(values.dtype()));
+  if (const Shape wanted = shape_of_values(keys); values.shape() != wanted)
+    return context.fail("values must be of shape {} for keys {} of {}, not {}",
+                        wanted.to_string(), keys.describe(), describe(),
+                        values.describe());
+  return count;
+}
+
+// --- Keys -------------------------------------------------------------------
+
+uint32_t Table::hash_of(const Tensor& keys, int64_t at) const {
+  const int64_t each = spec_.key_shape.num_elements();
+  uint64_t hash = 0;
+  const auto add = [&hash](uint64_t bits) {
+    hash = mixed(hash * 31 + bits) + (hash << 6);
+  };
+  if (spec_.key == DataType::kString) {
+    const std::string* const texts = keys.data<std::string>() + at * each;
+    for (int64_t i = 0; i < each; ++i) add(std::hash<std::string>()(texts[i]));
+  } else {
+    const size_t size = dtype_size(spec_.key);
+    const auto* bytes =
+        static_cast<const std::byte*>(keys.raw()) + size_t(at * each) * size;
+    for (int64_t i = 0; i < each; ++i, bytes += size) {
+      uint64_t bits[2] = {};
+      std::memcpy(bits, bytes, std::min(size, sizeof bits));
+      add(bits[0] + bits[1] * 31);
+    }
+  }
+  return uint32_t(hash);
+}
+
+bool Table::same_key(const Tensor& a, int64_t a_at, const Tensor& b,
+                     int64_t b_at) const {
+  const int64_t each = spec_.key_shape.num_elements();
+  if (spec_.key == DataType::kString) {
+    const std::string* const texts = a.data<std::string>() + a_at * each;
+    return std::equal(texts, texts + each, b.data<std::string>() + b_at * each);
+  }
+  const size_t bytes = size_t(each) * dtype_size(spec_.key);
+  return std::memcmp(
+             static_cast<const std::byte*>(a.raw()) + size_t(a_at) * bytes,
+             static_cast<const std::byte*>(b.raw()) + size_t(b_at) * bytes,
+             bytes) == 0;
+}
+
+uint32_t Table::row_of(const Tensor& keys, int64_t at, uint32_t hash) const {
+  return index_.find(hash, [&](uint32_t row) {
+    return same_key(keys, at, keys_, int64_t(row));
+  });
+}
+
+// --- Reading ----------------------------------------------------------------
+
+Status Table::find(KernelContext& context, const Tensor& keys,
+                   const Tensor& defaults) const {
+  TAGFLOW_RETURN_IF_ERROR(ended());
+  if (!is_initialized())
+    return error(Code::kFailedPrecondition, "[{}] {} is not initialized",
+                 context.node().op(), describe());
+  TAGFLOW_ASSIGN(const int64_t count, count_keys(context, keys));
+  if (defaults.dtype() != spec_.value)
+    return context.fail("{} has values of {}, not of {}", describe(),
+                        dtype_name(spec_.value), dtype_name(defaults.dtype()));
+  const Shape shape = shape_of_values(keys);
+  const bool is_one = defaults.shape() == spec_.value_shape;
+  if (!is_one && defaults.shape() != shape)
+    return context.fail(
+        "default_value must be of shape {}, or {}, for {}, not {}",
+        spec_.value_shape.to_string(), shape.to_string(), describe(),
+        defaults.describe());
+  // As TensorFlow does it: for the others the first stands for all.
+  const bool is_by_key = !is_one && (spec_.kind == TableSpec::Kind::kScalar ||
+                                     spec_.kind == TableSpec::Kind::kTensor);
+  TAGFLOW_ASSIGN(Tensor * values, context.allocate_output(0, shape));
+  const int64_t each = spec_.value_shape.num_elements();
+  for (int64_t i = 0; i < count; ++i) {
+    const uint32_t row = row_of(keys, i, hash_of(keys, i));
+    if (row == TableIndex::kNone) {
+      copy_elements(defaults, is_by_key ? i * each : 0, *values, i * each,
+                    each);
+    } else {
+      copy_elements(values_, int64_t(row) * each, *values, i * each, each);
+    }
+  }
+  return {};
+}
+
+Status Table::export_to(KernelContext& context) const {
+  TAGFLOW_RETURN_IF_ERROR(ended());
+  if (!is_initialized())
+    return error(Code::kAborted, "[{}] {} is not initialized",
+                 context.node().op(), describe());
+  const auto copy = [&](int output, const Tensor& rows,
+                        const Shape& row) -> Status {
+    Shape shape = row;
+    shape.insert_dim(0, size_);
+    TAGFLOW_ASSIGN(Tensor * all, context.allocate_output(output, shape));
+    if (all->num_elements() > 0)
+      copy_elements(rows, 0, *all, 0, all->num_elements());
+    return {};
+  };
+  TAGFLOW_RETURN_IF_ERROR(copy(0, keys_, spec_.key_shape));
+  return copy(1, values_, spec_.value_shape);
+}
+
+// --- Changing ---------------------------------------------------------------
+
+Status Table::reserve(const KernelContext& context, int64_t rows) {
+  if (rows <= capacity_) return {};
+  if (rows >= int64_t(TableIndex::kNone))
+    return error(Code::kResourceExhausted, "[{}] {} would have {} entries",
+                 context.node().op(), describe(), rows);
+  const int64_t capacity = std::max({rows, 2 * capacity_, int64_t(16)});
+  const auto grown = [&](const Tensor& from, DataType dtype,
+                         const Shape& row) -> Result<Tensor> {
+    Shape shape = row;
+    shape.insert_dim(0, capacity);
+    TAGFLOW_ASSIGN(shape, Shape::make(shape.dims()));
+    TAGFLOW_ASSIGN(Tensor to, Tensor::allocate(dtype, shape));
+    if (const int64_t used = size_ * row.num_elements(); used > 0)
+      copy_elements(from, 0, to, 0, used);
+    return to;
+  };
+  TAGFLOW_ASSIGN(Tensor keys, grown(keys_, spec_.key, spec_.key_shape));
+  TAGFLOW_ASSIGN(Tensor values, grown(values_, spec_.value, spec_.value_shape));
+  index_.reserve(size_t(capacity));
+  keys_ = std::move(keys);
+  values_ = std::move(values);
+  capacity_ = capacity;
+  return {};
+}
+
+Status Table::insert(const KernelContext& context, const Tensor& keys,
+                     const Tensor& values) {
+  TAGFLOW_ASSIGN(const int64_t count, check_entries(context, keys, values));
+  TAGFLOW_RETURN_IF_ERROR(reserve(context, size_ + count));
+  const int64_t key_size = spec_.key_shape.num_elements();
+  const int64_t value_size = spec_.value_shape.num_elements();
+  for (int64_t i = 0; i < count; ++i) {
+    const uint32_t hash = hash_of(keys, i);
+    uint32_t row = row_of(keys, i, hash);
+    const bool is_new = row == TableIndex::kNone;
+    if (is_new) row = uint32_t(size_);
+    copy_elements(values, i * value_size, values_, int64_t(row) * value_size,
+                  value_size);
+    if (!is_new) continue;
+    copy_elements(keys, i * key_size, keys_, int64_t(row) * key_size, key_size);
+    index_.insert(hash, row);
+    ++size_;
+  }
+  return {};
+}
+
+Status Table::remove(const KernelContext& context, const Tensor& keys) {
+  TAGFLOW_RETURN_IF_ERROR(ended());
+  TAGFLOW_ASSIGN(const int64_t count, count_keys(context, keys));
+  const int64_t key_size = spec_.key_shape.num_elements();
+  const int64_t value_size = spec_.value_shape.num_elements();
+  for (int64_t i = 0; i < count; ++i) {
+    const uint32_t hash = hash_of(keys, i);
+    const uint32_t row = row_of(keys, i, hash);
+    if (row == TableIndex::kNone) continue;
+    index_.erase(hash, row);
+    // The last row takes its place.
+    const auto last = uint32_t(--size_);
+    if (row == last) continue;
+    index_.renumber(hash_of(keys_, last), last, row);
+    copy_elements(keys_, int64_t(last) * key_size, keys_,
+                  int64_t(row) * key_size, key_size);
+    copy_elements(values_, int64_t(last) * value_size, values_,
+                  int64_t(row) * value_size, value_size);
+  }
+  return {};
+}
+
+Status Table::import_all(const KernelContext& context, const Tensor& keys,
+                         const Tensor& values) {
+  if (spec_.kind == TableSpec::Kind::kFixed) return fill(context, keys, values);
+  TAGFLOW_RETURN_IF_ERROR(check_entries(context, keys, values).status());
+  clear();
+  return insert(context, keys, values);
+}
+
+Status Table::fill(const KernelContext& context, const Tensor& keys,
+                   const Tensor& values) {
+  if (is_filled_)
+    return error(Code::kFailedPrecondition, "[{}] {} is already initialized",
+                 context.node().op(), describe());
+  TAGFLOW_ASSIGN(const int64_t count, check_entries(context, keys, values));
+  Status status = insert(context, keys, values);
+  // Where a key came twice, the last value stands: another one is an error.
+  for (int64_t i = 0; status.ok() && size_ < count && i < count; ++i) {
+    const uint32_t row = row_of(keys, i, hash_of(keys, i));
+    bool is_same = true;
+    visit_movable(spec_.value, [&]<class T>(TypeTag<T>) {
+      if constexpr (requires(const T& x) { x == x; })
+        is_same = static_cast<const T*>(values.raw())[i] ==
+                  static_cast<const T*>(values_.raw())[row];
+    });
+    if (!is_same)
+      status = error(Code::kFailedPrecondition,
+                     "[{}] key {} of {} is there twice, with different values",
+                     context.node().op(), i, describe());
+  }
+  if (!status.ok()) {
+    clear();
+    return status;
+  }
+  is_filled_ = true;
+  return {};
+}
+
+void Table::clear() noexcept {
+  index_.clear();
+  keys_.reset();
+  values_.reset();
+  capacity_ = size_ = 0;
+}
+
+void Table::on_end(const Status&) {
+  // Not while a kernel uses it: the last that has the lock lets go.
+  class Clearing final : public StateLock::Waiter {
+   public:
+    explicit Clearing(Ref<Table> table) : table_(std::move(table)) {}
+    void on_granted() override {
+      table_->clear();
+      table_->lock_.unlock(StateLock::Mode::kExclusive);
+    }
+
+   protected:
+    void on_cancel() override {}
+
+   private:
+    const Ref<Table> table_;
+  };
+  const auto clearing = std::make_shared<Clearing>(Ref<Table>(this));
+  if (lock_.try_lock(StateLock::Mode::kExclusive)) {
+    clearing->on_granted();
+  } else {
+    lock_.wait(StateLock::Mode::kExclusive, clearing);
+  }
+}
+
+}  // namespace tagflow::devices

@@ -1,0 +1,115 @@
+// Table: values by keys, that outlive a step.
+#pragma once
+
+#include <atomic>
+#include <string>
+
+#include "devices/kernel.h"
+#include "devices/state/resource_manager.h"
+#include "devices/state/state_lock.h"
+#include "devices/state/table_index.h"
+#include "graph/tensor.h"
+
+namespace tagflow::devices {
+
+// What the node that makes a table asks for.
+struct TableSpec {
+  enum class Kind : uint8_t {
+    kFixed,   // HashTable: filled once
+    kScalar,  // MutableHashTable
+    kTensor,  // MutableHashTableOfTensors
+    kDense,   // MutableDenseHashTable: keys may be tensors; two are reserved
+  };
+
+  // InvalidArgument that names `table`, and what differs, unless a node that
+  // asks for `other` may share it.
+  Status check_same(std::string_view table, const TableSpec& other) const;
+  std::string describe() const;
+
+  Kind kind = Kind::kFixed;
+  DataType key = DataType::kInvalid;
+  DataType value = DataType::kInvalid;
+  Shape key_shape;
+  Shape value_shape;
+  // Of kDense: what is no key. The second may be missing.
+  Tensor empty_key;
+  Tensor deleted_key;
+};
+
+// The entries are rows of two tensors, found by an index.
+//
+// Life cycle: made by the first node of its name, empty; one of kFixed is
+// filled by the first initialisation, and not usable before; ended by a reset
+// of its container, or with its manager.
+class Table final : public StateObject {
+ public:
+  static constexpr std::string_view kKind = "table";
+
+  // `name` is for messages.
+  Table(std::string name, TableSpec spec)
+      : name_(std::move(name)), spec_(std::move(spec)) {}
+
+  const TableSpec& spec() const { return spec_; }
+  // 'table "t" of string -> int64'.
+  std::string describe() const override;
+  // What guards the rest: Note [Parking] in state_lock.h.
+  StateLock& lock() { return lock_; }
+
+  // --- REQUIRES: the lock is held, in any mode. Each checks what it is given.
+  int64_t size() const { return size_; }
+  bool is_initialized() const {
+    return is_filled_ || spec_.kind != TableSpec::Kind::kFixed;
+  }
+  // Output 0: the values of keys, `defaults` where there is none: one for all,
+  // or one for each key.
+  Status find(KernelContext& context, const Tensor& keys,
+              const Tensor& defaults) const;
+  // Outputs 0 and 1: all keys and values.
+  Status export_to(KernelContext& context) const;
+
+  // --- REQUIRES: the lock is held exclusively.
+  // A key that is there gets the new value.
+  Status insert(const KernelContext& context, const Tensor& keys,
+                const Tensor& values);
+  // Nothing where a key is not there.
+  Status remove(const KernelContext& context, const Tensor& keys);
+  // In place of all that there is.
+  Status import_all(const KernelContext& context, const Tensor& keys,
+                    const Tensor& values);
+  // Fills one of kFixed. FailedPrecondition where it has been filled, or a key
+  // has two values: then it stays empty.
+  Status fill(const KernelContext& context, const Tensor& keys,
+              const Tensor& values);
+
+ protected:
+  void on_end(const Status& reason) override;
+
+ private:
+  // How many keys those are. `values_like` is what each has beside it.
+  Result<int64_t> count_keys(const KernelContext& context,
+                             const Tensor& keys) const;
+  Status check_keys(const KernelContext& context, const Tensor& keys,
+                    int64_t count) const;
+  Result<int64_t> check_entries(const KernelContext& context,
+                                const Tensor& keys, const Tensor& values) const;
+  // The shape that `count` says for the keys, of what each key stands for.
+  Shape shape_of_values(const Tensor& keys) const;
+
+  uint32_t hash_of(const Tensor& keys, int64_t at) const;
+  bool same_key(const Tensor& a, int64_t a_at, const Tensor& b,
+                int64_t b_at) const;
+  uint32_t row_of(const Tensor& keys, int64_t at, uint32_t hash) const;
+  Status reserve(const KernelContext& context, int64_t rows);
+  void clear() noexcept;
+
+  const std::string name_;
+  const TableSpec spec_;
+  StateLock lock_;
+  TableIndex index_;
+  Tensor keys_, values_;  // of `capacity_` rows
+  int64_t capacity_ = 0;
+  int64_t size_ = 0;
+  bool is_filled_ = false;
+};
+
+}  // namespace tagflow::devices

@@ -1,0 +1,91 @@
+// TableIndex: finds rows by what is in them.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace tagflow::devices {
+
+// A hash table of row numbers that holds no keys: whoever asks says whether a
+// row is the one. Linear probing; who is taken out leaves no gap.
+// Thread-compatible.
+class TableIndex {
+ public:
+  static constexpr uint32_t kNone = ~uint32_t(0);
+
+  // The row of that hash for which is_it(row), or kNone.
+  template <class IsIt>
+  uint32_t find(uint32_t hash, const IsIt& is_it) const {
+    const size_t at = slot_of(hash, is_it);
+    return at == kNowhere ? kNone : slots_[at].row;
+  }
+  // REQUIRES: there is none like it yet.
+  void insert(uint32_t hash, uint32_t row) {
+    reserve(size_ + 1);
+    place({hash, row});
+    ++size_;
+  }
+  // A row has another number from now on. REQUIRES: it is there.
+  void renumber(uint32_t hash, uint32_t row, uint32_t number) {
+    slots_[slot_of(hash, [row](uint32_t other) { return other == row; })].row =
+        number;
+  }
+  // REQUIRES: it is there.
+  void erase(uint32_t hash, uint32_t row) {
+    size_t gap = slot_of(hash, [row](uint32_t other) { return other == row; });
+    for (size_t at = next(gap); slots_[at].row != kNone; at = next(at)) {
+      // What would be found at the gap as well as here moves there.
+      const size_t home = slots_[at].hash & mask();
+      if (((at - home) & mask()) < ((at - gap) & mask())) continue;
+      slots_[gap] = slots_[at];
+      gap = at;
+    }
+    slots_[gap] = {};
+    --size_;
+  }
+  // Room for so many: inserting them throws nothing.
+  void reserve(size_t rows) {
+    if (2 * rows <= slots_.size()) return;
+    size_t slots = 16;
+    while (slots < 2 * rows) slots *= 2;
+    const std::vector<Slot> old =
+        std::exchange(slots_, std::vector<Slot>(slots));
+    for (const Slot& slot : old)
+      if (slot.row != kNone) place(slot);
+  }
+  void clear() {
+    slots_ = {};
+    size_ = 0;
+  }
+
+ private:
+  struct Slot {
+    uint32_t hash = 0;
+    uint32_t row = kNone;
+  };
+  static constexpr size_t kNowhere = ~size_t(0);
+
+  size_t mask() const { return slots_.size() - 1; }
+  size_t next(size_t at) const { return (at + 1) & mask(); }
+
+  template <class IsIt>
+  size_t slot_of(uint32_t hash, const IsIt& is_it) const {
+    if (slots_.empty()) return kNowhere;
+    for (size_t at = hash & mask();; at = next(at)) {
+      const Slot& slot = slots_[at];
+      if (slot.row == kNone) return kNowhere;
+      if (slot.hash == hash && is_it(slot.row)) return at;
+    }
+  }
+  void place(const Slot& slot) {
+    size_t at = slot.hash & mask();
+    while (slots_[at].row != kNone) at = next(at);
+    slots_[at] = slot;
+  }
+
+  std::vector<Slot> slots_;  // none, or a power of two; half of them are free
+  size_t size_ = 0;
+};
+
+}  // namespace tagflow::devices
