@@ -116,12 +116,17 @@ Result<Request> SessionState::find_request(const Signature& signature) {
 Result<Distribution> SessionState::distribute(const Request& request,
                                               bool explain) {
   TAGFLOW_RETURN_IF_ERROR(check_graph());
-  for (;;) {
+  constexpr int kMostTries = 3;
+  for (int tries = 1;; ++tries) {
     Result<Distribution> distribution =
         actors::distribute(graph_, check_.frames(), request, options_,
                            devices_->devices(), costs_, explain);
-    // Homes that are claimed stay: so this comes to an end.
     if (distribution.status().code() != Code::kAborted) return distribution;
+    // Homes that are claimed stay. So it is not another session any more, but
+    // what the run does with the state that cannot be where that is.
+    if (tries == kMostTries)
+      return error(Code::kFailedPrecondition, "{}",
+                   distribution.status().message());
   }
 }
 

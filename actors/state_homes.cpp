@@ -22,6 +22,15 @@ devices::ResourceKey home_key(const graph::Node& node) {
   return devices::resource_key(node, node.op());
 }
 
+// All memory of the host is one.
+bool is_on_host(std::span<const graph::DeviceInfo> devices,
+                const std::optional<std::string>& home, uint32_t device) {
+  return devices[device].host_memory &&
+         std::ranges::any_of(devices, [&](const graph::DeviceInfo& info) {
+           return info.host_memory && info.name.to_string() == home;
+         });
+}
+
 }  // namespace
 
 Status pin_state(graph::Program& program,
@@ -73,10 +82,14 @@ Status claim_homes(const graph::Program& program,
     open.pop_back();
     if (makes_state(*node) &&
         !resources.claim_home(home_key(*node),
-                              devices[device].name.to_string()))
+                              devices[device].name.to_string()) &&
+        !is_on_host(devices, resources.home(home_key(*node)), device))
       return error(Code::kAborted,
-                   "[placement] \"{}\" was put on another device meanwhile",
-                   home_key(*node).name);
+                   "[placement] \"{}\" has been on {} since it was made, but "
+                   "some nodes of this run that use it can only be on {}",
+                   home_key(*node).name,
+                   resources.home(home_key(*node)).value_or("another device"),
+                   devices[device].name.to_string());
     if (node->op() != "_Call") continue;
     const auto body = size_t(node->attr<int64_t>("body").value());
     if (body >= is_known.size() || is_known[body]) continue;

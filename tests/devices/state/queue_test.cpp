@@ -329,7 +329,7 @@ TEST_CASE("a shuffling queue draws as TensorFlow does, and keeps its least") {
   CHECK(two.output().num_elements() == 2);
 }
 
-TEST_CASE("by priority, and of equal ones the older first") {
+TEST_CASE("by priority, and of equal ones in TensorFlow's order") {
   TestedQueue queue("PriorityQueueV2", {DataType::kString},
                     {DataType::kInt64, DataType::kString},
                     {{"shapes", Shapes{PartialShape::scalar()}}});
@@ -342,7 +342,7 @@ TEST_CASE("by priority, and of equal ones the older first") {
   take.start();
   expect_close(take.output(0), Tensor::vector<int64_t>({-2, 1, 1, 3, 3, 3}));
   expect_close(take.output(1),
-               Tensor::vector<std::string>({"f", "b", "d", "a", "c", "e"}));
+               Tensor::vector<std::string>({"f", "b", "d", "c", "a", "e"}));
   expect_error(queue.must_put({one(1), Tensor::scalar("x")}),
                Code::kInvalidArgument,
                "component 0 of queue \"q\" takes int64[], not int32[]");
