@@ -187,13 +187,16 @@ Result<Distribution> distribute(const graph::Graph& graph,
   TAGFLOW_RETURN_IF_ERROR(graph::dereference(program));
   std::vector<graph::DeviceInfo> infos;
   for (const auto& device : devices) infos.push_back(device->info());
-  if (options.state != nullptr)
-    TAGFLOW_RETURN_IF_ERROR(
-        pin_state(program, infos, options.state->resources()));
-  TAGFLOW_ASSIGN(
-      std::vector<std::string> warnings,
-      graph::resolve_constraints(program, infos, devices::RegisteredKernels(),
-                                 options.soft_placement));
+  const devices::RegisteredKernels kernels;
+  std::vector<std::string> pinned;
+  if (options.state != nullptr) {
+    TAGFLOW_ASSIGN(pinned, pin_state(program, graph, infos, kernels,
+                                     options.state->resources()));
+  }
+  TAGFLOW_ASSIGN(std::vector<std::string> warnings,
+                 graph::resolve_constraints(program, infos, kernels,
+                                            options.soft_placement));
+  warnings.insert(warnings.begin(), pinned.begin(), pinned.end());
   const KernelEvaluator evaluator;
   TAGFLOW_RETURN_IF_ERROR(graph::optimize(program, options.passes, &evaluator));
 

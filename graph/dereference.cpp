@@ -15,12 +15,6 @@ bool is_reference(const Endpoint& endpoint) {
          is_ref(endpoint.node->output_dtypes()[size_t(endpoint.port)]);
 }
 
-bool reads(const Node& node, size_t input) {
-  return is_reference(node.inputs()[input]) &&
-         !is_ref(node.input_dtypes()[input]) &&
-         int(input) != node.op_def().reference_input;
-}
-
 // The reference that an Enter's value was read from when nothing was to be
 // waited for; null otherwise.
 Endpoint read_by(const Node& enter) {
@@ -75,7 +69,8 @@ class Reads {
     for (Node* node : nodes) {
       const auto count = node->inputs().size();
       for (size_t i = 0; i < count; ++i)
-        if (reads(*node, i)) TAGFLOW_RETURN_IF_ERROR(read_for(*node, i));
+        if (reads_reference(*node, i))
+          TAGFLOW_RETURN_IF_ERROR(read_for(*node, i));
     }
     for (Endpoint& fetch : program_.fetches)
       if (is_reference(fetch)) {
@@ -126,7 +121,7 @@ class Reads {
                  graph_.unique_name(fmt::format("{}/read", reader.name())),
                  controls));
     for (size_t i = first; i < reader.inputs().size(); ++i)
-      if (reader.inputs()[i] == reference && reads(reader, i))
+      if (reader.inputs()[i] == reference && reads_reference(reader, i))
         TAGFLOW_RETURN_IF_ERROR(graph_.set_input(&reader, int(i), {read, 0}));
     return {};
   }
@@ -142,6 +137,12 @@ bool has_references(const Graph& graph) {
 }
 
 }  // namespace
+
+bool reads_reference(const Node& node, size_t input) {
+  return is_reference(node.inputs()[input]) &&
+         !is_ref(node.input_dtypes()[input]) &&
+         int(input) != node.op_def().reference_input;
+}
 
 Status dereference(Program& program) {
   if (has_references(program.graph)) {

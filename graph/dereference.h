@@ -38,6 +38,10 @@
 
 namespace tagflow::graph {
 
+// Whether the node reads the value of what its input of that number refers to,
+// instead of taking the reference itself.
+bool reads_reference(const Node& node, size_t input);
+
 // Puts the reads in, in the program's graph and those of its bodies.
 // REQUIRES: the program is valid, and its functions are lowered.
 Status dereference(Program& program);

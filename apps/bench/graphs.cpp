@@ -250,6 +250,26 @@ Result<BenchGraph> make_loop_of_updates() {
   return building.done({"n:0"}, {last[0]});
 }
 
+Result<BenchGraph> make_loop_of_queue() {
+  Building building;
+  const Scope& s = building.scope();
+  const Output n = trip_count(s);
+  const std::vector<DataType> types = {DataType::kInt32};
+  const Output queue = s.named("queue").op(
+      "FIFOQueueV2", {}, {{"component_types", types}, {"capacity", 10}});
+  const Outputs last = while_loop(
+      s,
+      [&](const Scope& in, const Outputs& i) { return ops::less(in, i[0], n); },
+      [&](const Scope& in, const Outputs& i) -> Outputs {
+        const Outputs put(in.op("QueueEnqueueV2", {queue, i[0]}));
+        const Output taken = in.with_control_dependencies(put).op(
+            "QueueDequeueV2", {queue}, {{"component_types", types}});
+        return {ops::add(in, taken, 1)};
+      },
+      {ops::constant(s, 0)}, {.shape_invariants = {PartialShape()}});
+  return building.done({"n:0"}, {last[0]});
+}
+
 Result<BenchGraph> make_map_fn() {
   Building building;
   const Scope& s = building.scope();

@@ -37,6 +37,8 @@ Result<BenchGraph> make_loop_of_products(int size);
 Result<BenchGraph> make_loop_of_writes();
 // v = 0; while i < n: v += 1, and then i += 1: a float variable.
 Result<BenchGraph> make_loop_of_updates();
+// while i < n: a queue takes i in, and gives it out, which makes the next i.
+Result<BenchGraph> make_loop_of_queue();
 
 // x, op(x), op(op(x)), ... : `nodes` times Identity, or Add of a constant.
 // Feeds nothing, as all below. InvalidArgument for another op.

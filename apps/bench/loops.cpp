@@ -6,6 +6,7 @@
 //   tensor_array  a loop that writes one element of a TensorArray a trip; the
 //                 whole trip counts, and its share of the gather at the end
 //   assign        a loop that adds to a variable in each trip
+//   queue         a loop that puts a scalar into a queue, and takes it out
 //   map_fn        x * x + 1 of every element of a vector, us per element
 //   loop_memory   the peak memory of the process after a loop
 //   loop_scaling  a loop of two independent products, 2 workers against 1;
@@ -104,6 +105,14 @@ Result<Measurement> measure_assign(const BenchOptions& options) {
       const double seconds,
       seconds_per_trip(make_loop_of_updates(), options, trips, double(trips)));
   return Measurement{"assign", seconds * 1e6, "us", config_of(options, trips)};
+}
+
+Result<Measurement> measure_queue(const BenchOptions& options) {
+  const int64_t trips = trips_or(options, 50'000);
+  TAGFLOW_ASSIGN(
+      const double seconds,
+      seconds_per_trip(make_loop_of_queue(), options, trips, double(trips)));
+  return Measurement{"queue", seconds * 1e6, "us", config_of(options, trips)};
 }
 
 // Run it in a process of its own: the peak is that of the process.

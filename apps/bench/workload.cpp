@@ -11,6 +11,7 @@ constexpr Workload kWorkloads[] = {
     {"tensor_array", "a loop of --trips that writes a TensorArray",
      measure_tensor_array},
     {"assign", "a loop of --trips that adds to a variable", measure_assign},
+    {"queue", "a loop of --trips through a queue", measure_queue},
     {"chain", "--nodes ops (--op), one after another", measure_chain},
     {"dead", "--nodes ops on a branch that is not taken", measure_dead},
     {"wide", "--nodes independent ops (--op)", measure_wide},

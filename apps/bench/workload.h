@@ -68,6 +68,7 @@ Result<Measurement> measure_loop_cond(const BenchOptions& options);
 Result<Measurement> measure_map_fn(const BenchOptions& options);
 Result<Measurement> measure_tensor_array(const BenchOptions& options);
 Result<Measurement> measure_assign(const BenchOptions& options);
+Result<Measurement> measure_queue(const BenchOptions& options);
 Result<Measurement> measure_loop_memory(const BenchOptions& options);
 Result<Measurement> measure_loop_scaling(const BenchOptions& options);
 Result<Measurement> measure_trace(const BenchOptions& options);

@@ -121,6 +121,9 @@ void register_state_kernels(KernelRegistry& registry) {
   register_random_state_kernels(registry);
   register_queue_kernels(registry);
   register_table_kernels(registry);
+  register_staging_kernels(registry);
+  register_accumulator_kernels(registry);
+  register_barrier_kernels(registry);
 }
 
 }  // namespace tagflow::devices

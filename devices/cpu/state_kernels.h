@@ -2,6 +2,8 @@
 // the themes share.
 #pragma once
 
+#include <string>
+
 #include "devices/cpu/array_args.h"
 #include "devices/kernel_registry.h"
 #include "devices/state/state_kernel.h"
@@ -17,6 +19,17 @@ void register_training_kernels(KernelRegistry& registry);
 void register_random_state_kernels(KernelRegistry& registry);
 void register_queue_kernels(KernelRegistry& registry);
 void register_table_kernels(KernelRegistry& registry);
+void register_staging_kernels(KernelRegistry& registry);
+void register_accumulator_kernels(KernelRegistry& registry);
+void register_barrier_kernels(KernelRegistry& registry);
+
+// Adds a kernel for both generations of an op: that on references, and that on
+// handles.
+template <class K>
+void add_both(KernelRegistry& registry, const std::string& op) {
+  registry.add<K>(op);
+  registry.add<K>(op + "V2");
+}
 
 // Whether a kernel's variable travels on as its output: the op takes and gives
 // a reference, and none where it takes a handle.

@@ -10,13 +10,6 @@ namespace tagflow::devices {
 
 namespace {
 
-// Both generations of an op.
-template <class K>
-void add_both(KernelRegistry& registry, const std::string& op) {
-  registry.add<K>(op);
-  registry.add<K>(op + "V2");
-}
-
 // --- Making -----------------------------------------------------------------
 
 class QueueKernel final : public CheapKernel {

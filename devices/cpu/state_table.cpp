@@ -12,13 +12,6 @@ namespace {
 using Kind = TableSpec::Kind;
 using Mode = StateLock::Mode;
 
-// Both generations of an op.
-template <class K>
-void add_both(KernelRegistry& registry, const std::string& op) {
-  registry.add<K>(op);
-  registry.add<K>(op + "V2");
-}
-
 // --- Making -----------------------------------------------------------------
 
 Status refused(const KernelInfo& info, const Status& status) {

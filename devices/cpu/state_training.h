@@ -163,17 +163,18 @@ class RuleKernel final : public TrainingKernel {
 // Those ops of the optimizer's name that are defined.
 std::vector<std::string> optimizer_ops(const char* name);
 
+template <template <class> class Rule, class T>
+void add_rule(KernelRegistry& registry, const std::string& op) {
+  registry.add<RuleKernel<Rule, T>>(op, {{"T", {kDataTypeOf<T>}}});
+}
+
 template <template <class> class Rule>
 void add_optimizer(KernelRegistry& registry, const char* name) {
   for (const std::string& op : optimizer_ops(name)) {
-    add_kernel(registry, op.c_str(), DataType::kFloat,
-               make_kernel<RuleKernel<Rule, float>>);
-    add_kernel(registry, op.c_str(), DataType::kDouble,
-               make_kernel<RuleKernel<Rule, double>>);
-    add_kernel(registry, op.c_str(), DataType::kHalf,
-               make_kernel<RuleKernel<Rule, Half>>);
-    add_kernel(registry, op.c_str(), DataType::kBFloat16,
-               make_kernel<RuleKernel<Rule, BFloat16>>);
+    add_rule<Rule, float>(registry, op);
+    add_rule<Rule, double>(registry, op);
+    add_rule<Rule, Half>(registry, op);
+    add_rule<Rule, BFloat16>(registry, op);
   }
 }
 

@@ -164,9 +164,6 @@ uint32_t Table::row_of(const Tensor& keys, int64_t at, uint32_t hash) const {
 Status Table::find(KernelContext& context, const Tensor& keys,
                    const Tensor& defaults) const {
   TAGFLOW_RETURN_IF_ERROR(ended());
-  if (!is_initialized())
-    return error(Code::kFailedPrecondition, "[{}] {} is not initialized",
-                 context.node().op(), describe());
   TAGFLOW_ASSIGN(const int64_t count, count_keys(context, keys));
   if (defaults.dtype() != spec_.value)
     return context.fail("{} has values of {}, not of {}", describe(),
@@ -178,6 +175,9 @@ Status Table::find(KernelContext& context, const Tensor& keys,
         "default_value must be of shape {}, or {}, for {}, not {}",
         spec_.value_shape.to_string(), shape.to_string(), describe(),
         defaults.describe());
+  if (!is_initialized())
+    return error(Code::kFailedPrecondition, "[{}] {} is not initialized",
+                 context.node().op(), describe());
   // As TensorFlow does it: for the others the first stands for all.
   const bool is_by_key = !is_one && (spec_.kind == TableSpec::Kind::kScalar ||
                                      spec_.kind == TableSpec::Kind::kTensor);

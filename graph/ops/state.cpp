@@ -21,12 +21,20 @@ PartialShape state_shape(const ShapeContext& c, int input) {
                                      : c.input(input);
 }
 
+Status handle_reference_shape(ShapeContext& c) {
+  c.set_output(0, {2});
+  return {};
+}
+
 void register_state_ops(OpRegistry& registry) {
   register_variable_ops(registry);
   register_scatter_ops(registry);
   register_training_ops(registry);
   register_queue_ops(registry);
   register_table_ops(registry);
+  register_staging_ops(registry);
+  register_accumulator_ops(registry);
+  register_barrier_ops(registry);
 }
 
 }  // namespace tagflow::graph

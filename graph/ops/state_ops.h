@@ -11,6 +11,13 @@ void register_scatter_ops(OpRegistry& registry);   // state_scatter.cpp
 void register_training_ops(OpRegistry& registry);  // state_training.cpp
 void register_queue_ops(OpRegistry& registry);     // state_queue.cpp
 void register_table_ops(OpRegistry& registry);     // state_table.cpp
+void register_staging_ops(OpRegistry& registry);   // state_staging.cpp
+// state_accumulator.cpp
+void register_accumulator_ops(OpRegistry& registry);
+void register_barrier_ops(OpRegistry& registry);
+
+// Of an op that gives a reference to a handle: it looks like two strings.
+Status handle_reference_shape(ShapeContext& c);
 
 // The shape of the variable that a resource input stands for, where the node
 // that made the handle is known; else of unknown rank.

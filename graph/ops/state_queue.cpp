@@ -7,12 +7,6 @@ namespace tagflow::graph {
 
 namespace {
 
-// A reference to a handle looks like two strings.
-Status reference_shape(ShapeContext& c) {
-  c.set_output(0, {2});
-  return {};
-}
-
 // The shapes of the components of the elements of the queue of input 0, where
 // they are declared, and as many as the node has outputs.
 PartialShapes component_shapes(const ShapeContext& c) {
@@ -75,7 +69,7 @@ void define_queue(OpRegistry& registry, const std::string& name,
     registry.add(op.attr("container: string = ''")
                      .attr("shared_name: string = ''")
                      .stateful()
-                     .shape(is_handle ? scalar_shape : reference_shape));
+                     .shape(is_handle ? scalar_shape : handle_reference_shape));
   }
 }
 
@@ -108,7 +102,7 @@ void register_queue_ops(OpRegistry& registry) {
       registry, "RandomShuffleQueue",
       {"min_after_dequeue: int = 0", "seed: int = 0", "seed2: int = 0"});
   define_stateful(registry, "FakeQueue", {"resource: resource"},
-                  {"handle: Ref(string)"}, {}, reference_shape);
+                  {"handle: Ref(string)"}, {}, handle_reference_shape);
 
   const std::vector<const char*> puts = {"Tcomponents: list(type) >= 1",
                                          "timeout_ms: int = -1"};

@@ -9,11 +9,6 @@ namespace {
 
 constexpr const char* kMaxLoad = "max_load_factor: float = 0.8";
 
-Status reference_shape(ShapeContext& c) {
-  c.set_output(0, {2});
-  return {};
-}
-
 // The op that made the table of input 0; empty where it is not known.
 std::string_view maker_of(const ShapeContext& c) {
   const Node* maker = known_maker(c.node().inputs()[0]);
@@ -71,8 +66,8 @@ void define_table(OpRegistry& registry, const TableOp& def) {
           .attr("use_node_name_sharing: bool = false");
     op.attr("key_dtype: type").attr("value_dtype: type");
     for (const char* attr : def.attrs) op.attr(attr);
-    registry.add(op.stateful().shape(made == Made::kReference ? reference_shape
-                                                              : scalar_shape));
+    registry.add(op.stateful().shape(
+        made == Made::kReference ? handle_reference_shape : scalar_shape));
   }
 }
 

@@ -195,3 +195,39 @@ TEST_CASE("a variable stays where it was made, whatever a later node says") {
   CHECK(session->run({}, {"there"}, {}, within_a_minute()).status().code() ==
         Code::kInvalidArgument);
 }
+
+TEST_CASE("what one op takes together is made together") {
+  Graph graph;
+  const Scope s(graph);
+  const auto variable = [&](const char* name) {
+    return ops::variable(s.named(name), DataType::kFloat, PartialShape({2}));
+  };
+  const ops::Variable weights = variable("w");
+  const ops::Variable sums = variable("sums");
+  ops::assign(s.named("init_weights"), weights, {1.0f, 2.0f});
+  ops::assign(s.named("init_sums"), sums, {4.0f, 16.0f});
+  s.named("train").op(
+      "ResourceApplyAdagrad",
+      {weights.handle, sums.handle, s.constant(Tensor::scalar(1.0f)),
+       s.constant(Tensor::vector<float>({2, 3}))},
+      {{"update_slots", false}});
+  ops::read(s.named("read"), weights);
+  INFO(s.status().to_string());
+  REQUIRE(s.status().ok());
+  for (const bool apart : {false, true})
+    for (uint64_t seed = 1; seed <= 8; ++seed) {
+      SessionOptions options;
+      options.devices = "cpu:2,stream:2";
+      options.scatter = seed;
+      const auto session = make_session(options, graph);
+      if (apart) {
+        run_targets(*session, {"init_weights"});
+        run_targets(*session, {"init_sums"});
+      } else {
+        run_targets(*session, {"init_weights", "init_sums"});
+      }
+      run_targets(*session, {"train"});
+      CHECK(identical(must_run(*session, {}, {"read"})[0],
+                      Tensor::vector<float>({0, 1.25f})));
+    }
+}

@@ -1,0 +1,165 @@
+#include "devices/state/accumulator.h"
+
+#include <utility>
+#include <vector>
+
+#include "devices/cpu/container_kernels.h"
+#include "graph/counted.h"
+#include "graph/dtype_visit.h"
+
+namespace tagflow::devices {
+namespace {
+
+// value / count, in place where nobody else holds it.
+Result<Tensor> divided(const KernelContext& context, Tensor value,
+                       int64_t count) {
+  Tensor quotient = value;
+  if (value.buffer() != nullptr) {
+    TAGFLOW_ASSIGN(quotient, Tensor::allocate(value.dtype(), value.shape(),
+                                              context.allocator()));
+  }
+  visit_numeric(value.dtype(), [&]<class T>(TypeTag<T>) {
+    const T* from = value.data<T>();
+    T* to = quotient.mutable_data<T>();
+    const T divisor = T(float(count));
+    for (int64_t i = 0, n = value.num_elements(); i < n; ++i) {
+      if constexpr (std::is_integral_v<T>) {
+        to[i] = T(int64_t(from[i]) / count);
+      } else {
+        to[i] = T(from[i] / divisor);
+      }
+    }
+  });
+  return quotient;
+}
+
+}  // namespace
+
+std::string AccumulatorSpec::describe() const {
+  return fmt::format("{} accumulator of {}{} by {}",
+                     is_sparse ? "sparse" : "dense", dtype_name(dtype),
+                     shape.to_string(), is_mean ? "MEAN" : "SUM");
+}
+
+std::string ConditionalAccumulator::describe() const {
+  return fmt::format("{} \"{}\"", kKind, name_);
+}
+
+std::string ConditionalAccumulator::describe_state() const {
+  const size_t takers = waiting(Line::kOut);
+  return fmt::format(
+      "{} has {}{}", describe(), counted(size_t(count()), "gradient"),
+      takers == 0 ? std::string()
+                  : fmt::format(", {} wait{}", counted(takers, "take"),
+                                takers == 1 ? "s" : ""));
+}
+
+Status ConditionalAccumulator::check_use(const KernelContext& context,
+                                         DataType dtype, bool is_sparse) const {
+  if (dtype == spec_.dtype && is_sparse == spec_.is_sparse) return {};
+  return context.fail("{} is a {}, but is used as a {} one of {}", describe(),
+                      spec_.describe(), is_sparse ? "sparse" : "dense",
+                      dtype_name(dtype));
+}
+
+Status ConditionalAccumulator::add(const KernelContext& context,
+                                   const Tensor& gradient) {
+  const Shape shape = gradient.shape();
+  if (!spec_.shape.accepts(shape) ||
+      (sum_.valid() && count() > 0 && sum_.shape() != shape))
+    return context.fail("a gradient of shape {} does not fit {} of {}",
+                        shape.to_string(), describe(),
+                        sum_.valid() && count() > 0 ? sum_.shape().to_string()
+                                                    : spec_.shape.to_string());
+  if (count() == 0) {
+    sum_ = gradient;
+  } else {
+    TAGFLOW_ASSIGN(sum_, add_tensors(context, sum_, gradient, false));
+  }
+  count_.fetch_add(1, std::memory_order_relaxed);
+  return {};
+}
+
+Status ConditionalAccumulator::add_rows(const KernelContext& context,
+                                        const Tensor& indices,
+                                        const Tensor& values) {
+  Shape row_shape = values.shape();
+  row_shape.remove_dim(0);
+  if (!rows_.empty() && row_shape != row_shape_)
+    return context.fail("rows of shape {} do not fit {}, which has rows of {}",
+                        row_shape.to_string(), describe(),
+                        row_shape_.to_string());
+  std::vector<Tensor> rows;
+  TAGFLOW_RETURN_IF_ERROR(unstack_rows(context, values, rows));
+  // Aside, so that an error changes nothing.
+  std::map<int64_t, Row> changed;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const int64_t index = indices.data<int64_t>()[i];
+    auto [it, is_new] = changed.try_emplace(index);
+    Row& row = it->second;
+    if (is_new) {
+      if (const auto known = rows_.find(index); known != rows_.end())
+        row = known->second;
+      ++row.count;
+    }
+    if (row.sum.valid()) {
+      TAGFLOW_ASSIGN(row.sum, add_tensors(context, row.sum, rows[i], false));
+    } else {
+      row.sum = std::move(rows[i]);
+    }
+  }
+  for (auto& [index, row] : changed)
+    if (const auto known = rows_.find(index); known != rows_.end())
+      known->second = std::move(row);
+  rows_.merge(changed);
+  row_shape_ = row_shape;
+  count_.fetch_add(1, std::memory_order_relaxed);
+  return {};
+}
+
+Status ConditionalAccumulator::take(KernelContext& context) {
+  if (spec_.is_sparse) {
+    TAGFLOW_RETURN_IF_ERROR(take_rows(context));
+  } else {
+    Tensor result = sum_;
+    if (spec_.is_mean) {
+      TAGFLOW_ASSIGN(result, divided(context, sum_, count()));
+    }
+    context.set_output(0, std::move(result));
+  }
+  clear();
+  ++step_;
+  return {};
+}
+
+// Each row is divided by how many gradients had it.
+Status ConditionalAccumulator::take_rows(KernelContext& context) {
+  std::vector<Tensor> sums;
+  TAGFLOW_ASSIGN(Tensor * indices,
+                 context.allocate_output(0, {int64_t(rows_.size())}));
+  for (const auto& [index, row] : rows_) {
+    indices->mutable_data<int64_t>()[sums.size()] = index;
+    Tensor sum = row.sum;
+    if (spec_.is_mean && row.count > 1) {
+      TAGFLOW_ASSIGN(sum, divided(context, row.sum, row.count));
+    }
+    sums.push_back(std::move(sum));
+  }
+  TAGFLOW_ASSIGN(context.output(1),
+                 stack_rows(context, spec_.dtype, sums, row_shape_));
+  TAGFLOW_ASSIGN(Tensor * shape,
+                 context.allocate_output(2, {row_shape_.rank() + 1}));
+  int64_t* dims = shape->mutable_data<int64_t>();
+  const bool is_known = spec_.shape.has_rank() && spec_.shape.rank() > 0;
+  *dims++ = is_known ? spec_.shape.dim(0) : -1;
+  for (const int64_t dim : row_shape_.dims()) *dims++ = dim;
+  return {};
+}
+
+void ConditionalAccumulator::clear() noexcept {
+  sum_.reset();
+  rows_.clear();
+  count_.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace tagflow::devices

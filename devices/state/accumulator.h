@@ -1,0 +1,70 @@
+// Accumulators: gradients of several runs, summed until there are enough.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "devices/state/actor_kernel.h"
+
+namespace tagflow::devices {
+
+// What the node that makes an accumulator asks for.
+struct AccumulatorSpec {
+  bool operator==(const AccumulatorSpec&) const = default;
+  std::string describe() const;
+
+  DataType dtype = DataType::kInvalid;
+  PartialShape shape;
+  bool is_mean = true;
+  bool is_sparse = false;
+};
+
+// A gradient comes with the step that it was computed for. Those of an earlier
+// step than the accumulator's are dropped; to take the result begins the next
+// step.
+class ConditionalAccumulator final : public StateActor {
+ public:
+  static constexpr std::string_view kKind = "accumulator";
+
+  ConditionalAccumulator(std::string name, AccumulatorSpec spec)
+      : name_(std::move(name)), spec_(std::move(spec)) {}
+
+  const AccumulatorSpec& spec() const { return spec_; }
+  std::string describe() const override;
+  std::string describe_state() const override;
+  // InvalidArgument unless it is of that type, and sparse or not. Thread-safe.
+  Status check_use(const KernelContext& context, DataType dtype,
+                   bool is_sparse) const;
+  // How many gradients it has. Thread-safe.
+  int64_t count() const { return count_.load(std::memory_order_relaxed); }
+
+  // --- Called inside.
+  bool is_stale(int64_t local_step) const { return local_step < step_; }
+  void set_step(int64_t step) { step_ = step; }
+  Status add(const KernelContext& context, const Tensor& gradient);
+  // Rows `indices` of a gradient whose others are zeros.
+  Status add_rows(const KernelContext& context, const Tensor& indices,
+                  const Tensor& values);
+  // Output 0, or the three of a sparse one.
+  Status take(KernelContext& context);
+
+ protected:
+  void clear() noexcept override;
+
+ private:
+  struct Row {
+    Tensor sum;
+    int64_t count = 0;  // of gradients that had it
+  };
+  Status take_rows(KernelContext& context);
+
+  const std::string name_;
+  const AccumulatorSpec spec_;
+  std::atomic<int64_t> count_{0};
+  int64_t step_ = 0;
+  Tensor sum_;
+  std::map<int64_t, Row> rows_;
+  Shape row_shape_;  // where there are rows
+};
+
+}  // namespace tagflow::devices

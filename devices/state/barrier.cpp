@@ -1,0 +1,110 @@
+#include "devices/state/barrier.h"
+
+#include <unordered_set>
+#include <utility>
+
+#include "devices/cpu/container_kernels.h"
+#include "graph/counted.h"
+
+namespace tagflow::devices {
+
+std::string Barrier::describe() const {
+  return fmt::format("{} \"{}\"", kKind, name_);
+}
+
+std::string Barrier::describe_state() const {
+  const size_t takers = waiting(Line::kOut);
+  return fmt::format("{} has {} ready and {} incomplete{}", describe(),
+                     counted(size_t(ready()), "tuple"), incomplete(),
+                     takers == 0
+                         ? std::string()
+                         : fmt::format(", {} wait{}", counted(takers, "take"),
+                                       takers == 1 ? "s" : ""));
+}
+
+Status Barrier::check_keys(const KernelContext& context, const Tensor& keys,
+                           size_t part) const {
+  std::unordered_set<std::string_view> seen;
+  for (const std::string& key : keys.flat<std::string>()) {
+    const auto it = incomplete_.find(key);
+    const bool is_there =
+        it != incomplete_.end() && it->second.parts[part].valid();
+    if (is_there || !seen.insert(key).second)
+      return context.fail("key \"{}\" of {} has a value for component {}", key,
+                          describe(), part);
+    if (it == incomplete_.end() && is_closed_)
+      return error(Code::kCancelled,
+                   "[{}] {} is closed, and has nothing of key \"{}\"",
+                   context.node().op(), describe(), key);
+  }
+  return {};
+}
+
+Status Barrier::insert(const KernelContext& context, const Tensor& keys,
+                       size_t part, const Tensor& values) {
+  if (drops_incomplete_)
+    return error(Code::kCancelled, "[{}] {} is closed", context.node().op(),
+                 describe());
+  TAGFLOW_RETURN_IF_ERROR(check_keys(context, keys, part));
+  std::vector<Tensor> rows;
+  TAGFLOW_RETURN_IF_ERROR(unstack_rows(context, values, rows));
+  const size_t width = spec_.types.size();
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const std::string& key = keys.data<std::string>()[i];
+    const auto it =
+        incomplete_
+            .try_emplace(
+                key, Incomplete{insertions_, width, std::vector<Tensor>(width)})
+            .first;
+    Incomplete& tuple = it->second;
+    tuple.parts[part] = std::move(rows[i]);
+    if (--tuple.missing > 0) continue;
+    ready_.emplace(Order(tuple.insertion, completions_++),
+                   Ready{key, std::move(tuple.parts)});
+    incomplete_.erase(it);
+  }
+  ++insertions_;
+  publish();
+  return {};
+}
+
+Status Barrier::take(KernelContext& context, int64_t count) {
+  TAGFLOW_ASSIGN(Tensor * insertions, context.allocate_output(0, {count}));
+  TAGFLOW_ASSIGN(Tensor * keys, context.allocate_output(1, {count}));
+  std::vector<std::vector<Tensor>> parts(spec_.types.size());
+  auto it = ready_.begin();
+  for (int64_t i = 0; i < count; ++i, ++it) {
+    insertions->mutable_data<int64_t>()[i] = it->first.first;
+    keys->mutable_data<std::string>()[i] = it->second.key;
+    for (size_t part = 0; part < parts.size(); ++part)
+      parts[part].push_back(it->second.parts[part]);
+  }
+  for (size_t part = 0; part < parts.size(); ++part) {
+    TAGFLOW_ASSIGN(context.output(2 + int(part)),
+                   stack_rows(context, spec_.types[part], parts[part],
+                              spec_.shapes[part]));
+  }
+  ready_.erase(ready_.begin(), it);
+  publish();
+  return {};
+}
+
+void Barrier::close(bool drops_incomplete) noexcept {
+  is_closed_ = true;
+  drops_incomplete_ = drops_incomplete_ || drops_incomplete;
+  if (drops_incomplete_) incomplete_.clear();
+  publish();
+}
+
+void Barrier::publish() noexcept {
+  num_ready_.store(int64_t(ready_.size()), std::memory_order_relaxed);
+  num_incomplete_.store(int64_t(incomplete_.size()), std::memory_order_relaxed);
+}
+
+void Barrier::clear() noexcept {
+  incomplete_.clear();
+  ready_.clear();
+  publish();
+}
+
+}  // namespace tagflow::devices

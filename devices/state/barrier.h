@@ -1,0 +1,88 @@
+// Barrier: tuples that come together part by part, by key.
+#pragma once
+
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "devices/state/actor_kernel.h"
+
+namespace tagflow::devices {
+
+// What the node that makes a barrier asks for.
+struct BarrierSpec {
+  bool operator==(const BarrierSpec&) const = default;
+  std::vector<DataType> types;  // of the parts of a tuple
+  std::vector<Shape> shapes;    // as many
+};
+
+// A tuple is *incomplete* while a part is missing, then *ready*. Ready ones
+// are taken in the order of the insertions that brought their first parts.
+//
+// Life cycle: open; closed: takes no new keys, but parts of those that are
+// incomplete, unless it was closed so that these are dropped; ended, with its
+// container.
+class Barrier final : public StateActor {
+ public:
+  static constexpr std::string_view kKind = "barrier";
+
+  Barrier(std::string name, BarrierSpec spec)
+      : name_(std::move(name)), spec_(std::move(spec)) {}
+
+  const BarrierSpec& spec() const { return spec_; }
+  std::string describe() const override;
+  std::string describe_state() const override;
+  // Thread-safe.
+  int64_t ready() const { return num_ready_.load(std::memory_order_relaxed); }
+  int64_t incomplete() const {
+    return num_incomplete_.load(std::memory_order_relaxed);
+  }
+
+  // --- Called inside.
+  bool is_closed() const { return is_closed_; }
+  bool drops_incomplete() const { return drops_incomplete_; }
+  // Part `part` of the tuples of these keys, by rows. All or nothing:
+  // InvalidArgument where one is there, Cancelled where it is closed.
+  // REQUIRES: they are of the part's type and shape.
+  Status insert(const KernelContext& context, const Tensor& keys, size_t part,
+                const Tensor& values);
+  // The next ones as the outputs: numbers of insertions, keys and parts.
+  // REQUIRES: so many are ready.
+  Status take(KernelContext& context, int64_t count);
+  void close(bool drops_incomplete) noexcept;
+
+ protected:
+  void clear() noexcept override;
+
+ private:
+  struct Incomplete {
+    int64_t insertion = 0;
+    size_t missing = 0;
+    std::vector<Tensor> parts;
+  };
+  struct Ready {
+    std::string key;
+    std::vector<Tensor> parts;
+  };
+  // The insertion, and the number of the completion.
+  using Order = std::pair<int64_t, int64_t>;
+
+  Status check_keys(const KernelContext& context, const Tensor& keys,
+                    size_t part) const;
+  void publish() noexcept;
+
+  const std::string name_;
+  const BarrierSpec spec_;
+  std::unordered_map<std::string, Incomplete> incomplete_;
+  std::map<Order, Ready> ready_;
+  // Those of TensorFlow begin there, too.
+  int64_t insertions_ = std::numeric_limits<int64_t>::min();
+  int64_t completions_ = 0;
+  bool is_closed_ = false;
+  bool drops_incomplete_ = false;
+  std::atomic<int64_t> num_ready_{0};
+  std::atomic<int64_t> num_incomplete_{0};
+};
+
+}  // namespace tagflow::devices

@@ -1,0 +1,143 @@
+#include "devices/state/staging_area.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "graph/counted.h"
+
+namespace tagflow::devices {
+
+int64_t bytes_of(std::span<const Tensor> tensors) {
+  int64_t bytes = 0;
+  for (const Tensor& tensor : tensors)
+    if (tensor.valid()) bytes += int64_t(tensor.bytes());
+  return bytes;
+}
+
+std::string StagingArea::describe() const {
+  return fmt::format("staging area \"{}\"", name_);
+}
+
+std::string StagingArea::describe_state() const {
+  std::string text = fmt::format(
+      "{} has {}{}", describe(),
+      limits_.capacity > 0 ? fmt::format("{} of ", size()) : std::string(),
+      counted(size_t(limits_.capacity > 0 ? limits_.capacity : size()),
+              "tuple"));
+  const auto add = [&](Line line, std::string_view what) {
+    if (const size_t count = waiting(line); count > 0)
+      text +=
+          fmt::format(", {} wait{} to {}", count, count == 1 ? "s" : "", what);
+  };
+  add(Line::kIn, "put");
+  add(Line::kOut, "take");
+  return text;
+}
+
+Status StagingArea::check_bytes(const KernelContext& context,
+                                int64_t bytes) const {
+  if (limits_.bytes == 0 || bytes <= limits_.bytes) return {};
+  return error(Code::kResourceExhausted,
+               "[{}] tensors of {} bytes do not fit {}, whose memory_limit is "
+               "{} bytes",
+               context.node().op(), bytes, describe(), limits_.bytes);
+}
+
+bool StagingArea::has_space(int64_t tuples, int64_t bytes) const {
+  return (limits_.capacity == 0 || size() + tuples <= limits_.capacity) &&
+         (limits_.bytes == 0 || bytes_ + bytes <= limits_.bytes);
+}
+
+// --- In their order ---------------------------------------------------------
+
+void StagingList::put(std::span<const Tensor> values) {
+  tuples_.emplace_back(values.begin(), values.end());
+  note(int64_t(tuples_.size()), bytes() + bytes_of(values));
+}
+
+const StagingList::Tuple* StagingList::at(int64_t index) const {
+  return index < int64_t(tuples_.size()) ? &tuples_[size_t(index)] : nullptr;
+}
+
+StagingList::Tuple StagingList::pop() noexcept {
+  Tuple tuple = std::move(tuples_.front());
+  tuples_.pop_front();
+  note(int64_t(tuples_.size()), bytes() - bytes_of(tuple));
+  return tuple;
+}
+
+void StagingList::clear() noexcept {
+  tuples_.clear();
+  note(0, 0);
+}
+
+// --- By key -----------------------------------------------------------------
+
+bool StagingMap::may_put(int64_t key, int64_t bytes) const {
+  const bool is_known = incomplete_.contains(key);
+  // What is not complete takes a place, too.
+  const int64_t others = incomplete();
+  return has_space(others + (is_known ? 0 : 1), bytes);
+}
+
+Status StagingMap::put(const KernelContext& context, int64_t key, size_t width,
+                       std::span<const int32_t> indices,
+                       std::span<const Tensor> values) {
+  const auto it = incomplete_.try_emplace(key, width).first;
+  Tuple& tuple = it->second;
+  Status status;
+  if (tuple.size() != width)
+    status = context.fail("key {} has a tuple of {}, not of {}", key,
+                          counted(tuple.size(), "tensor"), width);
+  for (const int32_t index : indices)
+    if (status.ok() && tuple[size_t(index)].valid())
+      status =
+          context.fail("tensor {} of key {} was put in before", index, key);
+  if (!status.ok()) return status;
+  for (size_t i = 0; i < indices.size(); ++i)
+    tuple[size_t(indices[i])] = values[i];
+  // Of a key that is complete already, the first one stays.
+  if (std::ranges::all_of(tuple, &Tensor::valid)) {
+    if (auto node = incomplete_.extract(it); complete_.contains(key)) {
+      note(size(), bytes() - bytes_of(node.mapped()));
+    } else {
+      complete_.insert(std::move(node));
+    }
+  }
+  count(bytes_of(values));
+  return {};
+}
+
+const StagingMap::Tuple* StagingMap::find(int64_t key) const {
+  const auto it = complete_.find(key);
+  return it == complete_.end() ? nullptr : &it->second;
+}
+
+std::optional<int64_t> StagingMap::any_key() const {
+  if (complete_.empty()) return std::nullopt;
+  return complete_.begin()->first;
+}
+
+void StagingMap::take(int64_t key, std::span<const int32_t> indices) noexcept {
+  const auto it = complete_.find(key);
+  int64_t less = 0;
+  for (const int32_t index : indices) {
+    Tensor& tensor = it->second[size_t(index)];
+    less += int64_t(tensor.bytes());
+    tensor.reset();
+  }
+  if (std::ranges::none_of(it->second, &Tensor::valid)) complete_.erase(it);
+  count(-less);
+}
+
+void StagingMap::count(int64_t more_bytes) {
+  note(int64_t(complete_.size()), bytes() + more_bytes);
+}
+
+void StagingMap::clear() noexcept {
+  complete_.clear();
+  incomplete_.clear();
+  note(0, 0);
+}
+
+}  // namespace tagflow::devices

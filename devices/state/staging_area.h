@@ -1,0 +1,104 @@
+// Staging areas: tuples that runs leave for others.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "devices/state/actor_kernel.h"
+
+namespace tagflow::devices {
+
+// How much a staging area holds before who puts in has to wait.
+struct StagingLimits {
+  int64_t capacity = 0;  // tuples; 0: any number
+  int64_t bytes = 0;     // 0: any number
+};
+
+// What both kinds have in common: they count what they hold. Who waits is
+// served as soon as may be, whoever waits before.
+class StagingArea : public StateActor {
+ public:
+  StagingArea(std::string name, const StagingLimits& limits)
+      : name_(std::move(name)), limits_(limits) {}
+
+  const StagingLimits& limits() const { return limits_; }
+  std::string describe() const override;
+  std::string describe_state() const override;
+  // Thread-safe.
+  int64_t size() const { return size_.load(std::memory_order_relaxed); }
+  // ResourceExhausted where so many bytes can never be put in. Thread-safe.
+  Status check_bytes(const KernelContext& context, int64_t bytes) const;
+
+ protected:
+  bool is_in_order() const override { return false; }
+  // Whether a tuple, if it is one more, and so many bytes may be put in.
+  bool has_space(int64_t tuples, int64_t bytes) const;
+  void note(int64_t tuples, int64_t bytes) {
+    size_.store(tuples, std::memory_order_relaxed);
+    bytes_ = bytes;
+  }
+  int64_t bytes() const { return bytes_; }
+
+ private:
+  const std::string name_;
+  const StagingLimits limits_;
+  std::atomic<int64_t> size_{0};
+  int64_t bytes_ = 0;
+};
+
+// The bytes of tensors, strings apart.
+int64_t bytes_of(std::span<const Tensor> tensors);
+
+// First in, first out.
+class StagingList final : public StagingArea {
+ public:
+  using Tuple = std::vector<Tensor>;
+  static constexpr std::string_view kKind = "staging area";
+  using StagingArea::StagingArea;
+
+  // --- Called inside.
+  bool may_put(int64_t bytes) const { return has_space(1, bytes); }
+  void put(std::span<const Tensor> values);
+  // Null where there is none.
+  const Tuple* at(int64_t index) const;
+  // REQUIRES: there is one.
+  Tuple pop() noexcept;
+  void clear() noexcept override;
+
+ private:
+  std::deque<Tuple> tuples_;
+};
+
+// By key. Tuples come in part by part, and may be taken so.
+class StagingMap final : public StagingArea {
+ public:
+  static constexpr std::string_view kKind = "staging map";
+  // Not valid: not there yet, or any more.
+  using Tuple = std::vector<Tensor>;
+  using StagingArea::StagingArea;
+
+  // --- Called inside.
+  int64_t incomplete() const { return int64_t(incomplete_.size()); }
+  // Whether the parts of a key may be put in: one of a tuple that is there
+  // takes no further place.
+  bool may_put(int64_t key, int64_t bytes) const;
+  // Parts `indices` of a tuple of `width`. InvalidArgument where one is there.
+  Status put(const KernelContext& context, int64_t key, size_t width,
+             std::span<const int32_t> indices, std::span<const Tensor> values);
+  // The whole tuple of a key, or of any; null where there is none.
+  const Tuple* find(int64_t key) const;
+  std::optional<int64_t> any_key() const;
+  // Takes parts of a tuple, and the tuple with its last one.
+  // REQUIRES: they are there.
+  void take(int64_t key, std::span<const int32_t> indices) noexcept;
+  void clear() noexcept override;
+
+ private:
+  void count(int64_t more_bytes);
+  std::map<int64_t, Tuple> complete_, incomplete_;
+};
+
+}  // namespace tagflow::devices

@@ -1,0 +1,311 @@
+// Tables by their kernels: what is found, changed, and refused.
+#include "devices/state/table.h"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <map>
+#include <random>
+
+#include "devices/cpu/table_file.h"
+#include "tests/devices/state/calls.h"
+#include "tests/temp_path.h"
+
+using namespace tagflow;
+using namespace tagflow::devices;
+
+namespace {
+
+using Texts = std::initializer_list<std::string>;
+
+Tensor texts(Texts values) { return Tensor::vector<std::string>(values); }
+Tensor longs(std::initializer_list<int64_t> values) {
+  return Tensor::vector<int64_t>(values);
+}
+
+struct TestedTable {
+  TestedTable(std::string_view op, DataType key, DataType value,
+              AttrMap attrs = {}, std::vector<Tensor> inputs = {}) {
+    attrs.emplace("key_dtype", key);
+    attrs.emplace("value_dtype", value);
+    attrs.emplace("shared_name", "t");
+    Result<Outputs> made = call_op(state, op, inputs, std::move(attrs));
+    REQUIRE_MESSAGE(made.ok(), made.status().to_string());
+    handle = (*made)[0];
+  }
+
+  Result<Outputs> find(const Tensor& keys, const Tensor& defaults) {
+    return call_op(state, "LookupTableFindV2", {handle, keys, defaults});
+  }
+  Status change(std::string_view op, std::vector<Tensor> inputs) {
+    inputs.insert(inputs.begin(), handle);
+    return call_op(state, op, inputs).status();
+  }
+  Status insert(const Tensor& keys, const Tensor& values) {
+    return change("LookupTableInsertV2", {keys, values});
+  }
+  int64_t size() {
+    return (*call_op(state, "LookupTableSizeV2", {handle}))[0]
+        .scalar_value<int64_t>();
+  }
+  Result<Outputs> export_all(DataType key, DataType value) {
+    return call_op(state, "LookupTableExportV2", {handle},
+                   {{"Tkeys", key}, {"Tvalues", value}});
+  }
+
+  ResourceManager state;
+  Tensor handle;
+};
+
+TestedTable fixed() {
+  return TestedTable("HashTableV2", DataType::kString, DataType::kInt64);
+}
+
+void write(const std::string& path, std::string_view text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+}  // namespace
+
+TEST_CASE("a table that is filled once gives values and defaults") {
+  TestedTable table = fixed();
+  const Tensor none = Tensor::scalar<int64_t>(-1);
+  expect_error(table.find(texts({"a"}), none), Code::kFailedPrecondition,
+               "[LookupTableFindV2] table \"t\" is not initialized");
+  CHECK(table.size() == 0);
+  expect_error(table.export_all(DataType::kString, DataType::kInt64),
+               Code::kAborted, "is not initialized");
+  expect_error(
+      table.change("InitializeTableV2", {texts({"a", "a"}), longs({1, 2})}),
+      Code::kFailedPrecondition,
+      "key 0 of table \"t\" is there twice, with different values");
+  CHECK(table.size() == 0);
+  CHECK(table
+            .change("InitializeTableV2",
+                    {texts({"a", "b", "a"}), longs({1, 2, 1})})
+            .ok());
+  CHECK(table.size() == 2);
+  expect_close(
+      table.find(Tensor::of<std::string>({2, 2}, {"a", "x", "b", "a"}), none),
+      Tensor::of<int64_t>({2, 2}, {1, -1, 2, 1}));
+  expect_error(table.change("InitializeTableV2", {texts({"c"}), longs({1})}),
+               Code::kFailedPrecondition, "is already initialized");
+  for (const char* op : {"LookupTableInsertV2"})
+    expect_error(table.change(op, {texts({"a"}), longs({1})}),
+                 Code::kUnimplemented,
+                 "is a HashTable of string -> int64, which cannot be changed");
+  expect_error(table.change("LookupTableRemoveV2", {texts({"a"})}),
+               Code::kUnimplemented, "cannot be changed");
+}
+
+TEST_CASE("a mutable table is changed, and has defaults for each key") {
+  TestedTable table("MutableHashTableV2", DataType::kString, DataType::kInt64);
+  CHECK(table.insert(texts({"a", "b", "a"}), longs({1, 2, 3})).ok());
+  expect_close(table.find(texts({"a", "q", "r"}), longs({7, 8, 9})),
+               longs({3, 8, 9}));
+  expect_error(table.find(texts({"a", "q", "r"}), longs({7, 8})),
+               Code::kInvalidArgument,
+               "default_value must be of shape [], or [3], for table \"t\", "
+               "not int64[2]");
+  CHECK(table.change("LookupTableRemoveV2", {texts({"a", "zz"})}).ok());
+  CHECK(table.size() == 1);
+  CHECK(table.change("LookupTableImportV2", {texts({"u"}), longs({5})}).ok());
+  const auto all = table.export_all(DataType::kString, DataType::kInt64);
+  REQUIRE(all.ok());
+  expect_close((*all)[0], texts({"u"}));
+  expect_close((*all)[1], longs({5}));
+}
+
+TEST_CASE("values may be vectors, and keys of a dense table tensors") {
+  TestedTable vectors("MutableHashTableOfTensorsV2", DataType::kString,
+                      DataType::kInt64, {{"value_shape", PartialShape({2})}});
+  CHECK(
+      vectors
+          .insert(texts({"a", "b"}), Tensor::of<int64_t>({2, 2}, {1, 2, 3, 4}))
+          .ok());
+  expect_close(vectors.find(texts({"b", "z"}), longs({-1, -2})),
+               Tensor::of<int64_t>({2, 2}, {3, 4, -1, -2}));
+  expect_error(vectors.insert(texts({"a"}), longs({1})), Code::kInvalidArgument,
+               "values must be of shape [1,2] for keys string[1] of table "
+               "\"t\", not int64[1]");
+
+  const Tensor empty = longs({0, 0}), deleted = longs({-1, -1});
+  TestedTable dense("MutableDenseHashTableV2", DataType::kInt64,
+                    DataType::kFloat, {}, {empty, deleted});
+  CHECK(dense
+            .insert(Tensor::of<int64_t>({3, 2}, {1, 2, 3, 4, 5, 6}),
+                    Tensor::vector<float>({1, 2, 3}))
+            .ok());
+  CHECK(
+      dense.change("LookupTableRemoveV2", {Tensor::of<int64_t>({1, 2}, {1, 2})})
+          .ok());
+  expect_close(dense.find(Tensor::of<int64_t>({2, 2}, {5, 6, 1, 2}),
+                          Tensor::scalar(-1.0f)),
+               Tensor::vector<float>({3, -1}));
+  expect_error(
+      dense.find(Tensor::of<int64_t>({1, 2}, {0, 0}), Tensor::scalar(-1.0f)),
+      Code::kInvalidArgument,
+      "key 0 is the empty_key of table \"t\", which is no key");
+  expect_error(dense.insert(Tensor::of<int64_t>({1, 2}, {-1, -1}),
+                            Tensor::vector<float>({1})),
+               Code::kInvalidArgument, "is the deleted_key");
+  expect_error(dense.find(longs({1, 2, 3}), Tensor::scalar(-1.0f)),
+               Code::kInvalidArgument, "are of shape [2], which int64[3]");
+}
+
+TEST_CASE("any changes give what a plain map gives") {
+  for (const bool of_texts : {false, true}) {
+    TestedTable table("MutableHashTableV2",
+                      of_texts ? DataType::kString : DataType::kInt64,
+                      DataType::kInt64);
+    std::map<int64_t, int64_t> model;
+    std::minstd_rand random(7);
+    const auto key_of = [&](int64_t key) {
+      return of_texts ? Tensor::vector<std::string>({std::to_string(key)})
+                      : longs({key});
+    };
+    for (int i = 0; i < 5000; ++i) {
+      const int64_t key = int64_t(random() % 300) - 150;
+      switch (random() % 3) {
+        case 0:
+          CHECK(table.insert(key_of(key), longs({i})).ok());
+          model[key] = i;
+          break;
+        case 1:
+          CHECK(table.change("LookupTableRemoveV2", {key_of(key)}).ok());
+          model.erase(key);
+          break;
+        default: {
+          const auto it = model.find(key);
+          expect_close(table.find(key_of(key), Tensor::scalar<int64_t>(-1)),
+                       longs({it == model.end() ? -1 : it->second}));
+        }
+      }
+    }
+    CHECK(table.size() == int64_t(model.size()));
+  }
+}
+
+TEST_CASE("tables that cannot be, and other uses than they are for") {
+  ResourceManager state;
+  const auto refused = [&](std::string_view op, AttrMap attrs,
+                           std::string_view text,
+                           std::vector<Tensor> inputs = {}) {
+    attrs.emplace("key_dtype", DataType::kInt64);
+    attrs.emplace("value_dtype", DataType::kInt64);
+    expect_error(call_op(state, op, inputs, std::move(attrs)),
+                 Code::kInvalidArgument, text);
+  };
+  refused("HashTableV2", {{"key_dtype", DataType::kVariant}},
+          "a table cannot have keys of variant");
+  refused("MutableHashTableOfTensorsV2",
+          {{"value_shape", PartialShape({2, 2})}},
+          "values must be scalars or vectors, not [2,2]");
+  const std::vector<Tensor> keys = {Tensor::scalar<int64_t>(0),
+                                    Tensor::scalar<int64_t>(1)};
+  refused("MutableDenseHashTableV2", {{"initial_num_buckets", 3}},
+          "initial_num_buckets must be a power of two", keys);
+  refused("MutableDenseHashTableV2", {{"max_load_factor", 1.5f}},
+          "max_load_factor must be between 0 and 1", keys);
+  refused("MutableDenseHashTableV2", {},
+          "empty_key and deleted_key must not be equal", {keys[0], keys[0]});
+  refused("MutableDenseHashTableV2", {},
+          "empty_key and deleted_key differ in shape", {keys[0], longs({1})});
+
+  TestedTable table = fixed();
+  expect_error(table.find(longs({1}), Tensor::scalar<int64_t>(0)),
+               Code::kInvalidArgument,
+               "table \"t\" has keys of string, not of int64");
+  expect_error(table.change("InitializeTableV2", {texts({"a"}), texts({"b"})}),
+               Code::kInvalidArgument, "has values of int64, not of string");
+  const auto other = call_op(table.state, "MutableHashTableV2", {},
+                             {{"key_dtype", DataType::kString},
+                              {"value_dtype", DataType::kInt64},
+                              {"shared_name", "t"}});
+  expect_error(other, Code::kInvalidArgument,
+               "table \"t\" is a HashTable of string -> int64, but the node "
+               "asks for a MutableHashTable of string -> int64");
+}
+
+TEST_CASE("tables without a name are their own, and a reset ends the others") {
+  ResourceManager state;
+  const AttrMap types{{"key_dtype", DataType::kInt64},
+                      {"value_dtype", DataType::kInt64}};
+  const auto one = call_op(state, "AnonymousMutableHashTable", {}, types);
+  const auto two = call_op(state, "AnonymousMutableHashTable", {}, types);
+  REQUIRE(one.ok());
+  REQUIRE(two.ok());
+  CHECK(
+      call_op(state, "LookupTableInsertV2", {(*one)[0], longs({1}), longs({2})})
+          .ok());
+  CHECK((*call_op(state, "LookupTableSizeV2", {(*two)[0]}))[0]
+            .scalar_value<int64_t>() == 0);
+  CHECK(state.size() == 0);
+
+  TestedTable table("MutableHashTableV2", DataType::kInt64, DataType::kInt64);
+  CHECK(table.insert(longs({1}), longs({2})).ok());
+  table.state.reset(std::vector<std::string>{""});
+  expect_error(table.find(longs({1}), Tensor::scalar<int64_t>(0)),
+               Code::kCancelled, "was reset");
+}
+
+TEST_CASE("a table is read from a text file, by columns, lines and numbers") {
+  const std::string path = testing::temp_path("vocabulary").string();
+  const auto fill = [&](DataType key, DataType value, int64_t key_index,
+                        int64_t value_index, AttrMap attrs = {}) {
+    auto table = std::make_unique<TestedTable>("HashTableV2", key, value);
+    attrs.emplace("key_index", key_index);
+    attrs.emplace("value_index", value_index);
+    const Status status =
+        call_op(table->state, "InitializeTableFromTextFileV2",
+                {table->handle, Tensor::scalar(path)}, std::move(attrs))
+            .status();
+    return std::pair(std::move(table), status);
+  };
+  constexpr auto kString = DataType::kString;
+  constexpr auto kInt64 = DataType::kInt64;
+  const Tensor none = Tensor::scalar<int64_t>(-1);
+
+  write(path, "a\t1\nb\t2\r\nc\t3");
+  auto [columns, filled] = fill(kString, kInt64, 0, 1);
+  CHECK(filled.ok());
+  expect_close(columns->find(texts({"b", "c", "z"}), none), longs({2, 3, -1}));
+  // Who shares it may have filled it.
+  CHECK(call_op(columns->state, "InitializeTableFromTextFileV2",
+                {columns->handle, Tensor::scalar(path)},
+                {{"key_index", 0}, {"value_index", 1}})
+            .ok());
+  auto [whole, filled_whole] =
+      fill(kString, kInt64, -2, -1, {{"vocab_size", 2}, {"offset", 10}});
+  CHECK(filled_whole.ok());
+  expect_close(whole->find(texts({"b\t2", "c\t3"}), none), longs({11, -1}));
+
+  const auto fails = [&](Status status, Code code, std::string_view text) {
+    expect_error(status, code, text);
+  };
+  fails(fill(kString, kInt64, -2, -1, {{"vocab_size", 5}}).second,
+        Code::kInvalidArgument, "has 3 lines, but vocab_size says 5");
+  fails(fill(kString, kInt64, 0, 9).second, Code::kInvalidArgument,
+        "has no value of int64 in column 9");
+  fails(fill(kString, kInt64, 1, 0).second, Code::kInvalidArgument,
+        "line 1 of ");
+  fails(fill(kString, kString, -1, -2).second, Code::kInvalidArgument,
+        "line numbers as keys are of int64, not of string");
+  fails(fill(kInt64, kInt64, -2, -1).second, Code::kInvalidArgument,
+        "whole lines as keys are of string, not of int64");
+  fails(fill(kString, kInt64, 0, 1, {{"delimiter", "ab"}}).second,
+        Code::kInvalidArgument, "must be one character, not \"ab\"");
+  write(path, "a\n\nb\n");
+  fails(fill(kString, kInt64, -2, -1).second, Code::kInvalidArgument,
+        "line 2 of ");
+  write(path, "a\na\n");
+  fails(fill(kString, kInt64, -2, -1).second, Code::kFailedPrecondition,
+        "is there twice");
+  write(path, "");
+  fails(fill(kString, kInt64, -2, -1).second, Code::kOutOfRange, "is empty");
+  write(path, std::string(TableFile::kMaxLineBytes + 1, 'x'));
+  fails(fill(kString, kInt64, -2, -1).second, Code::kInvalidArgument,
+        "is longer than 1048576 bytes");
+  std::remove(path.c_str());
+  fails(fill(kString, kInt64, -2, -1).second, Code::kNotFound, "cannot read");
+}
