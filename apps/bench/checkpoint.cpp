@@ -4,8 +4,7 @@
 //                read again, with checksums, from and to the page cache, by one
 //                thread. The value is what is written; the config has what is
 //                read, what is written to the disk (fsync), and, for
-//                comparison, what a plain copy of memory and a file without
-//                checksums come to
+//                comparison, copies of the tensors in memory
 #include <unistd.h>
 
 #include <algorithm>
@@ -57,17 +56,6 @@ Status write_bundle(const std::string& prefix,
   return writer->publish();
 }
 
-Status write_plain(const std::string& path,
-                   const std::vector<Tensor>& tensors) {
-  TAGFLOW_ASSIGN(const auto file,
-                 checkpoint::AtomicFile::create(path, {nullptr, false}));
-  for (const Tensor& tensor : tensors)
-    TAGFLOW_RETURN_IF_ERROR(
-        file->append({static_cast<const char*>(tensor.raw()), tensor.bytes()}));
-  TAGFLOW_RETURN_IF_ERROR(file->finish());
-  return file->publish();
-}
-
 Status read_bundle(const std::string& prefix) {
   TAGFLOW_ASSIGN(const auto reader, checkpoint::BundleReader::open(prefix));
   for (int i = 0; i < kTensors; ++i)
@@ -113,10 +101,6 @@ Result<Measurement> measure_checkpoint(const BenchOptions& options) {
   TAGFLOW_ASSIGN(const double synced, gigabytes_per_second(bytes, 1, [&] {
                    return write_bundle(prefix, tensors, true);
                  }));
-  TAGFLOW_ASSIGN(const double plain,
-                 gigabytes_per_second(bytes, options.repeats, [&] {
-                   return write_plain(folder.path("plain"), tensors);
-                 }));
   TAGFLOW_ASSIGN(const double copied,
                  gigabytes_per_second(bytes, options.repeats, [&]() -> Status {
                    for (const Tensor& tensor : tensors) {
@@ -131,7 +115,6 @@ Result<Measurement> measure_checkpoint(const BenchOptions& options) {
                      {{"bytes", bytes},
                       {"read", read},
                       {"written_to_disk", synced},
-                      {"written_without_checksum", plain},
                       {"copied_in_memory", copied},
                       {"repeats", options.repeats}}};
 }

@@ -186,8 +186,10 @@ Result<Tensor> BundleReader::read_entry(const BundleEntry& entry,
   }
   TAGFLOW_ASSIGN(Tensor tensor,
                  Tensor::allocate(type.dtype, entry.shape, allocator));
-  TAGFLOW_RETURN_IF_ERROR(read_bytes(
-      entry, 0, {static_cast<char*>(tensor.mutable_raw()), tensor.bytes()}));
+  const std::span<char> bytes(static_cast<char*>(tensor.mutable_raw()),
+                              tensor.bytes());
+  prepare_memory(bytes);
+  TAGFLOW_RETURN_IF_ERROR(read_bytes(entry, 0, bytes));
   normalize_bools(tensor);
   return tensor;
 }
@@ -300,6 +302,9 @@ Result<Tensor> BundleReader::read_slice(std::string_view name,
     }
     TAGFLOW_ASSIGN(Tensor tensor,
                    Tensor::allocate(type.dtype, shape, allocator));
+    if (type.element_bytes > 0)
+      prepare_memory(
+          {static_cast<char*>(tensor.mutable_raw()), tensor.bytes()});
     for (const Part& part : parts)
       TAGFLOW_RETURN_IF_ERROR(copy_part(part, target, tensor));
     normalize_bools(tensor);

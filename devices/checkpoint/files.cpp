@@ -1,6 +1,7 @@
 #include "devices/checkpoint/files.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -200,6 +201,16 @@ Status read_exactly(const ReadableFile& file, uint64_t offset,
                "[checkpoint] \"{}\" ends after {} bytes, before the {} bytes "
                "at {}",
                what, offset + count, bytes.size(), offset);
+}
+
+void prepare_memory(std::span<char> bytes) {
+  constexpr uintptr_t kLargePage = uintptr_t{2} << 20;
+  const auto begin = reinterpret_cast<uintptr_t>(bytes.data());
+  const uintptr_t first = (begin + kLargePage - 1) / kLargePage * kLargePage;
+  const uintptr_t last = (begin + bytes.size()) / kLargePage * kLargePage;
+  // No more than advice: whatever comes of it, the memory is as it was.
+  if (first < last)
+    ::madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
 }
 
 Result<std::string> read_whole(FileSystem& files, const std::string& path,

@@ -68,6 +68,9 @@ std::string folder_of(const std::string& path);
 // before.
 Status read_exactly(const ReadableFile& file, uint64_t offset,
                     std::span<char> bytes, std::string_view what);
+// Asks the system for large pages where memory that is about to be filled is
+// large: to make small ones takes longer than to read what fills them.
+void prepare_memory(std::span<char> bytes);
 // The whole file. ResourceExhausted where it is larger than `limit`.
 Result<std::string> read_whole(FileSystem& files, const std::string& path,
                                uint64_t limit);

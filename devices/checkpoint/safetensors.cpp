@@ -84,6 +84,7 @@ Result<Tensor> SafetensorsReader::read(std::string_view name,
   TAGFLOW_ASSIGN(Tensor tensor,
                  Tensor::allocate(dtype, entry->shape, allocator));
   auto* bytes = static_cast<char*>(tensor.mutable_raw());
+  prepare_memory({bytes, tensor.bytes()});
   TAGFLOW_RETURN_IF_ERROR(read_exactly(*file_, data_ + entry->begin,
                                        {bytes, tensor.bytes()}, path_));
   if (dtype == DataType::kBool)
