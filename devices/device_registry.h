@@ -17,7 +17,7 @@ namespace tagflow::devices {
 struct DeviceOption {
   std::string name;  // "memory"
   Quantity quantity = Quantity::kBytes;
-  std::string help;  // "how much it has (256MiB)"
+  std::string help;  // "how much it has (2GiB)"
 };
 
 struct DeviceType {

@@ -19,7 +19,7 @@ namespace tagflow::devices {
 class KernelRegistry;
 
 struct StreamOptions {
-  int64_t memory = int64_t(256) << 20;         // bytes; more than 0
+  int64_t memory = int64_t(2) << 30;           // bytes; more than 0
   std::chrono::nanoseconds launch_latency{0};  // of each kernel, as busy time
   std::chrono::nanoseconds copy_latency{0};    // of each copy
   int64_t bandwidth = 0;  // of copies, bytes per second; 0: what the host has

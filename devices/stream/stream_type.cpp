@@ -44,7 +44,7 @@ DeviceType stream_device_type() {
   type.type = "STREAM";
   type.summary = "an accelerator emulated by threads of this process";
   type.options = {
-      {"memory", Quantity::kBytes, "how much it has (256MiB)"},
+      {"memory", Quantity::kBytes, "how much it has (2GiB)"},
       {"latency", Quantity::kDuration, "of each launch (0s)"},
       {"bandwidth", Quantity::kBandwidth, "of copies (what the host has)"},
       {"copy-latency", Quantity::kDuration, "of each copy (0s)"},

@@ -37,8 +37,8 @@ class Colocation::Builder {
   Status run() {
     TAGFLOW_RETURN_IF_ERROR(demands_.find());
     TAGFLOW_RETURN_IF_ERROR(find_classes());
-    unite_classes();
     unite_state();
+    unite_classes();
     TAGFLOW_RETURN_IF_ERROR(unite_loops());
     TAGFLOW_RETURN_IF_ERROR(find_sets());
     number_classes();
@@ -84,9 +84,34 @@ class Colocation::Builder {
     return {};
   }
 
+  // Where all can be that have to do with the same resource as the node, and
+  // may by what they say; by their number in groups_, which has nothing but
+  // those yet. With what stays on the host goes all of them.
+  struct State {
+    DeviceSets::Id set = DeviceSets::kAll;
+    bool stays_on_host = false;
+  };
+  std::vector<State> find_states() {
+    std::vector<State> states(program_.graph.end_id());
+    for (const Node* node : nodes()) {
+      const Demand& demand = demands_.of(*node);
+      State& state = states[groups_.find(node->id())];
+      state.stays_on_host |= demand.stays_on_host;
+      const DeviceSets::Id own =
+          demand.stays_on_host ? demand.said
+                               : sets_.intersection(demand.said, demand.able);
+      state.set = sets_.intersection(state.set, own);
+    }
+    return states;
+  }
+
   // Those of a class are in one group, but for those that stay on the host
   // where only accelerators can hold the others.
   void unite_classes() {
+    const std::vector<State> states = find_states();
+    std::vector<const State*> state_of(program_.graph.end_id());
+    for (const Node* node : nodes())
+      state_of[node->id()] = &states[groups_.find(node->id())];
     std::unordered_map<uint32_t, DeviceSets::Id> common;  // by class
     const auto class_of = [&](const Node* node) {
       const uint32_t number = classes_.find(node->id());
@@ -95,18 +120,16 @@ class Colocation::Builder {
     for (const Node* node : nodes()) {
       const uint32_t number = class_of(node);
       if (number == kNoClass) continue;
-      const Demand& demand = demands_.of(*node);
       DeviceSets::Id& set =
           common.emplace(number, DeviceSets::kAll).first->second;
-      set = sets_.intersection(set, demand.said);
-      if (!demand.stays_on_host) set = sets_.intersection(set, demand.able);
+      set = sets_.intersection(set, state_of[node->id()]->set);
     }
     std::unordered_map<uint32_t, const Node*> first;  // by class
     for (const Node* node : nodes()) {
       const uint32_t number = class_of(node);
       if (number == kNoClass) continue;
       const DeviceSets::Id set = common.at(number);
-      if (demands_.of(*node).stays_on_host && !sets_.is_empty(set) &&
+      if (state_of[node->id()]->stays_on_host && !sets_.is_empty(set) &&
           sets_.is_empty(sets_.intersection(set, demands_.hosts())))
         continue;
       in_class_.push_back(node);

@@ -102,7 +102,7 @@ peak() {
   python3 -c 'import json, sys
 cpu, stream = json.load(open(sys.argv[1]))["devices"]
 assert stream["device"].endswith("STREAM:0") and cpu["memory"] is None
-assert stream["memory"]["limit_bytes"] == 256 << 20
+assert stream["memory"]["limit_bytes"] == 2 << 30
 assert stream["memory"]["allocations"] >= 16
 print(stream["memory"]["peak_bytes"] >> 20)' "$work/stdout"
 }
@@ -167,7 +167,7 @@ expect 0 '' - tagflow run "$loop" --feed n=1 --fetch Exit:0 --scatter 1 \
   --devices stream
 for command in run step place partition conform bench; do
   expect 0 '^stream +an accelerator' - tagflow "$command" --help
-  expect 0 '^  memory= .*\(256MiB\): a size, as ' - tagflow "$command" --help
+  expect 0 '^  memory= .*\(2GiB\): a size, as ' - tagflow "$command" --help
   expect 0 '1 to 64 of each' - tagflow "$command" --help
 done
 expect 2 - 'are not supported yet' \

@@ -20,7 +20,7 @@ TEST_CASE("a device of its own memory says so") {
   CHECK(device.info().name.to_string() ==
         "/job:localhost/replica:0/task:0/device:STREAM:3");
   CHECK_FALSE(device.info().host_memory);
-  CHECK(device.info().memory_limit == int64_t(256) << 20);
+  CHECK(device.info().memory_limit == int64_t(2) << 30);
   CHECK_FALSE(device.allocator().host_visible());
   CHECK(device.accelerator() == &device);
 }
@@ -209,7 +209,7 @@ TEST_CASE(
   const Tensor foreign = *other.upload(floats(10));
   const std::string text = "[stream] float[10] is not in the memory of " +
                            name + ", but in " + other.info().name.to_string() +
-                           " (64 B in use of 256 MiB";
+                           " (64 B in use of 2 GiB";
   expect_error(to_device(device, foreign), Code::kInvalidArgument, text);
   expect_error(to_host(device, foreign), Code::kInvalidArgument, text);
   expect_error(device.upload(foreign), Code::kInvalidArgument, text);

@@ -171,6 +171,32 @@ TEST_CASE("a stack under an accelerator's scope is on a host, as one") {
         "has kernels for CPU");
 }
 
+TEST_CASE("a class goes by where its members' state is") {
+  Placing placing;
+  placing.kernels = Kernels::on_both({"VarHandleOp", "ReadVariableOp"});
+  Node* size =
+      placing.put("size", "Const", "/cpu:0", {},
+                  {{"value", Tensor::scalar(9)}, {"dtype", DataType::kInt32}});
+  Node* v = placing.put(
+      "v", "VarHandleOp", "/stream:0", {},
+      {{"dtype", DataType::kFloat}, {"shape", PartialShape::scalar()}});
+  Node* read = placing.put("read", "ReadVariableOp", "", {{v, 0}},
+                           {{"dtype", DataType::kFloat}});
+  AttrMap attrs = with("read");
+  attrs["elem_type"] = DataType::kFloat;
+  Node* stack = placing.put("stack", "StackV2", "", {{size, 0}}, attrs);
+  // The stack's, but for its name able to be anywhere.
+  Node* entered = placing.put("entered", "Identity", "", {{stack, 0}}, attrs);
+  Colocation groups = must(placing.build());
+  CHECK(indices(groups.devices_of(groups.group_of(*read))) == "2");
+  CHECK(indices(groups.devices_of(groups.group_of(*stack))) == "0 1");
+  CHECK(groups.group_of(*entered) == groups.group_of(*stack));
+  CHECK(groups.warnings().empty());
+  on(placing.graph, v, "");
+  groups = must(placing.build());
+  CHECK(groups.group_of(*read) == groups.group_of(*stack));
+}
+
 TEST_CASE("what stays on the host leaves a class that accelerators hold") {
   Placing placing;
   placing.kernels = Kernels::on_both({"Const", "Neg"});
