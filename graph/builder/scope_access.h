@@ -1,4 +1,4 @@
-// What cond() and while_loop() may do with a Scope. Of the builder.
+// What constructs such as while_loop() may do with a Scope. Of the builder.
 #pragma once
 
 #include <string>
@@ -30,6 +30,13 @@ struct ScopeAccess {
     Scope inner = scope.without_control_dependencies();
     inner.context_ = context;
     return inner;
+  }
+  // Outside of all contexts, without a prefix and waiting for nothing.
+  static Scope root(const Scope& scope) {
+    Scope outermost = inside(scope, nullptr);
+    outermost.prefix_.clear();
+    outermost.op_name_.clear();
+    return outermost;
   }
   static Result<Node*> add(const Scope& scope, BuilderState::NodeSpec spec,
                            Context* context) {
