@@ -54,6 +54,8 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
                  std::span<const Tensor> feeds, const RunOptions& options,
                  Done done);
   Status close(std::optional<std::chrono::nanoseconds> deadline);
+  // What calls after that are answered with.
+  static Status closed_session();
   // A deadline of close() has passed.
   bool is_left();
   // Calls `done` and destroys it. What it throws is a warning.
@@ -87,7 +89,6 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   // FailedPrecondition, too, where the session is closed.
   Result<CompileLock> lock_compiling();
   bool is_closed();
-  static Status closed_session();
   // REQUIRES of these: compile_mutex_ and, at least shared, graph_mutex_ are
   // held.
   Result<Request> find_request(const Signature& signature);

@@ -4,12 +4,16 @@
 
 #include "graph/proto/graph.pb.h"
 #include "graph/proto/meta_graph.pb.h"
+#include "graph/wire.h"
 
 namespace tagflow::graph {
 namespace {
 
 // How much of a name that is too long a message shows.
 constexpr size_t kShownName = 60;
+
+// Each is a thread.
+constexpr int kMostEnqueueOps = 1024;
 
 std::string shown(const std::string& name) {
   if (name.size() <= kShownName) return fmt::format("{:?}", name);
@@ -128,6 +132,36 @@ Result<GraphFile> graph_from_proto(const tensorflow::GraphDef& proto,
   return file;
 }
 
+namespace {
+
+Result<QueueRunnerDef> queue_runner_from(std::string_view bytes) {
+  tensorflow::QueueRunnerDef proto;
+  TAGFLOW_RETURN_IF_ERROR(parse_message(bytes, "QueueRunnerDef", &proto));
+  QueueRunnerDef runner;
+  runner.queue = proto.queue_name();
+  runner.enqueue_ops.assign(proto.enqueue_op_name().begin(),
+                            proto.enqueue_op_name().end());
+  runner.close_op = proto.close_op_name();
+  runner.cancel_op = proto.cancel_op_name();
+  // Files of before there was a choice mean the end of the input.
+  if (proto.queue_closed_exception_types_size() > 0)
+    runner.closed_codes.clear();
+  for (const int32_t code : proto.queue_closed_exception_types()) {
+    if (code < 1 || code > int32_t(Code::kUnauthenticated))
+      return error(Code::kDataLoss,
+                   "the queue runner of {} names {} as an error code",
+                   shown(runner.queue), code);
+    runner.closed_codes.push_back(Code(code));
+  }
+  if (proto.enqueue_op_name_size() <= kMostEnqueueOps) return runner;
+  return error(Code::kResourceExhausted,
+               "the queue runner of {} asks for {} threads, at most {} are "
+               "possible",
+               shown(runner.queue), runner.enqueue_ops.size(), kMostEnqueueOps);
+}
+
+}  // namespace
+
 Result<GraphFile> meta_graph_from_proto(const tensorflow::MetaGraphDef& proto,
                                         const Limits& limits) {
   TAGFLOW_ASSIGN(GraphFile file, graph_from_proto(proto.graph_def(), limits));
@@ -137,6 +171,13 @@ Result<GraphFile> meta_graph_from_proto(const tensorflow::MetaGraphDef& proto,
       entry.inputs[argument] = info.name();
     for (const auto& [result, info] : signature.outputs())
       entry.outputs[result] = info.name();
+  }
+  const auto& collections = proto.collection_def();
+  const auto runners = collections.find("queue_runners");
+  if (runners == collections.end()) return file;
+  for (const std::string& bytes : runners->second.bytes_list().value()) {
+    TAGFLOW_ASSIGN(QueueRunnerDef runner, queue_runner_from(bytes));
+    file.queue_runners.push_back(std::move(runner));
   }
   return file;
 }

@@ -19,6 +19,7 @@
 #include "graph/function.h"
 #include "graph/graph.h"
 #include "graph/limits.h"
+#include "graph/queue_runner.h"
 
 namespace tagflow::graph {
 
@@ -35,6 +36,8 @@ struct GraphFile {
   int producer = 0;  // GraphDef's version number
   // Of a MetaGraphDef or SavedModel, by name; empty for a GraphDef.
   std::map<std::string, Signature> signatures;
+  // Of the same: who is to fill the queues while they are used.
+  std::vector<QueueRunnerDef> queue_runners;
 };
 
 Result<GraphFile> parse_graphdef(std::string_view bytes,

@@ -1,6 +1,7 @@
 // The builder API: everything to write a graph in C++.
 #pragma once
 
+#include "graph/builder/bucket.h"
 #include "graph/builder/control_flow.h"
 #include "graph/builder/function.h"
 #include "graph/builder/initializers.h"
@@ -9,6 +10,7 @@
 #include "graph/builder/ops_control.h"
 #include "graph/builder/ops_math.h"
 #include "graph/builder/ops_nn.h"
+#include "graph/builder/ops_queue.h"
 #include "graph/builder/ops_reduction.h"
 #include "graph/builder/ops_state.h"
 #include "graph/builder/partitioners.h"
