@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "actors/evaluator.h"
+#include "actors/frozen_variables.h"
 #include "actors/lossy_transfers.h"
 #include "actors/shared_state.h"
 #include "actors/state_homes.h"
@@ -175,7 +176,9 @@ Result<Distribution> distribute(const graph::Graph& graph,
                                 const graph::FrameMap& frames,
                                 const Request& request,
                                 const SessionOptions& options, Devices devices,
-                                const graph::CostModel& costs, bool explain) {
+                                const graph::CostModel& costs,
+                                Purpose purpose) {
+  const bool explain = purpose == Purpose::kExplanation;
   TAGFLOW_RETURN_IF_ERROR(check_outside_loops(
       frames, request.feeds, "feed", "feed what enters the loop instead"));
   TAGFLOW_RETURN_IF_ERROR(check_outside_loops(
@@ -185,6 +188,12 @@ Result<Distribution> distribute(const graph::Graph& graph,
       graph::extract(graph, request.feeds, request.fetches, request.targets));
   TAGFLOW_RETURN_IF_ERROR(lower(program));
   TAGFLOW_RETURN_IF_ERROR(graph::dereference(program));
+  std::shared_ptr<FrozenVariables> frozen;
+  if (purpose == Purpose::kFrozenRun && options.state != nullptr) {
+    TAGFLOW_ASSIGN(FrozenVariables versions,
+                   freeze_variables(program, options.state->resources()));
+    frozen = std::make_shared<FrozenVariables>(std::move(versions));
+  }
   std::vector<graph::DeviceInfo> infos;
   for (const auto& device : devices) infos.push_back(device->info());
   const devices::RegisteredKernels kernels;
@@ -201,6 +210,7 @@ Result<Distribution> distribute(const graph::Graph& graph,
   TAGFLOW_RETURN_IF_ERROR(graph::optimize(program, options.passes, &evaluator));
 
   Distribution result;
+  result.frozen = std::move(frozen);
   TAGFLOW_ASSIGN(result.placement,
                  place(program, infos, options, costs, explain));
   auto& all_warnings = result.placement.warnings;

@@ -16,6 +16,8 @@
 
 namespace tagflow::actors {
 
+class FrozenVariables;
+
 using Devices = std::span<const std::unique_ptr<devices::Device>>;
 
 // What a signature stands for in its graph.
@@ -23,6 +25,13 @@ struct Request {
   std::vector<graph::Endpoint> feeds;
   std::vector<graph::Endpoint> fetches;
   std::vector<graph::Node*> targets;
+};
+
+// What it is distributed for.
+enum class Purpose : uint8_t {
+  kRun,
+  kFrozenRun,  // variables are constants: Note [Frozen variables]
+  kExplanation,
 };
 
 // What each device does.
@@ -37,6 +46,8 @@ struct Distribution {
   // the reasons in words, by node id.
   std::optional<graph::Graph> placed;
   std::vector<std::string> reasons;
+  // What a frozen run is compiled for; null for others.
+  std::shared_ptr<FrozenVariables> frozen;
 };
 
 // The stages, in order: the part of the graph that is needed is copied, its
@@ -48,8 +59,8 @@ struct Distribution {
 // InvalidArgument for a feed or fetch inside a loop, where a function expands
 // to what is not valid, and where a node cannot run where it must.
 // Of the options it takes the passes and what is about placement and transfers.
-// With `explain`, the placement is simulated, whoever chose it, and reasons are
-// given. It looks at what is needed of the graph only, and costs by that.
+// For an explanation, the placement is simulated, whoever chose it, and reasons
+// are given. It looks at what is needed of the graph only, and costs by that.
 // Thread-safe: several threads may distribute parts of one graph at once, as
 // long as nobody changes that, its frames or the costs meanwhile.
 // REQUIRES: `graph` is valid, and `frames` are its.
@@ -58,6 +69,6 @@ Result<Distribution> distribute(const graph::Graph& graph,
                                 const Request& request,
                                 const SessionOptions& options, Devices devices,
                                 const graph::CostModel& costs,
-                                bool explain = false);
+                                Purpose purpose = Purpose::kRun);
 
 }  // namespace tagflow::actors

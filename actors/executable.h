@@ -58,6 +58,15 @@ class Executable : public std::enable_shared_from_this<Executable> {
     return std::ranges::any_of(
         plans_, [](const auto& plan) { return plan->updates_state; });
   }
+  // Whether what it reads may be taken for constant: Note [Frozen variables].
+  bool can_be_frozen() const {
+    const auto any = [this](bool Plan::*flag) {
+      return std::ranges::any_of(
+          plans_, [&](const auto& plan) { return (*plan).*flag; });
+    };
+    return any(&Plan::reads_variables) && !any(&Plan::updates_state) &&
+           !any(&Plan::may_wait);
+  }
   // Contexts that wait for a run.
   int num_idle() const;
   // Starts a step, whose answer comes through it. Where `lend`, the calling

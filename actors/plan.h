@@ -235,6 +235,10 @@ struct Plan {
   // Whether some kernel changes what outlives the step: Note [Borders] in
   // shared_state.h.
   bool updates_state = false;
+  // Whether all that outlives the step and matters to it is variables, which it
+  // reads and nobody has to wait for: Note [Frozen variables].
+  bool reads_variables = false;
+  bool may_wait = false;
   // What is odd about the graph, but no error.
   std::vector<std::string> warnings;
 };

@@ -1,6 +1,7 @@
 #include "actors/session_state.h"
 
 #include "actors/compile.h"
+#include "actors/freezing.h"
 #include "actors/shared_state.h"
 
 namespace tagflow::actors {
@@ -86,9 +87,12 @@ Result<std::shared_ptr<const Prepared>> SessionState::prepare(
   TAGFLOW_ASSIGN(const CompileLock one_at_a_time, lock_compiling());
   if (auto prepared = cache_.find(key)) return prepared;
   std::shared_lock lock(graph_mutex_);
-  TAGFLOW_ASSIGN(auto prepared, compile(signature));
+  TAGFLOW_ASSIGN(auto prepared, compile(signature, nullptr));
+  if (options_.passes.has(graph::Pass::kFreeze) &&
+      prepared->executable->can_be_frozen())
+    prepared->freezing = std::make_shared<Freezing>(signature);
   cache_.add(key, prepared);
-  return prepared;
+  return std::shared_ptr<const Prepared>(std::move(prepared));
 }
 
 Result<Request> SessionState::find_request(const Signature& signature) {
@@ -114,13 +118,13 @@ Result<Request> SessionState::find_request(const Signature& signature) {
 }
 
 Result<Distribution> SessionState::distribute(const Request& request,
-                                              bool explain) {
+                                              Purpose purpose) {
   TAGFLOW_RETURN_IF_ERROR(check_graph());
   constexpr int kMostTries = 3;
   for (int tries = 1;; ++tries) {
     Result<Distribution> distribution =
         actors::distribute(graph_, check_.frames(), request, options_,
-                           devices_->devices(), costs_, explain);
+                           devices_->devices(), costs_, purpose);
     if (distribution.status().code() != Code::kAborted) return distribution;
     // Homes that are claimed stay. So it is not another session any more, but
     // what the run does with the state that cannot be where that is.
@@ -134,7 +138,7 @@ Result<Distribution> SessionState::explain(const Signature& signature) {
   TAGFLOW_ASSIGN(const CompileLock one_at_a_time, lock_compiling());
   std::shared_lock lock(graph_mutex_);
   TAGFLOW_ASSIGN(const Request request, find_request(signature));
-  return distribute(request, true);
+  return distribute(request, Purpose::kExplanation);
 }
 
 Status SessionState::learn(graph::CostModel costs) {
@@ -144,10 +148,17 @@ Status SessionState::learn(graph::CostModel costs) {
   return {};
 }
 
-Result<std::shared_ptr<const Prepared>> SessionState::compile(
-    const Signature& signature) {
+Result<std::shared_ptr<Prepared>> SessionState::compile(
+    const Signature& signature, FrozenVariables* frozen) {
   TAGFLOW_ASSIGN(const Request request, find_request(signature));
-  TAGFLOW_ASSIGN(Distribution distribution, distribute(request, false));
+  TAGFLOW_ASSIGN(
+      Distribution distribution,
+      distribute(request, frozen ? Purpose::kFrozenRun : Purpose::kRun));
+  if (frozen != nullptr) {
+    if (distribution.frozen == nullptr || distribution.frozen->empty())
+      return std::shared_ptr<Prepared>();
+    *frozen = std::move(*distribution.frozen);
+  }
   warn_once(distribution.placement.warnings);
   TAGFLOW_ASSIGN(auto plans,
                  actors::compile(
@@ -162,7 +173,15 @@ Result<std::shared_ptr<const Prepared>> SessionState::compile(
       devices_, CallLimits{options_.max_call_depth, options_.max_open_calls},
       std::move(plans), signature.fetches);
   prepared->updates_state = prepared->executable->updates_state();
-  return std::shared_ptr<const Prepared>(std::move(prepared));
+  return prepared;
+}
+
+Result<Frozen> SessionState::freeze(const Signature& signature) {
+  TAGFLOW_ASSIGN(const CompileLock one_at_a_time, lock_compiling());
+  std::shared_lock lock(graph_mutex_);
+  Frozen frozen;
+  TAGFLOW_ASSIGN(frozen.form, compile(signature, &frozen.variables));
+  return frozen;
 }
 
 void SessionState::warn(const std::string& text) const {

@@ -17,6 +17,7 @@
 #include "actors/device_set.h"
 #include "actors/distribute.h"
 #include "actors/executable.h"
+#include "actors/freezing.h"
 #include "actors/session.h"
 #include "actors/signature_cache.h"
 #include "actors/step.h"
@@ -62,6 +63,9 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   void call(Done& done, Result<std::vector<Tensor>> answer,
             const RunStats& stats) const;
 
+  // The signature for the versions that variables have now. Its form is null
+  // where there is none to freeze.
+  Result<Frozen> freeze(const Signature& signature);
   // What the signature is cut into, and why.
   Result<Distribution> explain(const Signature& signature);
   // What is prepared from now on is placed by these.
@@ -92,14 +96,19 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   // REQUIRES of these: compile_mutex_ and, at least shared, graph_mutex_ are
   // held.
   Result<Request> find_request(const Signature& signature);
-  Result<Distribution> distribute(const Request& request, bool explain);
-  Result<std::shared_ptr<const Prepared>> compile(const Signature& signature);
+  Result<Distribution> distribute(const Request& request, Purpose purpose);
+  // Where `frozen` is given, for the versions that variables have now, which it
+  // gets; null where there is none to freeze.
+  Result<std::shared_ptr<Prepared>> compile(const Signature& signature,
+                                            FrozenVariables* frozen);
   // Checks what the graph was extended by since.
   Status check_graph();
   void warn_once(std::span<const std::string> warnings);
 
   Status check_call(const Prepared& prepared, std::span<const Tensor> feeds,
                     const RunOptions& options) const;
+  // Where its variables have been the same for some time; null otherwise.
+  std::shared_ptr<const Prepared> frozen_form(const Prepared& prepared);
   // Without `on_answer`, somebody waits.
   std::shared_ptr<Step> make_step(
       const Prepared& prepared, const RunOptions& options,

@@ -158,6 +158,8 @@ std::vector<Plan> all_plans() {
                                  "us per write", 5'000, make_loop_of_writes));
   plans.push_back(container_loop("assign", "loop that adds to a variable",
                                  "us per update", 5'000, make_loop_of_updates));
+  plans.push_back(container_loop("queue", "loop through a queue",
+                                 "us per element", 5'000, make_loop_of_queue));
   plans.push_back(nodes("chain", "`Identity` in a chain", 10'000, identities));
   plans.push_back(nodes("chain", "`Add` in a chain", 10'000, additions));
   plans.push_back(nodes("dead", "dead `Identity`", 10'000, dead));

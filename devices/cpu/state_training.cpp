@@ -107,7 +107,7 @@ Status TrainingKernel::update_all(KernelContext& context, States& states,
         states.shape.to_string());
   std::array<Tensor, kMostStates> results;
   for (size_t i = 0; i < size_t(num_states_); ++i) {
-    const Variable& variable = *states.variables[i];
+    Variable& variable = *states.variables[i];
     TAGFLOW_ASSIGN(results[i], variable.place_of_update(context));
     step.before[i] = variable.value().raw();
     step.after[i] = results[i].mutable_raw();

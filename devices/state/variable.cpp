@@ -52,13 +52,15 @@ Result<Tensor> Variable::read(const KernelContext& context) const {
 
 Status Variable::set(Tensor value) {
   TAGFLOW_RETURN_IF_ERROR(ended());
+  count_change();
   value_ = std::move(value);
   bytes_hint_.store(value_.bytes(), std::memory_order_relaxed);
   return {};
 }
 
-Result<Tensor> Variable::place_of_update(const KernelContext& context) const {
+Result<Tensor> Variable::place_of_update(const KernelContext& context) {
   TAGFLOW_RETURN_IF_ERROR(check_readable(context));
+  count_change();
   // Inline elements are copied with the tensor.
   if (value_.unique()) return value_;
   return Tensor::allocate(value_.dtype(), value_.shape(), context.allocator());
@@ -66,6 +68,7 @@ Result<Tensor> Variable::place_of_update(const KernelContext& context) const {
 
 Result<Tensor*> Variable::change(const KernelContext& context) {
   TAGFLOW_RETURN_IF_ERROR(check_readable(context));
+  count_change();
   if (!value_.unique()) {
     TAGFLOW_ASSIGN(value_, copy_of(context, value_));
   }
@@ -84,7 +87,7 @@ void Variable::on_end(const Status&) {
     explicit Clearing(Ref<Variable> variable)
         : variable_(std::move(variable)) {}
     void on_granted() override {
-      variable_->value_.reset();
+      variable_->clear();
       variable_->lock_.unlock(StateLock::Mode::kExclusive);
     }
 
@@ -95,7 +98,7 @@ void Variable::on_end(const Status&) {
     const Ref<Variable> variable_;
   };
   if (lock_.try_lock(StateLock::Mode::kExclusive)) {
-    value_.reset();
+    clear();
     lock_.unlock(StateLock::Mode::kExclusive);
   } else {
     lock_.wait(StateLock::Mode::kExclusive,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <string>
 
 #include "devices/kernel.h"
@@ -41,6 +42,10 @@ class Variable final : public StateObject {
   // What guards the rest: Note [Parking] in state_lock.h.
   StateLock& lock() { return lock_; }
 
+  // How often the value has changed, or was about to. Thread-safe: who has seen
+  // the end of an update sees another number than before it.
+  uint64_t version() const { return version_.load(std::memory_order_acquire); }
+
   // --- REQUIRES: the lock is held, in any mode.
   bool is_initialized() const { return value_.valid(); }
   // Not valid where there is none. To be read while the lock is held; who keeps
@@ -59,11 +64,14 @@ class Variable final : public StateObject {
   // Replaces the value. What ended() says where it has ended.
   Status set(Tensor value);
   // Not initialized any more.
-  void clear() { value_.reset(); }
+  void clear() {
+    count_change();
+    value_.reset();
+  }
   // Where the next value goes: the elements of this one where nobody else has
   // them, else new ones of the same shape. Errors as those of
   // check_readable().
-  Result<Tensor> place_of_update(const KernelContext& context) const;
+  Result<Tensor> place_of_update(const KernelContext& context);
   // The value, of its own buffer, to be changed in place: what was shared has
   // been copied. FailedPrecondition where there is none.
   Result<Tensor*> change(const KernelContext& context);
@@ -82,11 +90,14 @@ class Variable final : public StateObject {
   void on_end(const Status& reason) override;
 
  private:
+  void count_change() { version_.fetch_add(1, std::memory_order_release); }
+
   const std::string name_;
   const DataType dtype_;
   const PartialShape shape_;
   StateLock lock_;
   Tensor value_;
+  std::atomic<uint64_t> version_{0};
   std::atomic<bool> read_by_copy_{false};
   std::atomic<size_t> bytes_hint_{0};
 };

@@ -21,8 +21,9 @@ enum class Pass : uint8_t {
   kEdges,
   kAbsorb,
   kLayer,
+  kFreeze,
 };
-inline constexpr uint8_t kNumPasses = 10;
+inline constexpr uint8_t kNumPasses = 11;
 
 // A set of passes; all of them by default. A value.
 class PassSet {

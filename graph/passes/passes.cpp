@@ -37,6 +37,8 @@ constexpr std::array<PassItem, kNumPasses> kPasses = {{
     {Pass::kLayer, "layer",
      "computes products by constants, with what is done to their elements",
      nullptr},
+    {Pass::kFreeze, "freeze",
+     "takes variables for constants while nobody changes them", nullptr},
 }};
 
 // A pass can make work for those before it; few rounds find nearly all.

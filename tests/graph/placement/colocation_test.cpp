@@ -186,7 +186,8 @@ TEST_CASE("a class goes by where its members' state is") {
   attrs["elem_type"] = DataType::kFloat;
   Node* stack = placing.put("stack", "StackV2", "", {{size, 0}}, attrs);
   // The stack's, but for its name able to be anywhere.
-  Node* entered = placing.put("entered", "Identity", "", {{stack, 0}}, attrs);
+  Node* entered =
+      placing.put("entered", "Identity", "", {{stack, 0}}, with("read"));
   Colocation groups = must(placing.build());
   CHECK(indices(groups.devices_of(groups.group_of(*read))) == "2");
   CHECK(indices(groups.devices_of(groups.group_of(*stack))) == "0 1");
