@@ -6,25 +6,18 @@
 #include <thread>
 #include <utility>
 
+#include "actors/graph_variables.h"
 #include "actors/session.h"
 #include "actors/shared_state.h"
-#include "devices/state/resource_op.h"
-#include "graph/function.h"
 
 namespace tagflow::actors {
 namespace {
 
-// How many names a message lists.
-constexpr size_t kMostListed = 8;
-
 // A variable of the graph, and what the nodes that serve it are named.
 struct Entry {
-  graph::NodeDef maker;
-  DataType dtype = DataType::kInvalid;
-  PartialShape shape;
+  GraphVariable variable;
   std::string prefix;  // of its nodes
 
-  bool is_reference() const { return maker.op != "VarHandleOp"; }
   std::string node(std::string_view name) const {
     return fmt::format("{}/{}", prefix, name);
   }
@@ -32,66 +25,17 @@ struct Entry {
 
 using Entries = std::map<std::string, Entry, std::less<>>;
 
-bool makes_variable(std::string_view op) {
-  return op == "VarHandleOp" || op == "VariableV2" || op == "Variable";
-}
-
-template <class T>
-T attr_or(const AttrMap& attrs, std::string_view name) {
-  const auto it = attrs.find(name);
-  const T* value = it == attrs.end() ? nullptr : it->second.get_if<T>();
-  return value == nullptr ? T() : *value;
-}
-
-Status add_variable(const graph::NodeDef& node, Entries& entries) {
-  Entry entry;
-  std::string shared = attr_or<std::string>(node.attrs, "shared_name");
-  if (shared == devices::kAnonymousName) return {};
-  if (shared.empty()) shared = node.name;
-  const std::string container = attr_or<std::string>(node.attrs, "container");
-  entry.maker = node;
-  entry.maker.inputs.clear();
-  entry.maker.attrs.insert_or_assign("shared_name", shared);
-  entry.dtype = attr_or<DataType>(node.attrs, "dtype");
-  entry.shape = attr_or<PartialShape>(node.attrs, "shape");
-  // Of a type that depends on the call, the variable is known by its calls.
-  if (entry.dtype == DataType::kInvalid) return {};
-  std::string name = container.empty() ? shared : container + "/" + shared;
-  const auto [it, is_new] = entries.try_emplace(std::move(name), entry);
-  if (!is_new && it->second.maker.op != node.op)
-    return invalid_argument(
-        "[snapshot] the graph has two variables \"{}\": a {} and a {}",
-        it->first, it->second.maker.op, node.op);
-  return {};
-}
-
-Result<Entries> find_variables(const graph::Graph& graph) {
-  Entries entries;
-  for (const graph::Node* node : graph.nodes())
-    if (makes_variable(node->op()))
-      TAGFLOW_RETURN_IF_ERROR(
-          add_variable(graph::Graph::to_def(*node), entries));
-  for (const graph::FunctionDef* function : graph.library().functions())
-    for (const graph::NodeDef& node : function->nodes)
-      if (makes_variable(node.op))
-        TAGFLOW_RETURN_IF_ERROR(add_variable(node, entries));
-  size_t number = 0;
-  for (auto& [name, entry] : entries)
-    entry.prefix = fmt::format("v{}", number++);
-  return entries;
-}
-
 // The nodes that look at a variable, read it, and assign to it.
 void add_nodes(const Entry& entry, std::vector<graph::NodeDef>& nodes) {
-  graph::NodeDef maker = entry.maker;
+  graph::NodeDef maker = entry.variable.maker;
   maker.name = entry.node("variable");
-  const AttrMap type{{"dtype", entry.dtype}};
-  const AttrMap t{{"T", entry.dtype}};
+  const AttrMap type{{"dtype", entry.variable.dtype}};
+  const AttrMap t{{"T", entry.variable.dtype}};
   const std::string source = maker.name;
   const std::string value = entry.node("value");
   nodes.push_back(std::move(maker));
   nodes.push_back({value, "Placeholder", {}, "", type});
-  if (entry.is_reference()) {
+  if (entry.variable.is_reference()) {
     nodes.push_back({entry.node("is_initialized"),
                      "IsVariableInitialized",
                      {source},
@@ -173,21 +117,13 @@ class AloneAtBorder {
   bool has_it_ = false;
 };
 
-std::string list_of(const std::vector<std::string>& names) {
-  std::string text;
-  for (size_t i = 0; i < std::min(names.size(), kMostListed); ++i)
-    text += (i == 0 ? "" : ", ") + names[i];
-  if (names.size() > kMostListed)
-    text += fmt::format(", ... ({} more)", names.size() - kMostListed);
-  return text;
-}
-
 }  // namespace
 
 struct Snapshots::Parts {
   std::shared_ptr<SharedState> state;
   std::unique_ptr<Session> session;  // one of its own, over the same state
   Entries entries;
+  std::optional<uint64_t> seed;  // of the session that it is of
 };
 
 Snapshots::Snapshots(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -196,7 +132,15 @@ Snapshots::~Snapshots() = default;
 Result<std::unique_ptr<Snapshots>> Snapshots::create(const Session& session) {
   auto parts = std::make_unique<Parts>();
   parts->state = session.shared_state();
-  TAGFLOW_ASSIGN(parts->entries, find_variables(session.graph()));
+  TAGFLOW_ASSIGN(std::vector<GraphVariable> variables,
+                 find_variables(session.graph()));
+  for (GraphVariable& variable : variables) {
+    std::string name = variable.name;
+    const size_t number = parts->entries.size();
+    parts->entries.emplace(std::move(name), Entry{std::move(variable),
+                                                  fmt::format("v{}", number)});
+  }
+  parts->seed = session.options().seed;
   SessionOptions options;
   options.state = parts->state;
   options.engine = parts->state->device_set()->shared_engine();
@@ -226,7 +170,7 @@ Result<Snapshot> Snapshots::take(std::chrono::nanoseconds timeout) {
   run.timeout = std::max<std::chrono::nanoseconds>(
       deadline - std::chrono::steady_clock::now(), std::chrono::seconds(1));
   Snapshot snapshot;
-  snapshot.seed = parts_->state->seed();
+  snapshot.seed = parts_->seed.value_or(parts_->state->seed());
   snapshot.run_counts = parts_->state->run_counts().all();
   TAGFLOW_ASSIGN(const auto initialized,
                  parts_->session->run({}, looks, {}, run));
@@ -253,11 +197,12 @@ Status Snapshots::restore(const Snapshot& snapshot,
     if (it == parts_->entries.end()) {
       wrong.push_back(fmt::format("\"{}\" ({}) is no variable of the graph",
                                   name, value.describe()));
-    } else if (it->second.dtype != value.dtype() ||
-               !it->second.shape.accepts(value.shape())) {
-      wrong.push_back(fmt::format(
-          "\"{}\" is {}, but the graph has {}{}", name, value.describe(),
-          dtype_name(it->second.dtype), it->second.shape.to_string()));
+    } else if (const GraphVariable& variable = it->second.variable;
+               variable.dtype != value.dtype() ||
+               !variable.shape.accepts(value.shape())) {
+      wrong.push_back(fmt::format("\"{}\" is {}, but the graph has {}{}", name,
+                                  value.describe(), dtype_name(variable.dtype),
+                                  variable.shape.to_string()));
     } else {
       feeds.emplace_back(it->second.node("value"), value);
       targets.push_back(it->second.node("assign"));
@@ -265,14 +210,16 @@ Status Snapshots::restore(const Snapshot& snapshot,
   }
   if (!wrong.empty())
     return invalid_argument("[snapshot] it is of another graph: {}",
-                            list_of(wrong));
+                            list_some(wrong));
   if (missing != nullptr)
     for (const auto& [name, entry] : parts_->entries)
       if (!snapshot.variables.contains(name)) missing->push_back(name);
   if (!targets.empty())
     TAGFLOW_RETURN_IF_ERROR(parts_->session->run(feeds, {}, targets).status());
-  parts_->state->set_seed(snapshot.seed);
-  parts_->state->run_counts().restore(snapshot.run_counts);
+  if (snapshot.seed) {
+    parts_->state->set_seed(*snapshot.seed);
+    parts_->state->run_counts().restore(snapshot.run_counts);
+  }
   return {};
 }
 

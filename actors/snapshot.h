@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,9 +22,11 @@ struct Snapshot {
   // In the host's memory, by the names of the variables; one of a container
   // that has a name has that before it, and a slash.
   std::map<std::string, Tensor, std::less<>> variables;
-  // Of random ops: in how many runs each took part, and the session's seed.
+  // Of random ops: the session's seed, and in how many runs each took part.
+  // Without a seed, as where another program wrote the variables, a session
+  // that this is restored to keeps its own numbers.
+  std::optional<uint64_t> seed;
   std::map<std::string, int64_t, std::less<>> run_counts;
-  uint64_t seed = 0;
 };
 
 // Takes and restores snapshots of the variables that a session's graph has when

@@ -6,11 +6,11 @@
 namespace tagflow::apps {
 namespace {
 
-Status convert_to_bundle(const TensorFile& from, const std::string& prefix,
-                         int shards) {
+Status convert_to_bundle(const checkpoint::TensorFile& from,
+                         const std::string& prefix, int shards) {
   TAGFLOW_ASSIGN(const auto writer,
                  checkpoint::BundleWriter::create(prefix, shards, {}));
-  for (const TensorInfo& info : from.tensors()) {
+  for (const checkpoint::TensorInfo& info : from.tensors()) {
     TAGFLOW_ASSIGN(const Tensor tensor, from.read(info.name));
     TAGFLOW_RETURN_IF_ERROR(writer->add(info.name, tensor));
   }
@@ -18,9 +18,10 @@ Status convert_to_bundle(const TensorFile& from, const std::string& prefix,
   return writer->publish();
 }
 
-Status convert_to_safetensors(const TensorFile& from, const std::string& path) {
+Status convert_to_safetensors(const checkpoint::TensorFile& from,
+                              const std::string& path) {
   std::vector<checkpoint::SafetensorsItem> items;
-  for (const TensorInfo& info : from.tensors()) {
+  for (const checkpoint::TensorInfo& info : from.tensors()) {
     const auto dtype = dtype_from_name(info.dtype);
     if (!dtype.ok())
       return error(Code::kUnimplemented, "[checkpoint] tensor \"{}\" is {}",
@@ -33,9 +34,11 @@ Status convert_to_safetensors(const TensorFile& from, const std::string& path) {
 
 }  // namespace
 
-Status convert(const TensorFile& from, const std::string& path, int shards) {
-  return is_safetensors_path(path) ? convert_to_safetensors(from, path)
-                                   : convert_to_bundle(from, path, shards);
+Status convert(const checkpoint::TensorFile& from, const std::string& path,
+               int shards) {
+  return checkpoint::is_safetensors_path(path)
+             ? convert_to_safetensors(from, path)
+             : convert_to_bundle(from, path, shards);
 }
 
 }  // namespace tagflow::apps

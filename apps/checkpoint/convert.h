@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "apps/checkpoint/tensor_file.h"
+#include "devices/checkpoint/tensor_file.h"
 #include "graph/status.h"
 
 namespace tagflow::apps {
@@ -13,6 +13,7 @@ namespace tagflow::apps {
 // `path`; there as a whole or not at all. One tensor at a time is in memory.
 // Errors of reading and of BundleWriter and write_safetensors().
 // REQUIRES: shards >= 1, and 1 for a .safetensors file.
-Status convert(const TensorFile& from, const std::string& path, int shards);
+Status convert(const checkpoint::TensorFile& from, const std::string& path,
+               int shards);
 
 }  // namespace tagflow::apps

@@ -67,16 +67,18 @@ std::string TensorDifference::to_string() const {
       elements.most > 0 ? fmt::format(", by {} at most", elements.most) : "");
 }
 
-Result<std::vector<TensorDifference>> compare_files(const TensorFile& a,
-                                                    const TensorFile& b,
-                                                    double tolerance) {
+Result<std::vector<TensorDifference>> compare_files(
+    const checkpoint::TensorFile& a, const checkpoint::TensorFile& b,
+    double tolerance) {
   std::set<std::string> names;
-  for (const TensorInfo& info : a.tensors()) names.insert(info.name);
-  for (const TensorInfo& info : b.tensors()) names.insert(info.name);
+  for (const checkpoint::TensorInfo& info : a.tensors())
+    names.insert(info.name);
+  for (const checkpoint::TensorInfo& info : b.tensors())
+    names.insert(info.name);
   std::vector<TensorDifference> differences;
   for (const std::string& name : names) {
-    const TensorInfo* in_a = a.find(name);
-    const TensorInfo* in_b = b.find(name);
+    const checkpoint::TensorInfo* in_a = a.find(name);
+    const checkpoint::TensorInfo* in_b = b.find(name);
     TensorDifference difference;
     difference.name = name;
     if (in_a != nullptr) difference.a = in_a->type_text();

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/checkpoint/tensor_file.h"
+#include "devices/checkpoint/tensor_file.h"
 #include "graph/status.h"
 #include "graph/tensor.h"
 
@@ -33,8 +33,8 @@ struct TensorDifference {
 };
 
 // By name. Errors of reading either.
-Result<std::vector<TensorDifference>> compare_files(const TensorFile& a,
-                                                    const TensorFile& b,
-                                                    double tolerance);
+Result<std::vector<TensorDifference>> compare_files(
+    const checkpoint::TensorFile& a, const checkpoint::TensorFile& b,
+    double tolerance);
 
 }  // namespace tagflow::apps

@@ -9,7 +9,6 @@
 
 #include "apps/checkpoint/convert.h"
 #include "apps/checkpoint/difference.h"
-#include "apps/checkpoint/tensor_file.h"
 #include "apps/common/command_line.h"
 #include "apps/common/results.h"
 #include "apps/common/terminal.h"
@@ -17,6 +16,7 @@
 #include "apps/io/json_tensor.h"
 #include "apps/io/npy.h"
 #include "apps/tagflow/commands.h"
+#include "devices/checkpoint/tensor_file.h"
 
 namespace tagflow::apps {
 namespace {
@@ -34,16 +34,16 @@ std::vector<int64_t> dims_of(const Shape& shape) {
 
 // --- ls ----------------------------------------------------------------------
 
-std::string list_text(const TensorFile& file) {
+std::string list_text(const checkpoint::TensorFile& file) {
   size_t name_width = 0, type_width = 0;
   uint64_t bytes = 0;
-  for (const TensorInfo& info : file.tensors()) {
+  for (const checkpoint::TensorInfo& info : file.tensors()) {
     name_width = std::max(name_width, info.name.size());
     type_width = std::max(type_width, info.type_text().size());
     bytes += info.bytes;
   }
   std::string text;
-  for (const TensorInfo& info : file.tensors()) {
+  for (const checkpoint::TensorInfo& info : file.tensors()) {
     text += fmt::format("{:<{}}  {:<{}}  {:>12} bytes", info.name, name_width,
                         info.type_text(), type_width, info.bytes);
     if (file.num_shards() > 1)
@@ -58,12 +58,12 @@ std::string list_text(const TensorFile& file) {
                             file.num_shards() == 1 ? "shard" : "shards");
 }
 
-std::string list_json(const TensorFile& file) {
+std::string list_json(const checkpoint::TensorFile& file) {
   nlohmann::ordered_json root = {{"path", file.path()},
                                  {"format", file.format()},
                                  {"shards", file.num_shards()},
                                  {"tensors", nlohmann::json::array()}};
-  for (const TensorInfo& info : file.tensors()) {
+  for (const checkpoint::TensorInfo& info : file.tensors()) {
     nlohmann::ordered_json tensor = {{"name", info.name},
                                      {"dtype", info.dtype},
                                      {"shape", dims_of(info.shape)},
@@ -79,7 +79,7 @@ std::string list_json(const TensorFile& file) {
 }
 
 Failure list_tensors(const CheckpointOptions& options) {
-  const auto file = open_tensor_file(options.path);
+  const auto file = checkpoint::open_tensor_file(options.path);
   if (!file.ok()) return file_error(file.status());
   print_text(options.json ? list_json(**file) : list_text(**file));
   return {};
@@ -88,7 +88,7 @@ Failure list_tensors(const CheckpointOptions& options) {
 // --- cat ---------------------------------------------------------------------
 
 Failure print_tensor(const CheckpointOptions& options) {
-  const auto file = open_tensor_file(options.path);
+  const auto file = checkpoint::open_tensor_file(options.path);
   if (!file.ok()) return file_error(file.status());
   const auto tensor = (*file)->read(options.name);
   if (!tensor.ok()) return file_error(tensor.status());
@@ -126,9 +126,9 @@ std::string difference_json(const TensorDifference& difference) {
 
 // What differs is no error of the program: it is printed, and not logged.
 ExitCode compare(const CheckpointOptions& options) {
-  const auto a = open_tensor_file(options.path);
+  const auto a = checkpoint::open_tensor_file(options.path);
   if (!a.ok()) return report(file_error(a.status()));
-  const auto b = open_tensor_file(options.other);
+  const auto b = checkpoint::open_tensor_file(options.other);
   if (!b.ok()) return report(file_error(b.status()));
   const auto differences = compare_files(**a, **b, options.tolerance);
   if (!differences.ok()) return report(file_error(differences.status()));
@@ -142,10 +142,10 @@ ExitCode compare(const CheckpointOptions& options) {
 // --- convert -----------------------------------------------------------------
 
 Failure convert_file(const CheckpointOptions& options) {
-  if (is_safetensors_path(options.other) && options.shards > 1)
+  if (checkpoint::is_safetensors_path(options.other) && options.shards > 1)
     return usage_error(
         invalid_argument("[--shards] a .safetensors file has one shard"));
-  const auto file = open_tensor_file(options.path);
+  const auto file = checkpoint::open_tensor_file(options.path);
   if (!file.ok()) return file_error(file.status());
   return file_error(convert(**file, options.other, options.shards));
 }

@@ -1,4 +1,4 @@
-#include "apps/checkpoint/tensor_file.h"
+#include "devices/checkpoint/tensor_file.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -9,13 +9,8 @@
 #include "devices/checkpoint/safetensors.h"
 #include "devices/checkpoint/state.h"
 
-namespace tagflow::apps {
+namespace tagflow::checkpoint {
 namespace {
-
-using checkpoint::BundleEntry;
-using checkpoint::BundleReader;
-using checkpoint::SafetensorsEntry;
-using checkpoint::SafetensorsReader;
 
 class BundleFile final : public TensorFile {
  public:
@@ -38,9 +33,8 @@ class BundleFile final : public TensorFile {
     TensorInfo info{entry.key,  entry.dtype_text(), entry.shape,
                     entry.size, entry.shard,        int(entry.slices.size())};
     bool is_first = true;
-    for (const checkpoint::TensorSlice& slice : entry.slices) {
-      const BundleEntry* part =
-          reader_->find(checkpoint::slice_key(entry.key, slice));
+    for (const TensorSlice& slice : entry.slices) {
+      const BundleEntry* part = reader_->find(slice_key(entry.key, slice));
       if (part == nullptr) continue;
       info.bytes += part->size;
       info.shard = is_first || part->shard == info.shard ? part->shard : -1;
@@ -104,7 +98,7 @@ Result<std::unique_ptr<TensorFile>> open_tensor_file(const std::string& path) {
   std::string prefix = path;
   std::error_code unknown;
   if (std::filesystem::is_directory(path, unknown)) {
-    TAGFLOW_ASSIGN(prefix, checkpoint::find_newest_checkpoint(path));
+    TAGFLOW_ASSIGN(prefix, find_newest_checkpoint(path));
   } else if (path.ends_with(kIndex)) {
     prefix.resize(path.size() - kIndex.size());
   }
@@ -113,4 +107,4 @@ Result<std::unique_ptr<TensorFile>> open_tensor_file(const std::string& path) {
       std::make_unique<BundleFile>(std::move(reader)));
 }
 
-}  // namespace tagflow::apps
+}  // namespace tagflow::checkpoint

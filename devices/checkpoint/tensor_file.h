@@ -11,7 +11,7 @@
 #include "graph/status.h"
 #include "graph/tensor.h"
 
-namespace tagflow::apps {
+namespace tagflow::checkpoint {
 
 // What is known of a tensor before it is read.
 struct TensorInfo {
@@ -50,4 +50,4 @@ Result<std::unique_ptr<TensorFile>> open_tensor_file(const std::string& path);
 
 bool is_safetensors_path(std::string_view path);
 
-}  // namespace tagflow::apps
+}  // namespace tagflow::checkpoint

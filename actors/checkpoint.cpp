@@ -1,0 +1,144 @@
+#include "actors/checkpoint.h"
+
+#include <set>
+#include <utility>
+
+#include "devices/checkpoint/bundle_writer.h"
+#include "devices/checkpoint/tensor_file.h"
+
+namespace tagflow::actors {
+namespace {
+
+constexpr std::string_view kOurs = "_tagflow/";
+constexpr std::string_view kStep = "_tagflow/step";
+constexpr std::string_view kSeed = "_tagflow/seed";
+constexpr std::string_view kRuns = "_tagflow/runs/";
+constexpr std::string_view kUnset = "_tagflow/unset/";
+// What TensorFlow 2 writes beside variables, and no variable.
+constexpr std::string_view kObjectGraph = "_CHECKPOINTABLE_OBJECT_GRAPH";
+
+std::string unset_name(std::string_view variable) {
+  return fmt::format("{}{}", kUnset, variable);
+}
+
+// The only element.
+template <class T>
+Result<T> read_number(const checkpoint::TensorFile& file,
+                      std::string_view name) {
+  TAGFLOW_ASSIGN(const Tensor tensor, file.read(name));
+  const Result<T> value = tensor.item<T>();
+  if (value.ok() && *value >= T()) return value;
+  return error(Code::kDataLoss, "[checkpoint] \"{}\" of \"{}\" is {}", name,
+               file.path(), tensor.to_string());
+}
+
+// What of the file is not as the graph has it; fills `unused`.
+std::vector<std::string> differences(const checkpoint::TensorFile& file,
+                                     std::span<const GraphVariable> variables,
+                                     std::vector<std::string>& unused) {
+  std::vector<std::string> wrong;
+  std::set<std::string_view> known;
+  for (const GraphVariable& variable : variables) {
+    known.insert(variable.name);
+    const std::string wanted = fmt::format("{}{}", dtype_name(variable.dtype),
+                                           variable.shape.to_string());
+    const checkpoint::TensorInfo* info = file.find(variable.name);
+    if (info == nullptr) {
+      if (file.find(unset_name(variable.name)) == nullptr)
+        wrong.push_back(
+            fmt::format("\"{}\" ({}) is not in it", variable.name, wanted));
+    } else if (info->dtype != dtype_name(variable.dtype) ||
+               !variable.shape.accepts(info->shape)) {
+      wrong.push_back(fmt::format("\"{}\" is {}, but the graph has {}",
+                                  variable.name, info->type_text(), wanted));
+    }
+  }
+  for (const checkpoint::TensorInfo& info : file.tensors())
+    if (!known.contains(info.name) && !info.name.starts_with(kOurs) &&
+        info.name != kObjectGraph)
+      unused.push_back(info.name);
+  return wrong;
+}
+
+Status check(const checkpoint::TensorFile& file,
+             std::span<const GraphVariable> variables, OtherTensors others,
+             std::vector<std::string>& unused) {
+  std::vector<std::string> wrong = differences(file, variables, unused);
+  if (wrong.empty() && (unused.empty() || others == OtherTensors::kIgnored))
+    return {};
+  for (const std::string& name : unused)
+    wrong.push_back(fmt::format("\"{}\" ({}) is no variable of the graph", name,
+                                file.find(name)->type_text()));
+  return invalid_argument("[checkpoint] \"{}\" is of another model: {}",
+                          file.path(), list_some(wrong));
+}
+
+// What random ops go on from, and the step; nothing where another program
+// wrote the file.
+Status load_counts(const checkpoint::TensorFile& file, Checkpoint& into) {
+  if (file.find(kStep) != nullptr) {
+    TAGFLOW_ASSIGN(into.step, read_number<int64_t>(file, kStep));
+  }
+  if (file.find(kSeed) == nullptr) return {};
+  TAGFLOW_ASSIGN(into.snapshot.seed, read_number<uint64_t>(file, kSeed));
+  for (const checkpoint::TensorInfo& info : file.tensors()) {
+    if (!info.name.starts_with(kRuns)) continue;
+    TAGFLOW_ASSIGN(const int64_t runs, read_number<int64_t>(file, info.name));
+    into.snapshot.run_counts.emplace(info.name.substr(kRuns.size()), runs);
+  }
+  return {};
+}
+
+}  // namespace
+
+Status write_checkpoint(const std::string& prefix, Checkpoint checkpoint,
+                        std::span<const std::string> names,
+                        const checkpoint::WriteOptions& options) {
+  Snapshot& snapshot = checkpoint.snapshot;
+  TAGFLOW_ASSIGN(const auto writer,
+                 checkpoint::BundleWriter::create(prefix, 1, options));
+  for (const std::string& name : names) {
+    if (name.starts_with(kOurs))
+      return invalid_argument(
+          "[checkpoint] variable \"{}\" cannot be saved: names that begin with "
+          "\"{}\" are the checkpoint's own",
+          name, kOurs);
+    if (!snapshot.variables.contains(name))
+      TAGFLOW_RETURN_IF_ERROR(
+          writer->add(unset_name(name), Tensor::scalar(true)));
+  }
+  for (auto& [name, value] : snapshot.variables) {
+    TAGFLOW_RETURN_IF_ERROR(writer->add(name, value));
+    value.reset();
+  }
+  TAGFLOW_RETURN_IF_ERROR(writer->add(kStep, Tensor::scalar(checkpoint.step)));
+  if (snapshot.seed)
+    TAGFLOW_RETURN_IF_ERROR(
+        writer->add(kSeed, Tensor::scalar<uint64_t>(*snapshot.seed)));
+  for (const auto& [node, runs] : snapshot.run_counts)
+    TAGFLOW_RETURN_IF_ERROR(
+        writer->add(fmt::format("{}{}", kRuns, node), Tensor::scalar(runs)));
+  TAGFLOW_RETURN_IF_ERROR(writer->finish());
+  return writer->publish();
+}
+
+Result<LoadedCheckpoint> load_checkpoint(
+    const std::string& path, std::span<const GraphVariable> variables,
+    OtherTensors others) {
+  TAGFLOW_ASSIGN(const auto file, checkpoint::open_tensor_file(path));
+  LoadedCheckpoint loaded;
+  loaded.restored.path = file->path();
+  TAGFLOW_RETURN_IF_ERROR(
+      check(*file, variables, others, loaded.restored.unused));
+  for (const GraphVariable& variable : variables) {
+    if (file->find(variable.name) == nullptr) continue;
+    TAGFLOW_ASSIGN(Tensor value, file->read(variable.name));
+    loaded.checkpoint.snapshot.variables.emplace(variable.name,
+                                                 std::move(value));
+  }
+  TAGFLOW_RETURN_IF_ERROR(load_counts(*file, loaded.checkpoint));
+  loaded.restored.step = loaded.checkpoint.step;
+  return loaded;
+}
+
+}  // namespace tagflow::actors

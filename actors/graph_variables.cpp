@@ -1,0 +1,78 @@
+#include "actors/graph_variables.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "devices/state/resource_op.h"
+#include "graph/function.h"
+
+namespace tagflow::actors {
+namespace {
+
+using ByName = std::map<std::string, GraphVariable, std::less<>>;
+
+bool makes_variable(std::string_view op) {
+  return op == "VarHandleOp" || op == "VariableV2" || op == "Variable";
+}
+
+template <class T>
+T attr_or(const AttrMap& attrs, std::string_view name) {
+  const auto it = attrs.find(name);
+  const T* value = it == attrs.end() ? nullptr : it->second.get_if<T>();
+  return value == nullptr ? T() : *value;
+}
+
+Status add_variable(const graph::NodeDef& node, ByName& variables) {
+  std::string shared = attr_or<std::string>(node.attrs, "shared_name");
+  if (shared == devices::kAnonymousName) return {};
+  if (shared.empty()) shared = node.name;
+  const std::string container = attr_or<std::string>(node.attrs, "container");
+  GraphVariable variable;
+  variable.name = container.empty() ? shared : container + "/" + shared;
+  variable.maker = node;
+  variable.maker.inputs.clear();
+  variable.maker.attrs.insert_or_assign("shared_name", shared);
+  variable.dtype = attr_or<DataType>(node.attrs, "dtype");
+  variable.shape = attr_or<PartialShape>(node.attrs, "shape");
+  // Of a type that depends on the call, the variable is known by its calls.
+  if (variable.dtype == DataType::kInvalid) return {};
+  std::string name = variable.name;
+  const auto [it, is_new] =
+      variables.try_emplace(std::move(name), std::move(variable));
+  if (!is_new && it->second.maker.op != node.op)
+    return invalid_argument(
+        "[snapshot] the graph has two variables \"{}\": a {} and a {}",
+        it->first, it->second.maker.op, node.op);
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<GraphVariable>> find_variables(const graph::Graph& graph) {
+  ByName by_name;
+  for (const graph::Node* node : graph.nodes())
+    if (makes_variable(node->op()))
+      TAGFLOW_RETURN_IF_ERROR(
+          add_variable(graph::Graph::to_def(*node), by_name));
+  for (const graph::FunctionDef* function : graph.library().functions())
+    for (const graph::NodeDef& node : function->nodes)
+      if (makes_variable(node.op))
+        TAGFLOW_RETURN_IF_ERROR(add_variable(node, by_name));
+  std::vector<GraphVariable> variables;
+  for (auto& [name, variable] : by_name)
+    variables.push_back(std::move(variable));
+  return variables;
+}
+
+std::string list_some(std::span<const std::string> texts) {
+  constexpr size_t kMost = 16;
+  std::string text;
+  for (size_t i = 0; i < std::min(texts.size(), kMost); ++i)
+    text += (i == 0 ? "" : ", ") + texts[i];
+  if (texts.size() > kMost)
+    text += fmt::format(", ... ({} more)", texts.size() - kMost);
+  return text;
+}
+
+}  // namespace tagflow::actors

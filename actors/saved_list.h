@@ -1,0 +1,52 @@
+// SavedList: which checkpoints a folder has, and which of them go.
+#pragma once
+
+#include <string>
+
+#include "devices/checkpoint/atomic_file.h"
+#include "devices/checkpoint/state.h"
+#include "graph/status.h"
+
+namespace tagflow::actors {
+
+// Note [Which checkpoints go]
+// A new checkpoint is complete before the folder's file names it, and the file
+// does not name older ones as the newest before these go. It forgets them only
+// when they are gone: where the process ends in between, the next one finds
+// them in the file, and removes them.
+//
+// Thread-compatible.
+class SavedList {
+ public:
+  SavedList(std::string folder, std::string name, int keep,
+            const checkpoint::WriteOptions& options)
+      : folder_(std::move(folder)),
+        name_(std::move(name)),
+        keep_(keep),
+        options_(options) {}
+
+  // What the folder's file says, and removes what is left of those that went.
+  // Where the file is not there, or no such file, the newest checkpoint is on
+  // the list, and others are left alone.
+  void read();
+  // A prefix under which none of the list is. There may be a checkpoint
+  // nevertheless: one that was complete when its process ended, but not on the
+  // list yet, and is made again.
+  std::string free_prefix(int64_t step) const;
+  // Has a checkpoint that was published named as the newest, and those removed
+  // that are too many. It stays on the list where that fails.
+  Status add(const std::string& prefix);
+
+ private:
+  bool has(const std::string& prefix) const;
+  Status write() const;
+  Status remove_first(size_t count);
+  void forget_first(size_t count);
+
+  const std::string folder_, name_;
+  const int keep_;
+  const checkpoint::WriteOptions options_;
+  checkpoint::CheckpointState state_;  // with as many timestamps as prefixes
+};
+
+}  // namespace tagflow::actors

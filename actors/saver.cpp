@@ -1,0 +1,242 @@
+#include "actors/saver.h"
+
+#include <condition_variable>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "actors/checkpoint.h"
+#include "actors/saved_list.h"
+#include "actors/session.h"
+#include "actors/snapshot.h"
+#include "devices/checkpoint/folder_lock.h"
+#include "devices/checkpoint/saved_files.h"
+#include "graph/fault.h"
+
+namespace tagflow::actors {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+Status check(const SaverOptions& options) {
+  if (options.folder.empty())
+    return invalid_argument("[saver] the folder has no name");
+  if (options.name.empty() || options.name.find('/') != options.name.npos)
+    return invalid_argument("[saver] \"{}\" is no name of files", options.name);
+  if (options.keep < 0 || options.every_steps < 0 || options.every.count() < 0)
+    return invalid_argument(
+        "[saver] what to keep, and after how many steps or how much time to "
+        "save, must not be negative");
+  return {};
+}
+
+}  // namespace
+
+// Two threads at most are inside: who saves, one at a time, and the writer.
+class Saver::Parts {
+ public:
+  explicit Parts(SaverOptions options)
+      : options_(std::move(options)),
+        write_{options_.files, options_.sync},
+        list_(options_.folder, options_.name, options_.keep, write_) {}
+  ~Parts() { static_cast<void>(close()); }
+
+  Status open(const Session& session);
+  Result<std::optional<Restored>> restore();
+  Status save(int64_t step);
+  Status save_if_due(int64_t step);
+  Status wait();
+  Status close();
+  std::optional<int64_t> saved_step() const {
+    std::lock_guard lock(mutex_);
+    return saved_step_;
+  }
+
+ private:
+  void write_all();
+  Status write(Checkpoint checkpoint);
+  Status save_in_turn(int64_t step);
+  // Waits until the writer has nothing to do; what it failed with, once.
+  Status wait_for_writer();
+  Status take_error();
+
+  const SaverOptions options_;
+  const checkpoint::WriteOptions write_;
+  std::vector<GraphVariable> variables_;
+  std::vector<std::string> names_;
+  std::unique_ptr<Snapshots> snapshots_;
+
+  std::mutex turn_;  // of who saves: guards these; before the other
+  int64_t last_step_ = 0;
+  Clock::time_point last_time_ = Clock::now();
+
+  mutable std::mutex mutex_;  // guards these
+  std::condition_variable changed_;
+  std::unique_ptr<checkpoint::FolderLock> lock_;
+  std::optional<Checkpoint> next_;  // to be written
+  bool is_writing_ = false;
+  bool is_closed_ = false;
+  Status error_;
+  std::optional<int64_t> saved_step_;
+
+  SavedList list_;      // the writer's own
+  std::thread writer_;  // joined by who closes
+};
+
+Status Saver::Parts::open(const Session& session) {
+  TAGFLOW_ASSIGN(variables_, find_variables(session.graph()));
+  for (const GraphVariable& variable : variables_)
+    names_.push_back(variable.name);
+  TAGFLOW_ASSIGN(snapshots_, Snapshots::create(session));
+  TAGFLOW_RETURN_IF_ERROR(write_.file_system().make_folder(options_.folder));
+  TAGFLOW_ASSIGN(lock_, checkpoint::FolderLock::take(options_.folder));
+  if (lock_->is_exclusive())
+    checkpoint::remove_temporary_files(options_.folder, options_.name + "-",
+                                       write_);
+  list_.read();
+  try {
+    writer_ = std::thread([this] { write_all(); });
+  } catch (const std::system_error& thrown) {
+    return error(Code::kResourceExhausted, "[saver] cannot create a thread: {}",
+                 thrown.what());
+  }
+  return {};
+}
+
+Result<std::optional<Restored>> Saver::Parts::restore() {
+  std::lock_guard turn(turn_);
+  TAGFLOW_RETURN_IF_ERROR(wait_for_writer());
+  auto loaded =
+      load_checkpoint(options_.folder, variables_, OtherTensors::kRefused);
+  if (loaded.status().code() == Code::kNotFound)
+    return std::optional<Restored>();
+  if (!loaded.ok()) return std::move(loaded).status();
+  TAGFLOW_RETURN_IF_ERROR(snapshots_->restore(loaded->checkpoint.snapshot));
+  last_step_ = loaded->restored.step;
+  last_time_ = Clock::now();
+  std::lock_guard lock(mutex_);
+  saved_step_ = last_step_;
+  return std::optional<Restored>(std::move(loaded->restored));
+}
+
+Status Saver::Parts::save(int64_t step) {
+  std::lock_guard turn(turn_);
+  return save_in_turn(step);
+}
+
+Status Saver::Parts::save_if_due(int64_t step) {
+  std::lock_guard turn(turn_);
+  const bool is_due =
+      (options_.every_steps > 0 && step - last_step_ >= options_.every_steps) ||
+      (options_.every.count() > 0 &&
+       Clock::now() - last_time_ >= options_.every);
+  return is_due ? save_in_turn(step) : take_error();
+}
+
+Status Saver::Parts::save_in_turn(int64_t step) {
+  if (step < 0)
+    return invalid_argument("[saver] {} is no number of a step", step);
+  TAGFLOW_RETURN_IF_ERROR(wait_for_writer());
+  Checkpoint checkpoint;
+  checkpoint.step = step;
+  TAGFLOW_ASSIGN(checkpoint.snapshot, snapshots_->take(options_.patience));
+  last_step_ = step;
+  last_time_ = Clock::now();
+  std::lock_guard lock(mutex_);
+  if (is_closed_)
+    return error(Code::kFailedPrecondition, "[saver] it is closed");
+  next_ = std::move(checkpoint);
+  changed_.notify_all();
+  return {};
+}
+
+Status Saver::Parts::wait() {
+  std::lock_guard turn(turn_);
+  return wait_for_writer();
+}
+
+Status Saver::Parts::wait_for_writer() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return !next_ && !is_writing_; });
+  return std::exchange(error_, Status());
+}
+
+Status Saver::Parts::take_error() {
+  std::lock_guard lock(mutex_);
+  return std::exchange(error_, Status());
+}
+
+Status Saver::Parts::close() {
+  std::lock_guard turn(turn_);
+  Status status = wait_for_writer();
+  {
+    std::lock_guard lock(mutex_);
+    is_closed_ = true;
+    changed_.notify_all();
+  }
+  if (writer_.joinable()) writer_.join();
+  lock_.reset();
+  return status;
+}
+
+void Saver::Parts::write_all() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return next_ || is_closed_; });
+    if (!next_) return;
+    Checkpoint checkpoint = *std::exchange(next_, std::nullopt);
+    const int64_t step = checkpoint.step;
+    is_writing_ = true;
+    lock.unlock();
+    Status status =
+        guarded("saver", [&] { return write(std::move(checkpoint)); });
+    lock.lock();
+    is_writing_ = false;
+    if (status.ok()) saved_step_ = step;
+    error_ = std::move(status);
+    changed_.notify_all();
+  }
+}
+
+Status Saver::Parts::write(Checkpoint checkpoint) {
+  const int64_t step = checkpoint.step;
+  const std::string prefix = list_.free_prefix(step);
+  Status status =
+      write_checkpoint(prefix, std::move(checkpoint), names_, write_);
+  if (status.ok()) status = list_.add(prefix);
+  return std::move(status).with_prefix(
+      fmt::format("[saver] the checkpoint of step {}: ", step));
+}
+
+Saver::Saver(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+Saver::~Saver() = default;
+
+Result<std::unique_ptr<Saver>> Saver::create(const Session& session,
+                                             SaverOptions options) {
+  TAGFLOW_RETURN_IF_ERROR(check(options));
+  auto parts = std::make_unique<Parts>(std::move(options));
+  TAGFLOW_RETURN_IF_ERROR(parts->open(session));
+  return std::unique_ptr<Saver>(new Saver(std::move(parts)));
+}
+
+Result<std::optional<Restored>> Saver::restore() { return parts_->restore(); }
+Status Saver::save(int64_t step) { return parts_->save(step); }
+Status Saver::save_if_due(int64_t step) { return parts_->save_if_due(step); }
+Status Saver::wait() { return parts_->wait(); }
+Status Saver::close() { return parts_->close(); }
+std::optional<int64_t> Saver::saved_step() const {
+  return parts_->saved_step();
+}
+
+Result<Restored> restore_checkpoint(const Session& session,
+                                    const std::string& path,
+                                    OtherTensors others) {
+  TAGFLOW_ASSIGN(const auto variables, find_variables(session.graph()));
+  TAGFLOW_ASSIGN(auto loaded, load_checkpoint(path, variables, others));
+  TAGFLOW_ASSIGN(const auto snapshots, Snapshots::create(session));
+  TAGFLOW_RETURN_IF_ERROR(snapshots->restore(loaded.checkpoint.snapshot));
+  return std::move(loaded.restored);
+}
+
+}  // namespace tagflow::actors

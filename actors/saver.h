@@ -1,0 +1,136 @@
+// Saver: checkpoints of a session's variables, written beside running steps.
+//
+//   auto saver = Saver::create(*session, {.folder = "out", .every_steps =
+//   100}); auto restored = (*saver)->restore();      // the newest, where there
+//   is one
+//   ... run a step; (*saver)->save_if_due(++step); ...
+//   (*saver)->save(step); (*saver)->close();
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graph/status.h"
+
+namespace tagflow::checkpoint {
+class FileSystem;
+}
+
+namespace tagflow::actors {
+
+class Session;
+
+struct SaverOptions {
+  // Made where it is missing. One saver at a time has it.
+  std::string folder;
+  // A checkpoint's prefix is FOLDER/NAME-STEP; where the folder's file
+  // "checkpoint" lists that already, FOLDER/NAME-STEP.1, ...: none of the list
+  // is written over.
+  std::string name = "model.ckpt";
+  // So many of the list stay, those that were made last. 0: all do.
+  int keep = 5;
+  // What save_if_due() takes for due: so many steps since the last save, or
+  // since 0, or so much time since then, or since the saver was made. Zero:
+  // neither.
+  int64_t every_steps = 0;
+  std::chrono::nanoseconds every{0};
+  // How long a save waits for a moment between steps.
+  std::chrono::nanoseconds patience = std::chrono::minutes(1);
+  // Waits for the disk, so that a checkpoint survives the end of the machine.
+  bool sync = true;
+  // Internal: where files are written; null: the system's. Outlives the saver.
+  checkpoint::FileSystem* files = nullptr;
+};
+
+// What was restored.
+struct Restored {
+  std::string path;  // the prefix of a bundle, or a file
+  int64_t step = 0;  // 0 where another program wrote it
+  // What the file has that is no variable of the graph.
+  std::vector<std::string> unused;
+};
+
+// What becomes of tensors that are no variables of the graph.
+enum class OtherTensors : uint8_t { kIgnored, kRefused };
+
+// Assigns what the file has to all variables that the session's graph has, and
+// restores what random ops go on from, where it has that. `path` is a folder,
+// of which the newest complete checkpoint is taken, the prefix of one, or a
+// .safetensors file. A variable that had no value when it was saved stays as it
+// is. All of the file is in memory meanwhile. Errors, after which nothing has
+// changed:
+//   NotFound         there is none
+//   InvalidArgument  it is of another model: lists the variables that it does
+//                    not have, has with another type or shape, and what else
+//                    there is
+//   DataLoss         it is damaged
+// REQUIRES: as for Session::run().
+Result<Restored> restore_checkpoint(
+    const Session& session, const std::string& path,
+    OtherTensors others = OtherTensors::kIgnored);
+
+// Saves what Snapshots takes: all variables that the graph has when this is
+// made, at one moment between steps, and the counts of random ops. A thread of
+// its own writes it while further steps run: to files of temporary names, which
+// get theirs when all is on the disk, so that a checkpoint is there as a whole
+// or not at all, whenever the process ends. The checkpoints are TensorFlow's
+// bundles, and the folder's file "checkpoint" lists them for TensorFlow, too.
+//
+// Memory beyond that of the variables: at most as much again, while a
+// checkpoint is written, and less than 1 MiB. A snapshot shares the variables'
+// buffers, so it costs only what running steps change meanwhile, and what is
+// copied at once: variables on accelerators, or with sparse updates. There is
+// one snapshot at a time.
+//
+// An error of the writing is returned by the call that comes next. It loses
+// nothing: earlier checkpoints stay, and so do the variables.
+//
+// Thread-safe. Keeps the state, not the session.
+class Saver {
+ public:
+  // InvalidArgument for an empty folder or name, or negative numbers;
+  // FailedPrecondition where another saver has the folder; errors of making it,
+  // and of Snapshots::create(). Removes what killed processes left there half
+  // written.
+  static Result<std::unique_ptr<Saver>> create(const Session& session,
+                                               SaverOptions options);
+  // Closes it; nobody hears of an error.
+  ~Saver();
+  Saver(const Saver&) = delete;
+  Saver& operator=(const Saver&) = delete;
+
+  // Restores the newest complete checkpoint of the folder, as
+  // restore_checkpoint() does; nothing where there is none. Refuses one that
+  // has other tensors than the graph has variables: the next ones would not
+  // have them.
+  Result<std::optional<Restored>> restore();
+
+  // Waits for the writing of the checkpoint before, takes a snapshot, and has
+  // it written. Where the writing before failed, returns that error, once, and
+  // saves nothing. DeadlineExceeded where no moment came at which no step was
+  // halfway through. REQUIRES: as for Session::run(); step >= 0.
+  Status save(int64_t step);
+  // The same where one is due. Else returns the error of a writing that has
+  // failed, once, and waits for nothing.
+  Status save_if_due(int64_t step);
+  // Returns when nothing is being written any more, with the error of what
+  // was, once.
+  Status wait();
+  // As wait(); then gives the folder back. Later saves fail as
+  // FailedPrecondition.
+  Status close();
+  // The step of the last checkpoint that was restored, or written without an
+  // error.
+  std::optional<int64_t> saved_step() const;
+
+ private:
+  class Parts;
+  explicit Saver(std::unique_ptr<Parts> parts);
+  const std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace tagflow::actors

@@ -1,0 +1,34 @@
+// FolderLock: a folder that one writer at a time saves to.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "graph/status.h"
+
+namespace tagflow::checkpoint {
+
+// The system's own lock of the folder: it leaves no file, and ends with the
+// process, however that ends. Where a file system has no locks, nobody is kept
+// out.
+class FolderLock {
+ public:
+  // FailedPrecondition where another one, of this process or another, has it;
+  // errors of opening the folder. Thread-safe.
+  static Result<std::unique_ptr<FolderLock>> take(const std::string& folder);
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+  ~FolderLock();
+
+  // Whether others are kept out.
+  bool is_exclusive() const { return is_exclusive_; }
+
+ private:
+  FolderLock(int descriptor, bool is_exclusive)
+      : descriptor_(descriptor), is_exclusive_(is_exclusive) {}
+
+  const int descriptor_;
+  const bool is_exclusive_;
+};
+
+}  // namespace tagflow::checkpoint

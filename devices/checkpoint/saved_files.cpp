@@ -1,0 +1,71 @@
+#include "devices/checkpoint/saved_files.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "devices/checkpoint/bundle_index.h"
+
+namespace tagflow::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The paths of the folder's files whose names are wanted.
+std::vector<std::string> files_in(
+    const std::string& folder,
+    const std::function<bool(std::string_view name)>& is_wanted) {
+  std::vector<std::string> paths;
+  std::error_code code;
+  for (fs::directory_iterator it(folder, code), end; !code && it != end;
+       it.increment(code))
+    if (is_wanted(it->path().filename().string()))
+      paths.push_back(it->path().string());
+  return paths;
+}
+
+bool is_digits(std::string_view text) {
+  return !text.empty() &&
+         std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// As AtomicFile makes them: "TARGET.tmp-PROCESS-NUMBER".
+bool is_temporary(std::string_view name) {
+  const size_t mark = name.rfind(".tmp-");
+  if (mark == name.npos) return false;
+  const std::string_view numbers = name.substr(mark + 5);
+  const size_t dash = numbers.find('-');
+  return dash != numbers.npos && is_digits(numbers.substr(0, dash)) &&
+         is_digits(numbers.substr(dash + 1));
+}
+
+}  // namespace
+
+Status remove_bundle(const std::string& prefix, const WriteOptions& options) {
+  FileSystem& files = options.file_system();
+  const std::string stem = fs::path(prefix).filename().string();
+  const std::string index = index_path(prefix);
+  if (files.exists(index)) TAGFLOW_RETURN_IF_ERROR(files.remove(index));
+  const auto is_part = [&](std::string_view name) {
+    return name.starts_with(stem + ".data-") || name == stem + ".meta";
+  };
+  for (const std::string& path : files_in(folder_of(prefix), is_part))
+    TAGFLOW_RETURN_IF_ERROR(files.remove(path));
+  return {};
+}
+
+void remove_temporary_files(const std::string& folder, const std::string& name,
+                            const WriteOptions& options) {
+  const auto is_left = [&](std::string_view file) {
+    return is_temporary(file) &&
+           (file.starts_with(name) || file.starts_with("checkpoint."));
+  };
+  // One that cannot be removed is in nobody's way.
+  for (const std::string& path : files_in(folder, is_left))
+    static_cast<void>(options.file_system().remove(path));
+}
+
+}  // namespace tagflow::checkpoint

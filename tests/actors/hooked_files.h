@@ -1,0 +1,71 @@
+// The system's files, with a say in what is done to them.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "devices/checkpoint/files.h"
+
+namespace tagflow::checkpoint {
+
+// Asks before each operation that changes a file or a folder: an error is that
+// of the operation, which is not done.
+class HookedFiles final : public FileSystem {
+ public:
+  using Hook = std::function<Status()>;
+  explicit HookedFiles(Hook hook) : hook_(std::move(hook)) {}
+
+  Result<std::unique_ptr<ReadableFile>> open(const std::string& path) override {
+    return local_files().open(path);
+  }
+  Result<std::unique_ptr<WritableFile>> create(
+      const std::string& path) override {
+    TAGFLOW_RETURN_IF_ERROR(hook_());
+    TAGFLOW_ASSIGN(auto file, local_files().create(path));
+    return std::unique_ptr<WritableFile>(
+        std::make_unique<HookedFile>(hook_, std::move(file)));
+  }
+  Status rename(const std::string& from, const std::string& to) override {
+    TAGFLOW_RETURN_IF_ERROR(hook_());
+    return local_files().rename(from, to);
+  }
+  Status remove(const std::string& path) override {
+    TAGFLOW_RETURN_IF_ERROR(hook_());
+    return local_files().remove(path);
+  }
+  bool exists(const std::string& path) override {
+    return local_files().exists(path);
+  }
+  Status make_folder(const std::string& path) override {
+    return local_files().make_folder(path);
+  }
+  Status sync_folder(const std::string& path) override {
+    TAGFLOW_RETURN_IF_ERROR(hook_());
+    return local_files().sync_folder(path);
+  }
+
+ private:
+  class HookedFile final : public WritableFile {
+   public:
+    HookedFile(Hook hook, std::unique_ptr<WritableFile> file)
+        : hook_(std::move(hook)), file_(std::move(file)) {}
+    Result<size_t> write(std::string_view bytes) override {
+      TAGFLOW_RETURN_IF_ERROR(hook_());
+      return file_->write(bytes);
+    }
+    Status sync() override {
+      TAGFLOW_RETURN_IF_ERROR(hook_());
+      return file_->sync();
+    }
+
+   private:
+    const Hook hook_;
+    const std::unique_ptr<WritableFile> file_;
+  };
+
+  const Hook hook_;
+};
+
+}  // namespace tagflow::checkpoint

@@ -1,0 +1,464 @@
+// Saver: checkpoints of one moment, whole or not there, from which a training
+// goes on as if it had never ended.
+#include "actors/saver.h"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "actors/shared_state.h"
+#include "actors/snapshot.h"
+#include "devices/checkpoint/bundle_writer.h"
+#include "devices/checkpoint/safetensors.h"
+#include "devices/checkpoint/state.h"
+#include "devices/checkpoint/tensor_file.h"
+#include "devices/device.h"
+#include "graph/builder/builder.h"
+#include "tests/actors/hooked_files.h"
+#include "tests/actors/sessions.h"
+#include "tests/temp_path.h"
+
+using namespace tagflow;
+using namespace tagflow::actors;
+using namespace tagflow::graph;
+using graph::testing::must;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Removed with its end.
+class Folder {
+ public:
+  explicit Folder(const std::string& name)
+      : path_(tagflow::testing::temp_path("saver_" + name)) {
+    fs::remove_all(path_);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder() { fs::remove_all(path_); }
+  std::string path(const std::string& name = "") const {
+    return name.empty() ? path_.string() : (path_ / name).string();
+  }
+  std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(path_))
+      names.push_back(entry.path().filename().string());
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+ private:
+  const fs::path path_;
+};
+
+// "init" and "step", which adds one to all elements of two variables and to
+// "count".
+Graph counting(int64_t size = 16) {
+  Graph graph;
+  const Scope s(graph);
+  Outputs inits, steps;
+  const Output ones =
+      ops::fill(s, Tensor::of<int64_t>({1}, {size}), Tensor::scalar(1.0f));
+  for (const std::string name : {"w", "m"}) {
+    const auto variable =
+        ops::variable(s.named(name), DataType::kFloat, PartialShape({size}));
+    inits.push_back(ops::assign(s, variable, ops::zeros_like(s, ones)));
+    steps.push_back(ops::assign_add(s, variable, ones));
+  }
+  const Output count = ops::reference_variable(
+      s.named("count"), DataType::kInt64, PartialShape::scalar());
+  inits.push_back(ops::assign(s, count, Tensor::scalar<int64_t>(0)));
+  steps.push_back(ops::assign_add(s, count, Tensor::scalar<int64_t>(1)));
+  ops::group(s.named("init"), inits);
+  ops::group(s.named("step"), steps);
+  // Never has a value.
+  ops::variable(s.named("unset"), DataType::kFloat, PartialShape({2}));
+  INFO(s.status().to_string());
+  REQUIRE(s.status().ok());
+  return graph;
+}
+
+void run_target(Session& session, const std::string& target) {
+  must(session.run({}, {}, {target}, within_a_minute()));
+}
+
+std::unique_ptr<Saver> make_saver(const Session& session,
+                                  SaverOptions options) {
+  return must(Saver::create(session, std::move(options)));
+}
+
+// Of a session that counts: what it has come to, where all variables agree.
+int64_t count_of(Session& session) {
+  const auto snapshot = must(must(Snapshots::create(session))->take());
+  const auto count = snapshot.variables.at("count").scalar_value<int64_t>();
+  for (const std::string name : {"w", "m"})
+    for (const float value : snapshot.variables.at(name).flat<float>())
+      CHECK(value == float(count));
+  return count;
+}
+
+std::string error_of(const Status& status) { return status.to_string(); }
+bool contains(const std::string& text, std::string_view part) {
+  return text.find(part) != text.npos;
+}
+
+// One bundle of these.
+void write_bundle(const std::string& prefix,
+                  const std::map<std::string, Tensor>& tensors) {
+  auto writer =
+      must(checkpoint::BundleWriter::create(prefix, 1, {nullptr, false}));
+  for (const auto& [name, tensor] : tensors) must(writer->add(name, tensor));
+  must(writer->finish());
+  must(writer->publish());
+}
+
+}  // namespace
+
+TEST_CASE("a saver keeps the last checkpoints, and its folder lists them") {
+  const Folder folder("keeps");
+  const auto session = make_session({}, counting());
+  run_target(*session, "init");
+  const auto saver = make_saver(*session, {.folder = folder.path(), .keep = 2});
+  CHECK_FALSE(must(saver->restore()).has_value());
+  for (int64_t step = 0; step < 4; ++step) {
+    must(saver->save(step));
+    run_target(*session, "step");
+  }
+  must(saver->wait());
+  CHECK(folder.names() == std::vector<std::string>{
+                              "checkpoint", "model.ckpt-2.data-00000-of-00001",
+                              "model.ckpt-2.index",
+                              "model.ckpt-3.data-00000-of-00001",
+                              "model.ckpt-3.index"});
+  std::ifstream file(folder.path("checkpoint"));
+  std::string first, second, third;
+  std::getline(file, first);
+  std::getline(file, second);
+  std::getline(file, third);
+  CHECK(first == "model_checkpoint_path: \"model.ckpt-3\"");
+  CHECK(second == "all_model_checkpoint_paths: \"model.ckpt-2\"");
+  CHECK(third == "all_model_checkpoint_paths: \"model.ckpt-3\"");
+
+  // What is on the list is not written over.
+  must(saver->save(3));
+  must(saver->close());
+  CHECK(fs::exists(folder.path("model.ckpt-3.1.index")));
+  CHECK(saver->save(9).code() == Code::kFailedPrecondition);
+  const auto other = make_session({}, counting());
+  const auto restored = must(restore_checkpoint(*other, folder.path()));
+  CHECK(restored.path == folder.path("model.ckpt-3.1"));
+  CHECK(restored.step == 3);
+  CHECK(restored.unused.empty());
+  CHECK(count_of(*other) == 4);
+  CHECK(must(restore_checkpoint(*other, folder.path("model.ckpt-3"))).step ==
+        3);
+  CHECK(count_of(*other) == 3);
+}
+
+TEST_CASE("one saver at a time has a folder") {
+  const Folder folder("lock");
+  const auto session = make_session({}, counting());
+  auto saver = make_saver(*session, {.folder = folder.path()});
+  const Status refused =
+      Saver::create(*session, {.folder = folder.path()}).status();
+  CHECK(refused.code() == Code::kFailedPrecondition);
+  CHECK(contains(error_of(refused), "somebody else is saving to the folder"));
+  must(saver->close());
+  saver = make_saver(*session, {.folder = folder.path()});
+  for (const SaverOptions& wrong :
+       {SaverOptions{}, SaverOptions{.folder = "x", .name = "a/b"},
+        SaverOptions{.folder = "x", .keep = -1}})
+    CHECK(Saver::create(*session, wrong).status().code() ==
+          Code::kInvalidArgument);
+  CHECK(saver->save(-1).code() == Code::kInvalidArgument);
+}
+
+TEST_CASE("what is left of earlier processes goes, and nothing else does") {
+  const Folder folder("left");
+  const auto session = make_session({}, counting());
+  run_target(*session, "init");
+  {
+    const auto saver = make_saver(*session, {.folder = folder.path()});
+    for (int64_t step = 1; step <= 3; ++step) must(saver->save(step));
+    must(saver->close());
+  }
+  // One that went, but for its data; one that was complete, but not listed.
+  fs::remove(folder.path("model.ckpt-2.index"));
+  for (const std::string name :
+       {"model.ckpt-4.index", "model.ckpt-4.data-00000-of-00001"})
+    fs::copy(folder.path("model.ckpt-1" + name.substr(12)), folder.path(name));
+  for (const char* name :
+       {"model.ckpt-9.data-00000-of-00001.tmp-17-3", "checkpoint.tmp-1-0",
+        "notes.tmp-1-0", "model.ckpt-9.tmp-x"})
+    std::ofstream(folder.path(name)) << "x";
+  const auto saver = make_saver(*session, {.folder = folder.path(), .keep = 3});
+  const auto restored = must(saver->restore());
+  REQUIRE(restored.has_value());
+  CHECK(restored->step == 3);
+  run_target(*session, "step");
+  must(saver->save(4));
+  must(saver->save(5));
+  must(saver->wait());
+  CHECK(folder.names() ==
+        std::vector<std::string>{
+            "checkpoint", "model.ckpt-3.data-00000-of-00001",
+            "model.ckpt-3.index", "model.ckpt-4.data-00000-of-00001",
+            "model.ckpt-4.index", "model.ckpt-5.data-00000-of-00001",
+            "model.ckpt-5.index", "model.ckpt-9.tmp-x", "notes.tmp-1-0"});
+}
+
+TEST_CASE("a save is due after so many steps, or so much time") {
+  const Folder folder("due");
+  const auto session = make_session({}, counting());
+  run_target(*session, "init");
+  const auto saved = [&](SaverOptions options, int64_t steps) {
+    options.folder = folder.path();
+    options.keep = 0;
+    const auto saver = make_saver(*session, options);
+    for (int64_t step = 1; step <= steps; ++step)
+      must(saver->save_if_due(step));
+    must(saver->close());
+    int64_t count = 0;
+    for (const std::string& name : folder.names())
+      count += name.ends_with(".index");
+    fs::remove_all(folder.path());
+    return count;
+  };
+  CHECK(saved({}, 20) == 0);
+  CHECK(saved({.every_steps = 7}, 20) == 2);
+  CHECK(saved({.every = std::chrono::hours(1)}, 20) == 0);
+  CHECK(saved({.every = std::chrono::nanoseconds(1)}, 20) == 20);
+}
+
+TEST_CASE("a checkpoint of another model is refused, with what differs") {
+  const Folder folder("other");
+  const auto session = make_session({}, counting(3));
+  run_target(*session, "init");
+  run_target(*session, "step");
+  const Tensor three = Tensor::vector<float>({5, 5, 5});
+  const std::map<std::string, Tensor> all = {
+      {"w", three},
+      {"m", three},
+      {"count", Tensor::scalar<int64_t>(5)},
+      {"unset", Tensor::vector<float>({1, 2})}};
+  const std::string prefix = folder.path("theirs");
+
+  auto wrong = all;
+  wrong["w"] = Tensor::vector<float>({1, 2});
+  wrong["count"] = Tensor::scalar<int32_t>(1);
+  wrong.erase("m");
+  wrong["bias"] = Tensor::scalar(1.0f);
+  write_bundle(prefix, wrong);
+  const Status status = restore_checkpoint(*session, prefix).status();
+  CHECK(status.code() == Code::kInvalidArgument);
+  CHECK(status.message() ==
+        "[checkpoint] \"" + prefix +
+            "\" is of another model: \"count\" is int32[], but the graph has "
+            "int64[], \"m\" (float[3]) is not in it, \"w\" is float[2], but "
+            "the graph has float[3], \"bias\" (float[]) is no variable of the "
+            "graph");
+  CHECK(count_of(*session) == 1);
+
+  // What is there besides is no harm to who only reads, but to who saves.
+  auto more = all;
+  more["bias"] = Tensor::scalar(1.0f);
+  write_bundle(prefix, more);
+  const auto saver = make_saver(*session, {.folder = folder.path()});
+  CHECK(saver->restore().status().code() == Code::kInvalidArgument);
+  CHECK(count_of(*session) == 1);
+  const auto restored = must(restore_checkpoint(*session, prefix + ".index"));
+  CHECK(restored.unused == std::vector<std::string>{"bias"});
+  CHECK(restored.step == 0);
+  CHECK(count_of(*session) == 5);
+
+  CHECK(restore_checkpoint(*session, folder.path("none")).status().code() ==
+        Code::kNotFound);
+  write_bundle(folder.path("broken"), {{"_tagflow/step", three}});
+  CHECK(restore_checkpoint(*make_session({}, Graph()), folder.path("broken"))
+            .status()
+            .code() == Code::kDataLoss);
+}
+
+TEST_CASE("a safetensors file is restored, and leaves random numbers alone") {
+  const Folder folder("safetensors");
+  fs::create_directories(folder.path());
+  const auto session = make_session({}, counting(2));
+  const uint64_t seed = session->shared_state()->seed();
+  session->shared_state()->run_counts().restore({{"x", 3}});
+  std::vector<checkpoint::SafetensorsItem> items;
+  const auto add = [&](const std::string& name, Tensor value) {
+    items.push_back({name, value.dtype(), value.shape(),
+                     [value]() -> Result<Tensor> { return value; }});
+  };
+  for (const std::string name : {"w", "m", "unset"})
+    add(name, Tensor::vector<float>({8, 8}));
+  add("count", Tensor::scalar<int64_t>(8));
+  const std::string path = folder.path("model.safetensors");
+  must(checkpoint::write_safetensors(path, std::move(items), {}));
+  CHECK(must(restore_checkpoint(*session, path)).path == path);
+  CHECK(count_of(*session) == 8);
+  CHECK(session->shared_state()->seed() == seed);
+  CHECK(session->shared_state()->run_counts().all().at("x") == 3);
+}
+
+TEST_CASE("wherever the process ends, the last checkpoint is there") {
+  const Graph graph = counting();
+  int ends = 0;
+  for (bool survived = false; !survived; ++ends) {
+    INFO("it ends before operation ", ends);
+    const Folder folder("ends");
+    std::atomic<int> left{-1};  // operations; negative: any number
+    checkpoint::HookedFiles files([&]() -> Status {
+      if (left < 0 || left-- > 0) return {};
+      left = 0;
+      return error(Code::kUnknown, "the process has ended");
+    });
+    {
+      const auto session = make_session({}, graph);
+      run_target(*session, "init");
+      const auto saver = make_saver(
+          *session, {.folder = folder.path(), .keep = 1, .files = &files});
+      for (int64_t step = 1; step <= 2; ++step) {
+        run_target(*session, "step");
+        must(saver->save(step));
+        must(saver->wait());
+      }
+      run_target(*session, "step");
+      left = ends;
+      must(saver->save(3));
+      survived = saver->wait().ok();
+    }
+    left = -1;
+    const auto session = make_session({}, graph);
+    const auto saver = make_saver(
+        *session, {.folder = folder.path(), .keep = 1, .files = &files});
+    const auto restored = must(saver->restore());
+    REQUIRE(restored.has_value());
+    CHECK((restored->step == 2 || restored->step == 3));
+    CHECK(count_of(*session) == restored->step);
+    // Who goes on leaves no more behind than who was never interrupted.
+    for (int64_t step = restored->step; step < 4;) {
+      run_target(*session, "step");
+      must(saver->save(++step));
+    }
+    must(saver->close());
+    CHECK(folder.names() ==
+          std::vector<std::string>{"checkpoint",
+                                   "model.ckpt-4.data-00000-of-00001",
+                                   "model.ckpt-4.index"});
+    CHECK(must(restore_checkpoint(*session, folder.path())).step == 4);
+    CHECK(count_of(*session) == 4);
+  }
+  CHECK(ends > 15);
+}
+
+TEST_CASE(
+    "an error of the writing comes with the next call, and loses nothing") {
+  const Graph graph = counting();
+  for (int failing = 0;; ++failing) {
+    INFO("operation ", failing, " fails");
+    const Folder folder("fails");
+    std::atomic<int> left{-1};
+    checkpoint::HookedFiles files([&]() -> Status {
+      if (left < 0 || left-- > 0) return {};
+      return error(Code::kResourceExhausted, "the disk is full");
+    });
+    const auto session = make_session({}, graph);
+    run_target(*session, "init");
+    const auto saver = make_saver(
+        *session, {.folder = folder.path(), .every_steps = 1, .files = &files});
+    run_target(*session, "step");
+    must(saver->save(1));
+    must(saver->wait());
+    run_target(*session, "step");
+    left = failing;
+    must(saver->save(2));
+    Status status;
+    switch (failing % 3) {
+      case 0:
+        status = saver->wait();
+        break;
+      case 1:
+        status = saver->save_if_due(3);
+        break;
+      default:
+        status = saver->save(3);
+    }
+    if (status.ok()) {
+      CHECK(failing > 8);
+      break;
+    }
+    CHECK(status.code() == Code::kResourceExhausted);
+    CHECK(contains(error_of(status),
+                   "[saver] the checkpoint of step 2: the disk is full"));
+    // Once.
+    must(saver->wait());
+    const auto other = make_session({}, graph);
+    const auto restored = must(restore_checkpoint(*other, folder.path()));
+    CHECK(restored.step >= 1);
+    CHECK(count_of(*other) == restored.step);
+    run_target(*session, "step");
+    must(saver->save(3));
+    must(saver->close());
+    CHECK(must(restore_checkpoint(*other, folder.path())).step == 3);
+    CHECK(count_of(*other) == 3);
+  }
+}
+
+TEST_CASE("a snapshot takes no more memory than the variables have") {
+  constexpr int64_t kSize = int64_t{1} << 20;
+  constexpr int64_t kVariables = 2 * kSize * int64_t{sizeof(float)};
+  constexpr int64_t kSlack = int64_t{1} << 20;
+  const Folder folder("memory");
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool is_held = false;
+  int held = 0;
+  checkpoint::HookedFiles files([&]() -> Status {
+    std::unique_lock lock(mutex);
+    if (is_held) ++held;
+    changed.notify_all();
+    changed.wait(lock, [&] { return !is_held; });
+    return {};
+  });
+  SessionOptions options;
+  options.devices = "cpu:1:memory=1GiB";
+  const auto session = make_session(options, counting(kSize));
+  const auto memory = [&] { return session->devices()[0]->memory(); };
+  run_target(*session, "init");
+  for (int i = 0; i < 3; ++i) run_target(*session, "step");
+  const int64_t without = memory().peak;
+  CHECK(without >= kVariables);
+  const auto saver =
+      make_saver(*session, {.folder = folder.path(), .files = &files});
+  for (int64_t step = 0; step < 5; ++step) {
+    must(saver->wait());
+    {
+      std::lock_guard lock(mutex);
+      is_held = true;
+      held = 0;
+    }
+    must(saver->save(step));
+    {  // The writer is at its first operation, and has all of the snapshot.
+      std::unique_lock lock(mutex);
+      changed.wait(lock, [&] { return held > 0; });
+    }
+    for (int i = 0; i < 3; ++i) run_target(*session, "step");
+    {
+      std::lock_guard lock(mutex);
+      is_held = false;
+      changed.notify_all();
+    }
+  }
+  must(saver->close());
+  CHECK(memory().peak > without);  // it is counted
+  CHECK(memory().peak <= without + kVariables + kSlack);
+  CHECK(count_of(*session) == 18);
+}
