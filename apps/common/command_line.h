@@ -21,7 +21,7 @@ namespace tagflow::apps {
 ExitCode report_parse_error(const CLI::App& app, const CLI::ParseError& error,
                             std::span<char* const> arguments);
 
-// Declares an option that names a file or folder to write, which "" does not:
+// Declares an option that names a file or folder, which "" does not:
 // a script whose variable is not set would lose what it asks for.
 CLI::Option* add_output_option(CLI::App& app, const std::string& name,
                                std::string& path, const std::string& help,

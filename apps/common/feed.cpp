@@ -38,19 +38,20 @@ Wanted wanted_at(const graph::Endpoint& endpoint) {
   return wanted;
 }
 
+// `what` is the value's part that is fed.
 Status check_value(const std::string& name, const Tensor& value,
-                   const Wanted& wanted) {
+                   const Wanted& wanted, std::string_view what) {
   if (value.dtype() == wanted.dtype && wanted.shape.accepts(value.shape())) {
     return {};
   }
-  return invalid_argument("[--feed] \"{}\" is {}{}, but the value is {}", name,
+  return invalid_argument("[--feed] \"{}\" is {}{}, but {} is {}", name,
                           dtype_name(wanted.dtype), wanted.shape.to_string(),
-                          value.describe());
+                          what, value.describe());
 }
 
 Failure load_feed(const graph::Graph& graph, const FeedText& text,
-                  std::set<std::string>& seen,
-                  std::vector<actors::Feed>& feeds) {
+                  int64_t batch, std::set<std::string>& seen,
+                  LoadedFeeds& loaded) {
   const Result<graph::Endpoint> endpoint = graph.endpoint(text.port);
   if (!endpoint.ok()) {
     return run_time_error(endpoint.status().with_prefix("[--feed] "));
@@ -61,7 +62,7 @@ Failure load_feed(const graph::Graph& graph, const FeedText& text,
     return usage_error(invalid_argument("[--feed] \"{}\" is fed twice", name));
   }
   if (!text.has_value) {
-    feeds.emplace_back(port, Tensor());
+    loaded.feeds.emplace_back(port, Tensor());
     return {};
   }
   const Wanted wanted = wanted_at(*endpoint);
@@ -76,9 +77,20 @@ Failure load_feed(const graph::Graph& graph, const FeedText& text,
       io::npy_dtype(wanted.dtype) == value->dtype()) {
     *value = value->with_dtype(wanted.dtype);
   }
-  Status status = check_value(name, *value, wanted);
+  std::string_view what = "the value";
+  if (text.by_rows) {
+    Result<FeedRows> rows = FeedRows::create(std::move(value).value(), batch);
+    value = rows.ok() ? rows->at(1) : Result<Tensor>(rows.status());
+    if (!value.ok())
+      return run_time_error(std::move(value).status().with_prefix(
+          fmt::format("[--feed] {}: ", name)));
+    what = batch > 0 ? "a batch of the value"
+                     : "a row of the value, without --batch,";
+    loaded.by_rows.push_back({loaded.feeds.size(), std::move(rows).value()});
+  }
+  Status status = check_value(name, *value, wanted, what);
   if (!status.ok()) return run_time_error(std::move(status));
-  feeds.emplace_back(port, std::move(value).value());
+  loaded.feeds.emplace_back(port, std::move(value).value());
   return {};
 }
 
@@ -99,7 +111,14 @@ Result<FeedText> parse_feed(std::string_view text, bool needs_value) {
       graph::parse_endpoint(feed.port).status().with_prefix("[--feed] "));
   if (!feed.has_value) return feed;
   feed.value = text.substr(equals + 1);
+  feed.by_rows = feed.value.starts_with('@');
+  if (feed.by_rows) feed.value.erase(0, 1);
   feed.is_file = feed.value.ends_with(".npy") || feed.value.ends_with(".json");
+  if (feed.by_rows && !feed.is_file)
+    return invalid_argument(
+        "[--feed] the value of \"{}\" begins with @, but \"{}\" is no .npy or "
+        ".json file",
+        feed.port, feed.value.substr(0, 200));
   if (!feed.is_file && !nlohmann::json::accept(feed.value)) {
     return invalid_argument(
         "[--feed] the value of \"{}\" is neither a .npy or .json file nor a "
@@ -110,11 +129,11 @@ Result<FeedText> parse_feed(std::string_view text, bool needs_value) {
 }
 
 LoadedFeeds load_feeds(const graph::Graph& graph,
-                       const std::vector<FeedText>& texts) {
+                       const std::vector<FeedText>& texts, int64_t batch) {
   LoadedFeeds result;
   std::set<std::string> seen;
   for (const FeedText& text : texts) {
-    result.failure = load_feed(graph, text, seen, result.feeds);
+    result.failure = load_feed(graph, text, batch, seen, result);
     if (result.failure.exit_code != ExitCode::kOk) break;
   }
   return result;

@@ -7,6 +7,7 @@
 
 #include "actors/session.h"
 #include "apps/common/exit_code.h"
+#include "apps/common/feed_rows.h"
 #include "graph/graph.h"
 
 namespace tagflow::apps {
@@ -18,22 +19,30 @@ struct FeedText {
   std::string value;  // a literal, or the path of a file
   bool has_value = true;
   bool is_file = false;
+  bool by_rows = false;  // a row of the file in each step
 };
 
 // Splits at the first '='. VALUE is a file where it ends in ".npy" or ".json",
-// else a JSON literal. InvalidArgument where there is no name, a malformed
-// port, a literal that is no JSON, or, where it `needs_value`, no '=': usage
-// errors.
+// with an '@' before it one of which each step takes a row; else a JSON
+// literal. InvalidArgument where there is no name, a malformed port, a literal
+// that is no JSON, an '@' without a file, or, where it `needs_value`, no '=':
+// usage errors.
 Result<FeedText> parse_feed(std::string_view text, bool needs_value = true);
 
 // The feeds' tensors, each of the type of the graph's tensor; or why not, with
 // the exit code. Checks that the tensor exists, is fed once, and may have the
-// value's type and shape. A feed without a value has an invalid tensor.
+// value's type and shape. A feed without a value has an invalid tensor, and one
+// by rows, of `batch` rows each (0: see FeedRows), the value of step 1.
 struct LoadedFeeds {
   std::vector<actors::Feed> feeds;
+  struct ByRows {
+    size_t feed = 0;  // its place
+    FeedRows rows;
+  };
+  std::vector<ByRows> by_rows;
   Failure failure;  // its code is kOk on success
 };
 LoadedFeeds load_feeds(const graph::Graph& graph,
-                       const std::vector<FeedText>& texts);
+                       const std::vector<FeedText>& texts, int64_t batch = 0);
 
 }  // namespace tagflow::apps

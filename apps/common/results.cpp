@@ -26,6 +26,14 @@ std::string memory_json(const devices::MemoryStats& memory) {
       memory.in_use, memory.peak, memory.limit, memory.count);
 }
 
+std::string result_line(const FetchName& name, const Tensor& value) {
+  const bool is_large = value.num_elements() > kMaxElementsInText;
+  return fmt::format(
+      "{} = {}\n", name.label,
+      is_large ? value.to_string(int(kMaxElementsInText))
+               : value.describe() + " " + io::format_json_literal(value));
+}
+
 }  // namespace
 
 std::string file_stem(std::string name) {
@@ -81,15 +89,28 @@ Status write_results(const std::filesystem::path& folder,
 std::string format_results(std::span<const FetchName> names,
                            std::span<const Tensor> results) {
   std::string text;
-  for (size_t i = 0; i < names.size(); ++i) {
-    const Tensor& value = results[i];
-    const bool is_large = value.num_elements() > kMaxElementsInText;
-    text += fmt::format(
-        "{} = {}\n", names[i].label,
-        is_large ? value.to_string(int(kMaxElementsInText))
-                 : value.describe() + " " + io::format_json_literal(value));
-  }
+  for (size_t i = 0; i < names.size(); ++i)
+    text += result_line(names[i], results[i]);
   return text;
+}
+
+std::string format_step(int64_t step, std::span<const FetchName> names,
+                        std::span<const Tensor> results) {
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i)
+    text += fmt::format("step {}: {}", step, result_line(names[i], results[i]));
+  return text;
+}
+
+std::string format_step_json(int64_t step, std::span<const FetchName> names,
+                             std::span<const Tensor> results) {
+  std::vector<std::string> fetches;
+  for (size_t i = 0; i < names.size(); ++i)
+    fetches.push_back(fmt::format("{}: {}", io::json_string(names[i].label),
+                                  io::format_json_literal(results[i])));
+  return fmt::format(R"({{"step": {}, "fetches": {{{}}}}})"
+                     "\n",
+                     step, fmt::join(fetches, ", "));
 }
 
 std::vector<DeviceMemory> memory_of(const actors::Session& session) {

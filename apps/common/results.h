@@ -1,6 +1,7 @@
 // What a run gave, written for people, for scripts, or to files.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -37,6 +38,13 @@ Status write_results(const std::filesystem::path& folder,
 // A line for each: "name:0 = float[2] [1, 2]". Large ones are shortened.
 std::string format_results(std::span<const FetchName> names,
                            std::span<const Tensor> results);
+
+// Those of one of many steps: a line for each, "step 7: name:0 = float[] 1.5";
+// or one JSON object on a line, {"step": 7, "fetches": {label: literal}}.
+std::string format_step(int64_t step, std::span<const FetchName> names,
+                        std::span<const Tensor> results);
+std::string format_step_json(int64_t step, std::span<const FetchName> names,
+                             std::span<const Tensor> results);
 
 // What a device has given out, in all runs so far.
 struct DeviceMemory {

@@ -19,6 +19,7 @@ void add_partition_command(CLI::App& app, ExitCode& exit_code);
 void add_conform_command(CLI::App& app, ExitCode& exit_code);
 void add_bench_command(CLI::App& app, ExitCode& exit_code);
 void add_checkpoint_command(CLI::App& app, ExitCode& exit_code);
+void add_vars_command(CLI::App& app, ExitCode& exit_code);
 void add_ops_command(CLI::App& app, ExitCode& exit_code);
 
 }  // namespace tagflow::apps

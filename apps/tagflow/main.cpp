@@ -24,6 +24,7 @@ ExitCode run(int argc, char** argv) {
   add_conform_command(app, exit_code);
   add_bench_command(app, exit_code);
   add_checkpoint_command(app, exit_code);
+  add_vars_command(app, exit_code);
   add_ops_command(app, exit_code);
   try {
     app.parse(argc, argv);

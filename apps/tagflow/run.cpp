@@ -1,4 +1,4 @@
-// tagflow run: one graph, one signature, once or several times.
+// tagflow run: one graph, one signature, once, or in many steps.
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
@@ -17,13 +17,17 @@
 #include "apps/io/file.h"
 #include "apps/tagflow/commands.h"
 #include "apps/tagflow/signature.h"
+#include "apps/tagflow/steps.h"
+#include "apps/tagflow/training.h"
 
 namespace tagflow::apps {
 namespace {
 
 struct RunOptions {
   SignatureOptions signature;
+  TrainingOptions training;
   int repeat = 1;
+  int64_t steps = 0;  // 0: one run, which is none
   std::string out;
   std::string trace;
   std::string logdir;
@@ -66,47 +70,64 @@ struct Results {
   Failure failure;  // its code is kOk where all runs went well
 };
 
-// `trace` may be null.
-Results run_repeatedly(const Prepared& prepared, int repeat,
-                       actors::Trace* trace) {
+// `run` has what the runs have in common.
+Status run_repeatedly(const Prepared& prepared, int repeat,
+                      const actors::RunOptions& run, Results& results) {
   std::vector<std::string> ports;
   std::vector<Tensor> values;
   for (const auto& [port, value] : prepared.feeds) {
     ports.push_back(port);
     values.push_back(value);
   }
-  Results results;
-  const Result<actors::Callable> call = prepared.session->make_callable(
-      ports, prepared.fetches, prepared.targets);
-  if (!call.ok()) {
-    results.failure = run_time_error(call.status());
-    return results;
+  TAGFLOW_ASSIGN(const actors::Callable call,
+                 prepared.session->make_callable(ports, prepared.fetches,
+                                                 prepared.targets));
+  Times times;
+  for (int i = 0; i < repeat; ++i) {
+    TAGFLOW_ASSIGN(results.values, call(values, run, &results.stats));
+    times.add(results.stats.seconds);
   }
+  times.log();
+  return {};
+}
+
+// Where the variables begin, and all runs. `trace` may be null.
+Results run_all(const RunOptions& options, const Prepared& prepared,
+                actors::Trace* trace) {
+  Results results;
   const WatchedRun watched(*prepared.session);
   actors::RunOptions run;
   run.cancel = watched.token();
-  run.trace = trace;
-  Times times;
-  Status status;
-  for (int i = 0; i < repeat && status.ok(); ++i) {
-    Result<std::vector<Tensor>> fetched = (*call)(values, run, &results.stats);
-    status = fetched.status();
-    if (fetched.ok()) results.values = std::move(fetched).value();
-    times.add(results.stats.seconds);
+  Training training;
+  results.failure = training.start(options.training, *prepared.session, run);
+  if (results.failure.exit_code == ExitCode::kOk) {
+    run.trace = trace;
+    Status status =
+        options.steps == 0
+            ? run_repeatedly(prepared, options.repeat, run, results)
+            : run_steps(
+                  prepared,
+                  {options.steps, options.json,
+                   /*is_quiet=*/!options.json && !options.out.empty(), run},
+                  training, results.values);
+    results.failure = run_time_error(std::move(status));
   }
   results.devices = memory_of(*prepared.session);
-  if (status.ok()) times.log();
-  results.failure = watched.failure_of(std::move(status));
+  if (results.failure.exit_code == ExitCode::kRunTimeError)
+    results.failure = watched.failure_of(std::move(results.failure.status));
   return results;
 }
 
 Failure print_results(const RunOptions& options,
                       const std::vector<FetchName>& names,
                       const Results& results) {
-  if (!options.out.empty()) {
+  // Where no step was left to run there are none.
+  const bool has_results = results.values.size() == names.size();
+  if (!options.out.empty() && has_results) {
     Status status = write_results(options.out, names, results.values);
     if (!status.ok()) return run_time_error(std::move(status));
   }
+  if (options.steps > 0) return {};  // they are printed
   std::string text;
   if (options.json) {
     text = format_results_json(names, results.values, results.stats,
@@ -133,6 +154,8 @@ ExitCode run_graph(const RunOptions& options) {
     return report(usage_error(error(
         Code::kUnimplemented, "[--logdir] event files are not supported yet")));
   }
+  Status usage = Training::check(options.training, options.steps > 0);
+  if (!usage.ok()) return report(usage_error(std::move(usage)));
   Prepared prepared = prepare(options.signature);
   Failure failure = prepared.failure;
   if (failure.exit_code == ExitCode::kOk)
@@ -142,7 +165,7 @@ ExitCode run_graph(const RunOptions& options) {
   std::shared_ptr<actors::Trace> trace;
   if (!options.trace.empty()) trace = std::make_shared<actors::Trace>();
   prepared.session.keep(trace);
-  Results results = run_repeatedly(prepared, options.repeat, trace.get());
+  Results results = run_all(options, prepared, trace.get());
   failure = std::move(results.failure);
   if (failure.exit_code == ExitCode::kOk)
     failure = print_results(options, prepared.names, results);
@@ -162,8 +185,17 @@ void add_run_command(CLI::App& app, ExitCode& exit_code) {
   auto options = std::make_shared<RunOptions>();
   CLI::App* run = app.add_subcommand("run", "run a graph and print results");
   add_signature_options(*run, options->signature);
-  run->add_option("--repeat", options->repeat, "how often to run")
-      ->check(CLI::Range(1, 1'000'000'000));
+  CLI::Option* repeat =
+      run->add_option("--repeat", options->repeat,
+                      "how often to run with the same feeds, without results "
+                      "in between")
+          ->check(CLI::Range(1, 1'000'000'000));
+  run->add_option("--steps", options->steps,
+                  "run so many steps, each with its results, and count those "
+                  "of the run that --save resumes")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 53))
+      ->excludes(repeat);
+  add_training_options(*run, options->training);
   add_output_option(*run, "--out", options->out,
                     "write each fetch to DIR/NAME_PORT.npy (strings: .json)",
                     "DIR");
@@ -173,7 +205,8 @@ void add_run_command(CLI::App& app, ExitCode& exit_code) {
                   "event files for TensorBoard; not supported yet")
       ->type_name("DIR");
   run->add_flag("--json", options->json,
-                "print results as one JSON object; errors stay text on stderr");
+                "print results as one JSON object, with --steps one a line; "
+                "errors stay text on stderr");
   run->callback([options, &exit_code] { exit_code = run_graph(*options); });
 }
 

@@ -156,6 +156,9 @@ Failure prepare_in(const SignatureOptions& options, Purpose purpose,
   Result<std::vector<FeedText>> texts =
       parse_feeds(options.feeds, purpose != Purpose::kLook);
   if (!texts.ok()) return usage_error(std::move(texts).status());
+  if (options.batch > 0 && std::ranges::none_of(*texts, &FeedText::by_rows))
+    return usage_error(invalid_argument(
+        "[--batch] no feed is by rows: write --feed NAME:PORT=@FILE"));
   const auto session_options = to_session_options(options.engine);
   if (!session_options.ok()) return usage_error(session_options.status());
 
@@ -166,9 +169,10 @@ Failure prepare_in(const SignatureOptions& options, Purpose purpose,
   if (prepared.fetches.empty() && prepared.targets.empty()) {
     return usage_error(nothing_to_run(*model));
   }
-  LoadedFeeds feeds = load_feeds(model->graph, *texts);
+  LoadedFeeds feeds = load_feeds(model->graph, *texts, options.batch);
   if (feeds.failure.exit_code != ExitCode::kOk) return feeds.failure;
   prepared.feeds = std::move(feeds.feeds);
+  prepared.by_rows = std::move(feeds.by_rows);
   Status ops = check_needed_ops(*model, prepared);
   if (!ops.ok()) return run_time_error(std::move(ops));
 
@@ -214,10 +218,15 @@ void add_signature_options(CLI::App& app, SignatureOptions& options) {
   add_name_option(app, options.name);
   app.add_option("--feed", options.feeds,
                  "the value of a tensor, or of an input of the signature: a "
-                 ".npy file, a .json file, or a JSON literal")
+                 ".npy file, a .json file, or a JSON literal; @FILE: one row "
+                 "of the file in each step")
       ->type_name("NAME:PORT=VALUE")
       ->expected(1)
       ->take_all();
+  app.add_option("--batch", options.batch,
+                 "take so many rows of each @FILE in a step, and begin again "
+                 "at its end; default: one, without its dimension")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
   add_fetch_option(app, options.fetches);
   app.add_option("--target", options.targets,
                  "a node to run without fetching its outputs")

@@ -8,6 +8,7 @@
 #include "actors/session.h"
 #include "apps/common/engine_options.h"
 #include "apps/common/exit_code.h"
+#include "apps/common/feed.h"
 #include "apps/common/owned_session.h"
 #include "apps/common/results.h"
 #include "graph/graph.h"
@@ -19,13 +20,14 @@ struct SignatureOptions {
   std::string graph;
   std::string name;  // of a signature of the file; or empty
   std::vector<std::string> feeds;
+  int64_t batch = 0;  // rows of feeds by rows; 0: one, without its dimension
   std::vector<std::string> fetches;
   std::vector<std::string> targets;
   EngineOptions engine;
 };
 
-// Declares GRAPH, --signature, --feed, --fetch, --target and the engine's
-// switches; `options` must outlive the parsing.
+// Declares GRAPH, --signature, --feed, --batch, --fetch, --target and the
+// engine's switches; `options` must outlive the parsing.
 void add_signature_options(CLI::App& app, SignatureOptions& options);
 // Some of these alone.
 void add_graph_option(CLI::App& app, std::string& path);
@@ -41,7 +43,8 @@ Status check_fetches(const std::vector<std::string>& fetches);
 // not.
 struct Prepared {
   OwnedSession session;
-  std::vector<actors::Feed> feeds;
+  std::vector<actors::Feed> feeds;  // of step 1
+  std::vector<LoadedFeeds::ByRows> by_rows;
   // By their names in the graph, and by those that the user has for them.
   std::vector<std::string> fetches;
   std::vector<FetchName> names;

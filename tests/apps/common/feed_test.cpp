@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "apps/io/npy.h"
 #include "graph/builder/builder.h"
 #include "tests/temp_path.h"
@@ -125,6 +128,27 @@ TEST_CASE("an .npy file of another type is refused") {
   CHECK(loaded.failure.exit_code == ExitCode::kRunTimeError);
   CHECK(loaded.failure.status.message() ==
         "[--feed] \"n:0\" is int32[], but the value is double[]");
+}
+
+TEST_CASE("a file with an @ is fed by rows") {
+  const auto path = testing::temp_path("rows.json");
+  std::ofstream(path) << "[[[1, 2], [3, 4]], [[5, 6], [7, 8]]]";
+  const std::string text = "x=@" + path.string();
+  const LoadedFeeds loaded = load({"n=1", text});
+  REQUIRE(loaded.failure.exit_code == ExitCode::kOk);
+  REQUIRE(loaded.by_rows.size() == 1);
+  CHECK(loaded.by_rows[0].feed == 1);
+  CHECK(identical(loaded.feeds[1].second,
+                  Tensor::of<float>({2, 2}, {1, 2, 3, 4})));
+  CHECK(identical(*loaded.by_rows[0].rows.at(2),
+                  Tensor::of<float>({2, 2}, {5, 6, 7, 8})));
+  // The file as a whole is none of what may be fed.
+  CHECK(load({"x=" + path.string()}).failure.exit_code ==
+        ExitCode::kRunTimeError);
+  CHECK(parse_feed("x=@1").status().message() ==
+        "[--feed] the value of \"x\" begins with @, but \"1\" is no .npy or "
+        ".json file");
+  std::filesystem::remove(path);
 }
 
 }  // namespace

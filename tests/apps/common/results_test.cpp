@@ -56,6 +56,16 @@ TEST_CASE("results are lines of text") {
         "a/b:1 = float[2] [1.0, 2.5]\ntext = string[] \"x\"\n");
 }
 
+TEST_CASE("the results of a step are lines of text, or one of JSON") {
+  CHECK(format_step(7, kPorts, kResults) ==
+        "step 7: a/b:1 = float[2] [1.0, 2.5]\nstep 7: text = string[] "
+        "\"x\"\n");
+  CHECK(format_step_json(7, kPorts, kResults) ==
+        R"({"step": 7, "fetches": {"a/b:1": [1.0, 2.5], "text": "x"}})"
+        "\n");
+  CHECK(format_step_json(1, {}, {}) == "{\"step\": 1, \"fetches\": {}}\n");
+}
+
 TEST_CASE("results are valid JSON, with the statistics") {
   actors::RunStats stats;
   stats.fired = 12;

@@ -1,0 +1,50 @@
+#include "apps/common/step_progress.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+namespace tagflow::apps {
+
+std::string progress_text(int64_t step, int64_t steps,
+                          double steps_per_second) {
+  std::string text =
+      fmt::format("step {} of {}, {:.{}f} steps/s", step, steps,
+                  steps_per_second, steps_per_second < 10 ? 2 : 0);
+  if (steps_per_second <= 0) return text;
+  constexpr int64_t kMinute = 60, kHour = 60 * kMinute;
+  const auto left = int64_t(double(steps - step) / steps_per_second);
+  if (left >= kHour)
+    return text + fmt::format(", {} h {} min left", left / kHour,
+                              left % kHour / kMinute);
+  if (left >= kMinute)
+    return text +
+           fmt::format(", {} min {} s left", left / kMinute, left % kMinute);
+  return text + fmt::format(", {} s left", left);
+}
+
+StepProgress::StepProgress(int64_t first, int64_t last, bool is_shown)
+    : first_(first), last_(last), is_shown_(is_shown) {}
+
+void StepProgress::after_step(int64_t step) {
+  if (!is_shown_) return;
+  const Clock::time_point now = Clock::now();
+  if (now < next_) return;
+  constexpr std::chrono::milliseconds kPause{250};
+  next_ = now + kPause;
+  const double seconds = std::chrono::duration<double>(now - begin_).count();
+  // Back to the start of the line, and clear what is left of it.
+  fmt::print(stderr, "\r{}\x1b[K",
+             progress_text(step, last_, double(step - first_) / seconds));
+  std::fflush(stderr);
+  is_drawn_ = true;
+}
+
+void StepProgress::clear() {
+  if (!is_drawn_) return;
+  fmt::print(stderr, "\r\x1b[K");
+  std::fflush(stderr);
+  is_drawn_ = false;
+}
+
+}  // namespace tagflow::apps

@@ -1,0 +1,35 @@
+// How far a long run has come, on one line of a terminal.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace tagflow::apps {
+
+// "step 120 of 1000, 35.2 steps/s, 25 s left".
+std::string progress_text(int64_t step, int64_t steps, double steps_per_second);
+
+// Draws on stderr now and then, from the first second on. Thread-compatible.
+class StepProgress {
+ public:
+  // Steps from `first` to `last`. Draws nothing where not `is_shown`.
+  StepProgress(int64_t first, int64_t last, bool is_shown);
+  ~StepProgress() { clear(); }
+  StepProgress(const StepProgress&) = delete;
+  StepProgress& operator=(const StepProgress&) = delete;
+
+  void after_step(int64_t step);
+  // Takes the line away, for what else is written.
+  void clear();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  const int64_t first_, last_;
+  const bool is_shown_;
+  const Clock::time_point begin_ = Clock::now();
+  Clock::time_point next_ = begin_ + std::chrono::seconds(1);
+  bool is_drawn_ = false;
+};
+
+}  // namespace tagflow::apps

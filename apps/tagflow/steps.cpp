@@ -1,0 +1,68 @@
+#include "apps/tagflow/steps.h"
+
+#include <unistd.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/common/results.h"
+#include "apps/common/step_progress.h"
+#include "apps/common/terminal.h"
+
+namespace tagflow::apps {
+namespace {
+
+// Whether lines that are printed would go through the line that is drawn.
+bool prints_on_terminal(const Prepared& prepared, const StepsOptions& options) {
+  return !options.is_quiet && !prepared.names.empty() &&
+         isatty(STDOUT_FILENO) == 1;
+}
+
+Status run_each(const Prepared& prepared, const StepsOptions& options,
+                Training& training, std::vector<Tensor>& last) {
+  std::vector<std::string> ports;
+  std::vector<Tensor> values;
+  for (const auto& [port, value] : prepared.feeds) {
+    ports.push_back(port);
+    values.push_back(value);
+  }
+  TAGFLOW_ASSIGN(const actors::Callable call,
+                 prepared.session->make_callable(ports, prepared.fetches,
+                                                 prepared.targets));
+  StepProgress progress(
+      training.first_step(), options.steps,
+      is_terminal() && !prints_on_terminal(prepared, options));
+  for (int64_t step = training.first_step() + 1; step <= options.steps;
+       ++step) {
+    for (const LoadedFeeds::ByRows& feed : prepared.by_rows) {
+      TAGFLOW_ASSIGN(values[feed.feed], feed.rows.at(step));
+    }
+    auto results = call(values, options.run);
+    if (!results.ok())
+      return std::move(results).status().with_prefix(
+          fmt::format("[step {}] ", step));
+    last = std::move(results).value();
+    if (!options.is_quiet) {
+      print_text(options.json ? format_step_json(step, prepared.names, last)
+                              : format_step(step, prepared.names, last));
+      // Before it is saved: who is killed after that goes on behind it.
+      TAGFLOW_RETURN_IF_ERROR(flush_stdout());
+    }
+    progress.after_step(step);
+    training.after_step(step);
+  }
+  return {};
+}
+
+}  // namespace
+
+Status run_steps(const Prepared& prepared, const StepsOptions& options,
+                 Training& training, std::vector<Tensor>& last) {
+  Status status = run_each(prepared, options, training, last);
+  if (status.ok()) return training.finish();
+  training.stop();
+  return status;
+}
+
+}  // namespace tagflow::apps

@@ -1,0 +1,182 @@
+#include "apps/tagflow/training.h"
+
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <utility>
+
+#include "apps/common/command_line.h"
+
+namespace tagflow::apps {
+namespace {
+
+constexpr std::chrono::minutes kDefaultInterval{10};
+
+// Of all of the text.
+template <class T>
+std::optional<T> number_in(std::string_view text) {
+  T value{};
+  const char* end = text.data() + text.size();
+  const auto [rest, code] = std::from_chars(text.data(), end, value);
+  if (text.empty() || code != std::errc() || rest != end) return std::nullopt;
+  return value;
+}
+
+Failure run_init(const std::vector<std::string>& nodes,
+                 actors::Session& session, const actors::RunOptions& run) {
+  for (const std::string& node : nodes) {
+    Status status = session.run({}, {}, {node}, run).status();
+    if (!status.ok())
+      return run_time_error(std::move(status).with_prefix("[--init] "));
+  }
+  return {};
+}
+
+void warn_of_unused(const actors::Restored& restored) {
+  if (restored.unused.empty()) return;
+  spdlog::warn(
+      "\"{}\" has {} tensors that are no variables of the graph, "
+      "such as \"{}\"",
+      restored.path, restored.unused.size(), restored.unused[0]);
+}
+
+}  // namespace
+
+Result<SaveInterval> parse_save_every(const std::string& text) {
+  constexpr double kMostSeconds = 1e9;
+  SaveInterval interval;
+  if (text.empty()) {
+    interval.time = kDefaultInterval;
+    return interval;
+  }
+  if (text.ends_with('s')) {
+    const auto seconds =
+        number_in<double>(std::string_view(text).substr(0, text.size() - 1));
+    if (seconds && *seconds > 0 && *seconds <= kMostSeconds) {
+      interval.time =
+          std::max(std::chrono::nanoseconds(1),
+                   std::chrono::duration_cast<std::chrono::nanoseconds>(
+                       std::chrono::duration<double>(*seconds)));
+      return interval;
+    }
+  } else if (const auto steps = number_in<int64_t>(text); steps && *steps > 0) {
+    interval.steps = *steps;
+    return interval;
+  }
+  return invalid_argument(
+      "[--save-every] \"{}\" is neither a number of steps, as 100, nor a time, "
+      "as 30s",
+      text);
+}
+
+void add_training_options(CLI::App& app, TrainingOptions& options) {
+  add_output_option(app, "--save", options.save,
+                    "save the variables to this folder, and go on from the "
+                    "newest checkpoint that is there",
+                    "DIR");
+  app.add_option("--save-every", options.save_every,
+                 "after how many steps, or seconds, to save; default: 600s; "
+                 "the last step is always saved")
+      ->type_name("N|Ns");
+  app.add_option("--keep", options.keep,
+                 "how many checkpoints stay in the folder; 0: all")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1'000'000));
+  add_output_option(app, "--restore", options.restore,
+                    "read the variables from this: a folder, of which the "
+                    "newest checkpoint is taken, a checkpoint's prefix, or a "
+                    ".safetensors file",
+                    "PATH");
+  app.add_option("--init", options.init,
+                 "a node to run before the first step, where there is no "
+                 "checkpoint")
+      ->type_name("NODE")
+      ->expected(1)
+      ->take_all();
+}
+
+Status Training::check(const TrainingOptions& options, bool has_steps) {
+  TAGFLOW_RETURN_IF_ERROR(parse_save_every(options.save_every).status());
+  if (!options.save_every.empty() && options.save.empty())
+    return invalid_argument("[--save-every] there is no --save DIR");
+  if (!options.save.empty() && !has_steps)
+    return invalid_argument("[--save] there is no --steps N");
+  for (const std::string& node : options.init)
+    if (node.empty())
+      return invalid_argument("[--init] the name of a node is empty");
+  return {};
+}
+
+Failure Training::start(const TrainingOptions& options,
+                        actors::Session& session,
+                        const actors::RunOptions& run) {
+  bool is_resumed = false;
+  if (!options.save.empty()) {
+    const auto interval = parse_save_every(options.save_every);
+    if (!interval.ok()) return usage_error(interval.status());
+    auto saver = actors::Saver::create(session, {.folder = options.save,
+                                                 .keep = options.keep,
+                                                 .every_steps = interval->steps,
+                                                 .every = interval->time});
+    if (!saver.ok())
+      return run_time_error(std::move(saver).status().with_prefix("[--save] "));
+    saver_ = std::move(saver).value();
+    auto restored = saver_->restore();
+    if (!restored.ok())
+      return run_time_error(
+          std::move(restored).status().with_prefix("[--save] "));
+    is_resumed = restored->has_value();
+    if (is_resumed) {
+      step_ = (*restored)->step;
+      spdlog::info("resumed after step {} from \"{}\"", step_,
+                   (*restored)->path);
+    }
+  }
+  if (!is_resumed && !options.restore.empty()) {
+    const auto restored = actors::restore_checkpoint(session, options.restore);
+    if (!restored.ok())
+      return file_error(restored.status().with_prefix("[--restore] "));
+    warn_of_unused(*restored);
+  } else if (!is_resumed) {
+    Failure failure = run_init(options.init, session, run);
+    if (failure.exit_code != ExitCode::kOk) return failure;
+  }
+  if (saver_ == nullptr || is_resumed) return {};
+  // What is wrong with the folder is found before anything is computed.
+  Status status = saver_->save(0);
+  if (status.ok()) status = saver_->wait();
+  return run_time_error(std::move(status).with_prefix("[--save] "));
+}
+
+void Training::after_step(int64_t step) {
+  step_ = step;
+  if (saver_ == nullptr) return;
+  warn(saver_->save_if_due(step));
+  if (saver_->saved_step() > said_step_) is_failing_ = false;
+}
+
+void Training::warn(const Status& status) {
+  // Not at each of many steps, but when it fails again.
+  if (status.ok() || std::exchange(is_failing_, true)) return;
+  said_step_ = saver_->saved_step();
+  spdlog::warn("[--save] {}", status.to_string());
+}
+
+void Training::stop() {
+  if (saver_ != nullptr) warn(saver_->wait());
+}
+
+Status Training::finish() {
+  if (saver_ == nullptr) return {};
+  stop();
+  Status status;
+  if (saver_->saved_step() != step_) status = saver_->save(step_);
+  Status closed = saver_->close();
+  if (status.ok()) status = std::move(closed);
+  return std::move(status).with_prefix("[--save] ");
+}
+
+}  // namespace tagflow::apps

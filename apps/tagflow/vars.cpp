@@ -1,0 +1,118 @@
+// tagflow vars: which variables a model has.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "actors/graph_variables.h"
+#include "apps/common/model.h"
+#include "apps/common/terminal.h"
+#include "apps/tagflow/commands.h"
+#include "apps/tagflow/signature.h"
+
+namespace tagflow::apps {
+namespace {
+
+using actors::GraphVariable;
+
+struct VarsOptions {
+  std::string graph;
+  bool json = false;
+};
+
+std::string_view kind_of(const GraphVariable& variable) {
+  return variable.is_reference() ? "reference" : "resource";
+}
+
+std::string type_text(const GraphVariable& variable) {
+  return std::string(dtype_name(variable.dtype)) + variable.shape.to_string();
+}
+
+// Of its elements; nothing where the graph does not say how many there are, or
+// for strings.
+std::optional<int64_t> bytes_of(const GraphVariable& variable) {
+  const std::optional<Shape> shape = variable.shape.to_shape();
+  if (!shape || !is_plain(variable.dtype)) return std::nullopt;
+  return checked_multiply(shape->num_elements(),
+                          int64_t(dtype_size(variable.dtype)));
+}
+
+std::string vars_text(const std::vector<GraphVariable>& variables) {
+  size_t name_width = 0, type_width = 0;
+  for (const GraphVariable& variable : variables) {
+    name_width = std::max(name_width, variable.name.size());
+    type_width = std::max(type_width, type_text(variable).size());
+  }
+  std::string text;
+  int64_t bytes = 0;
+  size_t unknown = 0;
+  for (const GraphVariable& variable : variables) {
+    const std::optional<int64_t> size = bytes_of(variable);
+    if (!size || __builtin_add_overflow(bytes, *size, &bytes)) ++unknown;
+    text += fmt::format("{:<{}}  {:<{}}  {:<9}  {:>12} bytes", variable.name,
+                        name_width, type_text(variable), type_width,
+                        kind_of(variable), size ? std::to_string(*size) : "?");
+    if (!variable.maker.device.empty()) text += "  " + variable.maker.device;
+    text += "\n";
+  }
+  text += fmt::format("{} variable{}, {} bytes", variables.size(),
+                      variables.size() == 1 ? "" : "s", bytes);
+  if (unknown > 0) text += fmt::format(", and {} of unknown size", unknown);
+  return text + "\n";
+}
+
+nlohmann::ordered_json shape_json(const PartialShape& shape) {
+  if (!shape.has_rank()) return nullptr;
+  nlohmann::ordered_json dims = nlohmann::json::array();
+  for (int i = 0; i < shape.rank(); ++i)
+    if (shape.dim(i) == PartialShape::kUnknown)
+      dims.push_back(nullptr);
+    else
+      dims.push_back(shape.dim(i));
+  return dims;
+}
+
+std::string vars_json(const std::vector<GraphVariable>& variables) {
+  nlohmann::ordered_json all = nlohmann::json::array();
+  for (const GraphVariable& variable : variables) {
+    nlohmann::ordered_json entry = {{"name", variable.name},
+                                    {"dtype", dtype_name(variable.dtype)},
+                                    {"shape", shape_json(variable.shape)},
+                                    {"kind", kind_of(variable)},
+                                    {"device", nullptr},
+                                    {"bytes", nullptr}};
+    if (!variable.maker.device.empty()) entry["device"] = variable.maker.device;
+    if (const auto bytes = bytes_of(variable)) entry["bytes"] = *bytes;
+    all.push_back(std::move(entry));
+  }
+  const nlohmann::ordered_json root = {{"variables", std::move(all)}};
+  // A name may be anything.
+  return root.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
+         "\n";
+}
+
+Failure list_variables(const VarsOptions& options) {
+  const Result<Model> model = load_model(options.graph);
+  if (!model.ok()) return file_error(model.status());
+  const auto variables = actors::find_variables(model->graph);
+  if (!variables.ok()) return run_time_error(variables.status());
+  print_text(options.json ? vars_json(*variables) : vars_text(*variables));
+  return {};
+}
+
+}  // namespace
+
+void add_vars_command(CLI::App& app, ExitCode& exit_code) {
+  auto options = std::make_shared<VarsOptions>();
+  CLI::App* vars = app.add_subcommand("vars", "list the variables of a model");
+  add_graph_option(*vars, options->graph);
+  vars->add_flag("--json", options->json,
+                 "print one JSON object; what the graph does not say is null");
+  vars->callback(
+      [options, &exit_code] { exit_code = report(list_variables(*options)); });
+}
+
+}  // namespace tagflow::apps
