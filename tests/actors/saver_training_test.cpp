@@ -159,6 +159,7 @@ TEST_CASE("Adam is saved at every step, while four train") {
     options.workers = 3;
     options.devices = devices;
     if (!devices.empty()) options.scatter = 5;
+    options.on_warning = [](const std::string&) {};
     const auto session = make_session(options, graph);
     must(session->run({}, {}, {"init"}));
     const auto saver = make_saver(

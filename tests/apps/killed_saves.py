@@ -11,6 +11,7 @@ What the steps printed must be what a run prints that nobody kills.
 import json
 import pathlib
 import random
+import resource
 import shutil
 import subprocess
 import sys
@@ -89,6 +90,60 @@ def check_agree(known, more):
             sys.exit(f"step {step} was {known[step]}, and is {fetches}")
 
 
+def check_limit(tagflow, folder):
+    """A disk that is full for a while: it is said, the training goes on, the
+    last checkpoint stays, and a later one is saved."""
+    saves = folder / "limited"
+    process = subprocess.Popen(
+        [tagflow, "run", folder / "model.pbtxt", "--target", "train", "--init",
+         "init", "--steps", "1000000000", "--save", saves, "--save-every", "1",
+         "--keep", "200"],  # while it goes on, the newest is read
+        stderr=subprocess.PIPE, text=True,
+        # Python ignores SIGXFSZ, and so does what it starts.
+        restore_signals=False)
+
+    def limit_files(size):
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE,
+                         (size, resource.RLIM_INFINITY))
+
+    def wait_for_more_than(count):
+        begin = time.monotonic()
+        while (not list(saves.glob("*.index")) or
+               count_in(tagflow, folder, saves) <= count):
+            if time.monotonic() - begin > 60 or process.poll() is not None:
+                sys.exit("nothing is saved any more")
+
+    wait_for_more_than(3)
+    limit_files(1000)
+    said = process.stderr.readline()
+    if "warning: [--save]" not in said or "File too large" not in said:
+        sys.exit(f"it says {said}")
+    held = count_in(tagflow, folder, saves)
+    limit_files(resource.RLIM_INFINITY)
+    wait_for_more_than(held)
+    process.kill()
+    process.wait()
+
+
+def run(arguments):
+    done = subprocess.run(arguments, capture_output=True, text=True,
+                          check=False)
+    if done.returncode != 0:
+        sys.exit(f"{arguments}: {done.returncode}\n{done.stderr}")
+    return done.stdout
+
+
+def count_in(tagflow, folder, saves):
+    """The step that all variables of the newest checkpoint are of."""
+    out = json.loads(run(
+        [tagflow, "run", folder / "model.pbtxt", "--restore", saves, "--fetch",
+         "least", "--fetch", "most", "--fetch", "count/read", "--json"]))
+    least, most, count = (f["value"] for f in out["fetches"].values())
+    if not least == most == count:
+        sys.exit(f"the variables are from {least} to {most}, not {count}")
+    return int(count)
+
+
 def main():
     tagflow = pathlib.Path(sys.argv[1]) / "tagflow"
     kills = int(sys.argv[2]) if len(sys.argv) > 2 else 300
@@ -99,13 +154,6 @@ def main():
         saves = folder / "saves"
         train = [tagflow, "run", folder / "model.pbtxt", "--target", "train",
                  "--fetch", "noise", "--init", "init", "--json"]
-
-        def run(arguments):
-            done = subprocess.run(arguments, capture_output=True, text=True,
-                                  check=False)
-            if done.returncode != 0:
-                sys.exit(f"{arguments}: {done.returncode}\n{done.stderr}")
-            return done.stdout
 
         # Where all begin: the seed of random numbers is drawn once.
         first = folder / "first"
@@ -135,15 +183,10 @@ def main():
                 process.wait()
             check_agree(seen, lines_of((folder / "stdout").read_text()))
             halves += any(".tmp-" in file.name for file in saves.iterdir())
-            out = json.loads(run(
-                [tagflow, "run", folder / "model.pbtxt", "--restore", saves,
-                 "--fetch", "least", "--fetch", "most", "--fetch",
-                 "count/read", "--json"]))["fetches"]
-            least, most, count = (f["value"] for f in out.values())
-            if not least == most == count or count < last:
-                sys.exit(f"after kill {kill}: {least}, {most}, {count}, "
-                         f"{last} before")
-            last = int(count)
+            count = count_in(tagflow, folder, saves)
+            if count < last:
+                sys.exit(f"after kill {kill}: {count}, {last} before")
+            last = count
         if last < kills / 20:
             sys.exit(f"{kills} kills left {last} steps")
 
@@ -162,7 +205,9 @@ def main():
         left = [file.name for file in saves.iterdir() if ".tmp-" in file.name]
         if left:
             sys.exit(f"there is still {left}")
+        check_limit(tagflow, folder)
         print(f"{kills} kills, {halves} in the middle of a file, {last} steps")
 
 
-main()
+if __name__ == "__main__":
+    main()
