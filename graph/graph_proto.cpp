@@ -172,6 +172,7 @@ Result<GraphFile> meta_graph_from_proto(const tensorflow::MetaGraphDef& proto,
     for (const auto& [result, info] : signature.outputs())
       entry.outputs[result] = info.name();
   }
+  TAGFLOW_ASSIGN(file.state, state_from_proto(proto));
   const auto& collections = proto.collection_def();
   const auto runners = collections.find("queue_runners");
   if (runners == collections.end()) return file;

@@ -9,6 +9,7 @@ class FunctionDef;
 class GraphDef;
 class MetaGraphDef;
 class NodeDef;
+class SavedObjectGraph;
 }  // namespace tensorflow
 
 namespace tagflow::graph {
@@ -22,9 +23,14 @@ Result<FunctionDef> function_from_proto(const tensorflow::FunctionDef& proto,
                                         ReadBudget& budget);
 Result<GraphFile> graph_from_proto(const tensorflow::GraphDef& proto,
                                    const Limits& limits);
-// Its graph, and its signatures.
+// Its graph, its signatures, and what it says of its state.
 Result<GraphFile> meta_graph_from_proto(const tensorflow::MetaGraphDef& proto,
                                         const Limits& limits);
+// DataLoss or InvalidArgument for a variable or an object that is not whole.
+Result<SavedState> state_from_proto(const tensorflow::MetaGraphDef& proto);
+// InvalidArgument where an object refers to another that is not there.
+Result<ObjectGraph> objects_from_proto(
+    const tensorflow::SavedObjectGraph& proto);
 
 // Unimplemented for a constant of handles.
 Status node_to_proto(const NodeDef& node, tensorflow::NodeDef* proto);

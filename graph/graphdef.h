@@ -20,6 +20,7 @@
 #include "graph/graph.h"
 #include "graph/limits.h"
 #include "graph/queue_runner.h"
+#include "graph/saved_state.h"
 
 namespace tagflow::graph {
 
@@ -38,6 +39,7 @@ struct GraphFile {
   std::map<std::string, Signature> signatures;
   // Of the same: who is to fill the queues while they are used.
   std::vector<QueueRunnerDef> queue_runners;
+  SavedState state;
 };
 
 Result<GraphFile> parse_graphdef(std::string_view bytes,

@@ -39,6 +39,7 @@ Result<Model> load_model(const std::string& path) {
   Model model;
   if (status.ok()) {
     model.signatures = std::move(file.signatures);
+    model.state = std::move(file.state);
     Result<graph::Graph> built = graph::build_graph(std::move(file));
     status = built.status();
     if (built.ok()) model.graph = std::move(built).value();

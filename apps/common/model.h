@@ -13,6 +13,7 @@ namespace tagflow::apps {
 struct Model {
   graph::Graph graph;
   std::map<std::string, graph::Signature> signatures;
+  graph::SavedState state;
 };
 // As graph::load_graph(), but an error names all ops that are unknown at once,
 // with those in functions.

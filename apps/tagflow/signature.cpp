@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <memory>
 
+#include "actors/saved_model.h"
 #include "apps/common/command_line.h"
 #include "apps/common/feed.h"
 #include "apps/common/model.h"
 #include "apps/common/summary.h"
+#include "apps/common/watched_run.h"
 #include "graph/function.h"
 #include "graph/functions/check.h"
 #include "graph/prune.h"
@@ -145,6 +147,25 @@ Status nothing_to_run(const Model& model) {
                         fmt::join(names, "\", \"")));
 }
 
+// The variables get their values, of the files beside the graph. What is to run
+// is placed before, so that they are where it uses them.
+Failure load_state(const Model& model, const std::string& path,
+                   const Prepared& prepared) {
+  std::vector<std::string> feeds;
+  for (const auto& [port, value] : prepared.feeds) feeds.push_back(port);
+  Status placed =
+      prepared.session->make_callable(feeds, prepared.fetches, prepared.targets)
+          .status();
+  if (!placed.ok()) return run_time_error(std::move(placed));
+  const WatchedRun watched(*prepared.session);
+  actors::RunOptions run;
+  run.cancel = watched.token();
+  Status loaded =
+      actors::load_saved_state(*prepared.session, model.state, path, run);
+  if (loaded.code() == Code::kNotFound) return file_error(std::move(loaded));
+  return watched.failure_of(std::move(loaded));
+}
+
 // Fills `prepared`, but for its failure, which is returned.
 Failure prepare_in(const SignatureOptions& options, Purpose purpose,
                    Prepared& prepared) {
@@ -181,7 +202,8 @@ Failure prepare_in(const SignatureOptions& options, Purpose purpose,
   prepared.session = std::move(session).value();
   Status extended = prepared.session->extend(model->graph);
   if (!extended.ok()) return run_time_error(std::move(extended));
-  return {};
+  if (purpose == Purpose::kLook) return {};
+  return load_state(*model, options.graph, prepared);
 }
 
 }  // namespace

@@ -1,0 +1,143 @@
+#include "graph/object_graph.h"
+
+#include <map>
+
+#include "graph/fault.h"
+#include "graph/functions/check.h"
+
+namespace tagflow::graph {
+namespace {
+
+constexpr int kUnknown = -1;
+
+// Of each object of the model, that of the checkpoint, or kUnknown.
+std::vector<int> same_objects(const ObjectGraph& model,
+                              const ObjectGraph& checkpoint) {
+  std::vector<int> same(model.objects.size(), kUnknown);
+  if (same.empty() || checkpoint.objects.empty()) return same;
+  std::vector<int> found = {0};
+  same[0] = 0;
+  for (size_t next = 0; next < found.size(); ++next) {
+    const auto number = size_t(found[next]);
+    std::map<std::string_view, int> others;
+    for (const auto& [name, child] :
+         checkpoint.objects[size_t(same[number])].children)
+      others.emplace(name, child);
+    for (const auto& [name, child] : model.objects[number].children) {
+      const auto it = others.find(name);
+      if (it == others.end() || same[size_t(child)] != kUnknown) continue;
+      same[size_t(child)] = it->second;
+      found.push_back(child);
+    }
+  }
+  std::map<std::pair<std::string_view, int>, int> slots;
+  for (const SavedObject& object : checkpoint.objects)
+    for (const SavedObject::Slot& slot : object.slots)
+      slots.emplace(std::pair(std::string_view(slot.name), slot.variable),
+                    slot.slot);
+  for (const SavedObject& object : model.objects)
+    for (const SavedObject::Slot& slot : object.slots) {
+      const auto it = slots.find({slot.name, same[size_t(slot.variable)]});
+      if (it != slots.end() && same[size_t(slot.slot)] == kUnknown)
+        same[size_t(slot.slot)] = it->second;
+    }
+  return same;
+}
+
+// The node that makes the handle, through Identities.
+const Node* maker_of(Endpoint input) {
+  while (input.node != nullptr && input.node->op() == "Identity" &&
+         !input.node->inputs().empty())
+    input = input.node->inputs()[0];
+  return input.node;
+}
+
+// Of a conditional's or a loop's functions, all inputs are arguments.
+bool is_call(const Node& node) {
+  return node.op() == "StatefulPartitionedCall" ||
+         node.op() == "PartitionedCall";
+}
+
+class Captures {
+ public:
+  Captures(const ObjectGraph& model, const ObjectGraph& checkpoint)
+      : model_(model),
+        checkpoint_(checkpoint),
+        same_(same_objects(model, checkpoint)) {}
+
+  Status add_call(const Node& call, const std::string& function,
+                  const std::vector<int>& captured) {
+    const auto inputs = call.inputs();
+    if (captured.size() > inputs.size())
+      return invalid_argument(
+          "[objects] function {:?} captures {} objects, but its call \"{}\" "
+          "has {} inputs",
+          function, captured.size(), call.name(), inputs.size());
+    const size_t first = inputs.size() - captured.size();
+    for (size_t i = 0; i < captured.size(); ++i) {
+      const int object = captured[i];
+      if (object < 0 || size_t(object) >= model_.objects.size())
+        return invalid_argument(
+            "[objects] function {:?} captures object {}, of {} objects",
+            function, object, model_.objects.size());
+      if (!model_.objects[size_t(object)].is_variable) continue;
+      const Node* node = maker_of(inputs[first + i]);
+      TAGFLOW_RETURN_IF_ERROR(add(object, node, call, first + i));
+    }
+    return {};
+  }
+
+  std::vector<SavedVariable> take() {
+    std::vector<SavedVariable> variables;
+    for (auto& [id, variable] : variables_)
+      variables.push_back(std::move(variable));
+    return variables;
+  }
+
+ private:
+  Status add(int object, const Node* node, const Node& call, size_t input) {
+    const std::string& name = model_.objects[size_t(object)].name;
+    if (node == nullptr || node->op() != "VarHandleOp")
+      return invalid_argument(
+          "[objects] input {} of \"{}\" is to be variable {:?}, but it is {}",
+          input, call.name(), name,
+          node == nullptr ? std::string("missing")
+                          : fmt::format("{} \"{}\"", node->op(), node->name()));
+    const int other = same_[size_t(object)];
+    const std::string key =
+        other == kUnknown ? "" : checkpoint_.objects[size_t(other)].key;
+    const auto [it, is_new] =
+        variables_.try_emplace(node->id(), SavedVariable{node, name, key});
+    if (is_new || it->second.key == key) return {};
+    return invalid_argument(
+        "[objects] variable \"{}\" is to have the values of both {:?} and {:?}",
+        node->name(), it->second.key, key);
+  }
+
+  const ObjectGraph& model_;
+  const ObjectGraph& checkpoint_;
+  const std::vector<int> same_;
+  std::map<NodeId, SavedVariable> variables_;  // by their nodes
+};
+
+}  // namespace
+
+Result<std::vector<SavedVariable>> captured_variables(
+    const Graph& graph, const ObjectGraph& model,
+    const ObjectGraph& checkpoint) try {
+  Captures captures(model, checkpoint);
+  for (const Node* node : graph.nodes()) {
+    if (!is_call(*node)) continue;
+    for (const std::string& function :
+         named_functions(node->op(), node->attrs(), graph.library())) {
+      const auto it = model.captures.find(function);
+      if (it == model.captures.end()) continue;
+      TAGFLOW_RETURN_IF_ERROR(captures.add_call(*node, function, it->second));
+    }
+  }
+  return captures.take();
+} catch (...) {
+  return current_fault("objects");
+}
+
+}  // namespace tagflow::graph

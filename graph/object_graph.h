@@ -1,0 +1,41 @@
+// Which variable of a graph has which value of a checkpoint, by the objects of
+// the program that wrote both.
+//
+// Names do not say it: variables may have the same name in the program, and
+// then get other ones in the graph. An object is the same in both files where
+// the same path leads to it from the root. Which node it is, is said by the
+// calls of functions that capture it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/graph.h"
+#include "graph/saved_state.h"
+#include "graph/status.h"
+
+namespace tagflow::graph {
+
+// The key under which a checkpoint has its objects.
+inline constexpr std::string_view kObjectGraphKey =
+    "_CHECKPOINTABLE_OBJECT_GRAPH";
+
+// The objects of a checkpoint, of the value of that key. DataLoss where it is
+// none. Thread-safe.
+Result<ObjectGraph> parse_checkpoint_objects(std::string_view bytes);
+
+struct SavedVariable {
+  const Node* node = nullptr;  // a VarHandleOp
+  std::string name;            // in the program
+  std::string key;  // of the checkpoint; empty where it does not have it
+};
+
+// Of the variables that functions of the model capture, in the order of their
+// nodes. InvalidArgument where an object, a call or a node is not what the
+// objects say, or a variable has two keys. Thread-safe.
+Result<std::vector<SavedVariable>> captured_variables(
+    const Graph& graph, const ObjectGraph& model,
+    const ObjectGraph& checkpoint);
+
+}  // namespace tagflow::graph
