@@ -17,7 +17,6 @@ struct CompareOptions {
   std::string python;  // one that can import tensorflow
   std::string only;    // a workload's name; empty: all
   int rounds = 3;      // in which both sides take turns
-  int batch = 0;       // of a model; 0: its own
   bool json = false;
   BenchOptions bench;
 };

@@ -138,6 +138,17 @@ Plan elements(std::string name, std::string what,
   return plan;
 }
 
+Plan lstm(const LstmSize& size) {
+  Plan plan;
+  plan.entry.name = "lstm";
+  plan.entry.what = fmt::format("LSTM forward, batch {}, {} steps, {} units",
+                                size.batch, size.steps, size.units);
+  plan.entry.scale = kMilli;
+  plan.entry.unit = "ms";
+  plan.make = [=] { return make_lstm(size); };
+  return plan;
+}
+
 std::vector<Plan> all_plans() {
   const auto identities = [](int n) { return make_chain("Identity", n); };
   const auto additions = [](int n) { return make_chain("Add", n); };
@@ -166,6 +177,9 @@ std::vector<Plan> all_plans() {
   plans.push_back(nodes("wide", "independent `Identity`", 10'000, fan_out));
   plans.push_back(empty_step());
   add_device_plans(plans);
+  plans.push_back(lstm({1, 100, 16}));
+  plans.push_back(lstm({32, 28, 128}));
+  plans.push_back(lstm({64, 100, 512}));
   plans.push_back(matmul(256));
   plans.push_back(matmul(1024));
   plans.push_back(elements("elementwise", "tanh(x) * x + 1 of 10^6, one thread",

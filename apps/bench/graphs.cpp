@@ -1,5 +1,7 @@
 #include "apps/bench/graphs.h"
 
+#include <cmath>
+
 #include "graph/builder/builder.h"
 
 namespace tagflow::apps {
@@ -355,6 +357,40 @@ Result<BenchGraph> make_sum(int count) {
   const Scope& s = building.scope();
   const Output x = opaque(s, pseudo_random({count}));
   return building.done({}, {}, {ops::reduce_sum(s, x)});
+}
+
+Result<BenchGraph> make_lstm(const LstmSize& size) {
+  Building building;
+  const Scope& s = building.scope();
+  const double limit = 1 / std::sqrt(double(size.units));
+  const VariableScope weights =
+      VariableScope().with_values([limit](const Scope& in, const std::string&,
+                                          const Shape& shape, DataType) {
+        Tensor values = pseudo_random(shape);
+        for (float& value : values.mutable_flat<float>()) value *= float(limit);
+        return ops::constant(in, std::move(values));
+      });
+  const Output x =
+      opaque(s, pseudo_random({size.steps, size.batch, size.units}));
+  const RnnResult last = dynamic_rnn(
+      s, weights, *lstm_cell({.units = size.units}), x, {.time_major = true});
+  return building.done(
+      {}, {}, {ops::group(s, {last.outputs, last.state[0], last.state[1]})});
+}
+
+Result<BenchGraph> make_prefetch(int64_t nanoseconds, int capacity) {
+  Building building;
+  const Scope& s = building.scope();
+  const ops::Queue queue = ops::fifo_queue(
+      s, {DataType::kFloat}, {.capacity = capacity, .shapes = {{1024}}});
+  const Output batch = ops::fill(s, {1024}, opaque(s, Tensor::scalar(1.0f)));
+  const Output fetched = busy(s, batch, nanoseconds, Busy::kSleeps);
+  const Output fetch = ops::enqueue(s.named("fetch"), queue, {fetched});
+  const Output taken = ops::dequeue(s, queue)[0];
+  const Output step =
+      ops::group(s.named("step"), busy(s, taken, nanoseconds, Busy::kSleeps));
+  const Output close = ops::close_queue(s.named("close"), queue, {true});
+  return building.done({}, {}, {step, fetch, close});
 }
 
 Result<BenchGraph> make_large(int nodes) {

@@ -81,6 +81,19 @@ struct BusyLoop {
 // called.
 Result<BenchGraph> make_busy_loop(const BusyLoop& loop);
 
+struct LstmSize {
+  int batch = 32, steps = 28, units = 128;
+};
+
+// An LSTM over inputs of [steps, batch, units], with weights that are
+// constants: its outputs and its last state.
+Result<BenchGraph> make_lstm(const LstmSize& size);
+// On x, the number of a batch, which the operation "fetch" puts into a queue of
+// `capacity`: the operation "step" takes it out. Both take `nanoseconds` of
+// sleep besides. Also "close", which closes the queue. REQUIRES:
+// register_busy_op() was called.
+Result<BenchGraph> make_prefetch(int64_t nanoseconds, int capacity);
+
 // About `nodes` nodes, as a file may have: blocks of arithmetic, each with a
 // small loop and a conditional, added up.
 Result<BenchGraph> make_large(int nodes);

@@ -38,7 +38,7 @@ Result<std::vector<ModelEntry>> chosen(const CompareOptions& options) {
   for (ModelEntry entry : kModels) {
     names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", entry.name);
     if (!options.only.empty() && entry.name != options.only) continue;
-    if (options.batch > 0) entry.batch = options.batch;
+    if (options.bench.batch > 0) entry.batch = options.bench.batch;
     entries.push_back(entry);
   }
   if (entries.empty())

@@ -13,9 +13,9 @@ namespace tagflow::apps {
 inline constexpr double kModelTolerance = 1e-4;
 
 // Prints a Markdown table, or one JSON object a line, with the median over
-// the rounds; `options.batch` and `options.only` hold, a model's name here.
-// Unavailable where TensorFlow does not answer; a run-time error where results
-// differ.
+// the rounds; `options.bench.batch` and `options.only` hold, a model's name
+// here. Unavailable where TensorFlow does not answer; a run-time error where
+// results differ.
 Failure compare_models(const CompareOptions& options);
 
 }  // namespace tagflow::apps

@@ -24,6 +24,9 @@ struct BenchOptions {
   int nodes = 0;  // 0: the workload's own number
   int size = 1024;
   int64_t bytes = 1'000'000'000;
+  int batch = 0;  // of these, 0: the workload's own number
+  int steps = 0;
+  int units = 0;
   int repeats = 9;
   EngineOptions engine;
 };
@@ -90,6 +93,9 @@ Result<Measurement> measure_stream_overlap(const BenchOptions& options);
 Result<Measurement> measure_place(const BenchOptions& options);
 // kmeans.cpp: a ratio
 Result<Measurement> measure_kmeans_scaling(const BenchOptions& options);
+// recurrent.cpp: ms per run; seconds
+Result<Measurement> measure_lstm(const BenchOptions& options);
+Result<Measurement> measure_prefetch(const BenchOptions& options);
 // checkpoint.cpp: GB/s
 Result<Measurement> measure_checkpoint(const BenchOptions& options);
 // kernels.cpp: one thread

@@ -146,7 +146,12 @@ void add_bench_command(CLI::App& app, ExitCode& exit_code) {
       ->type_name("NAME");
   sub->add_option("--rounds", options.rounds, "rounds of compare and models")
       ->check(CLI::Range(1, 100));
-  sub->add_option("--batch", options.batch, "of models; 0: the model's own")
+  sub->add_option("--batch", bench.batch,
+                  "of lstm and models; 0: the workload's own")
+      ->check(CLI::Range(0, 4096));
+  sub->add_option("--steps", bench.steps, "of lstm; 0: its own")
+      ->check(CLI::Range(0, 100'000));
+  sub->add_option("--units", bench.units, "of lstm; 0: its own")
       ->check(CLI::Range(0, 4096));
   sub->add_flag("--json", options.json,
                 "one object a line, also of compare and models");
