@@ -93,7 +93,7 @@ Result<graph::ObjectGraph> objects_of(const BundleReader& reader) {
 }
 
 Result<Tensor> read_part(const BundleReader& reader,
-                         const graph::VariablePart& part) {
+                         const graph::SavedPart& part) {
   std::vector<checkpoint::Extent> extents;
   for (size_t i = 0; i < part.begin.size(); ++i)
     extents.push_back({part.begin[i], part.size[i]});
@@ -117,8 +117,8 @@ Result<Snapshot> read_by_names(const BundleReader& reader,
     const auto [it, is_new] = keys.try_emplace(object.name, object.key);
     if (!is_new && it->second != object.key) it->second = {};
   }
-  std::map<std::string_view, const graph::VariablePart*> parts;
-  for (const graph::VariablePart& part : state.parts)
+  std::map<std::string_view, const graph::SavedPart*> parts;
+  for (const graph::SavedPart& part : state.parts)
     parts.emplace(part.variable, &part);
   Snapshot snapshot;
   for (const std::string& name : names) {

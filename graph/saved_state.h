@@ -42,7 +42,7 @@ struct ObjectGraph {
 };
 
 // A variable that is a part of another one, which checkpoints have by its name.
-struct VariablePart {
+struct SavedPart {
   std::string variable;  // the part's node
   std::string whole;
   // Of the whole one, and where in it the part is.
@@ -59,7 +59,7 @@ struct SavedState {
   // Run once, when the variables have their values: a node; or empty.
   std::string init_op;
   std::vector<Asset> assets;
-  std::vector<VariablePart> parts;
+  std::vector<SavedPart> parts;
   ObjectGraph objects;
 };
 

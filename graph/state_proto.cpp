@@ -40,12 +40,12 @@ std::string init_op_of(const tensorflow::MetaGraphDef& proto) {
 }
 
 // Where a variable is a part of another one.
-Status add_part(std::string_view bytes, std::vector<VariablePart>& parts) {
+Status add_part(std::string_view bytes, std::vector<SavedPart>& parts) {
   tensorflow::VariableDef variable;
   TAGFLOW_RETURN_IF_ERROR(parse_message(bytes, "VariableDef", &variable));
   if (!variable.has_save_slice_info_def()) return {};
   const tensorflow::SaveSliceInfoDef& slice = variable.save_slice_info_def();
-  VariablePart part{node_of(variable.variable_name()),
+  SavedPart part{node_of(variable.variable_name()),
                     slice.full_name(),
                     {slice.full_shape().begin(), slice.full_shape().end()},
                     {slice.var_offset().begin(), slice.var_offset().end()},
