@@ -40,8 +40,10 @@ bool is_plain_node(const graph::Node& node) {
 bool is_state_node(const graph::Node& node) {
   bool has_handle = false;
   const auto stays = [&](DataType type) {
-    has_handle = has_handle || is_ref(type) || type == DataType::kResource;
-    return is_plain(remove_ref(type)) || type == DataType::kResource;
+    const bool is_object =
+        type == DataType::kResource || type == DataType::kVariant;
+    has_handle = has_handle || is_object || is_ref(type);
+    return is_object || is_plain(remove_ref(type));
   };
   return std::ranges::all_of(node.input_dtypes(), stays) &&
          std::ranges::all_of(node.output_dtypes(), stays) && has_handle;

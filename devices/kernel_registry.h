@@ -36,8 +36,8 @@ using NodeFilter = std::function<bool(const graph::Node&)>;
 // All that it takes and gives can be copied as bytes: what the memory of an
 // accelerator holds.
 bool is_plain_node(const graph::Node& node);
-// That is so but for handles of variables and references, of which it has one:
-// these stay with the host, and what they stand for is on the device.
+// That is so but for handles, references and variants, of which it has one:
+// these stay with the host, and what they stand for, or hold, is on the device.
 bool is_state_node(const graph::Node& node);
 
 // Thread-safe. Kernels are never removed.

@@ -46,10 +46,10 @@ Status add_part(std::string_view bytes, std::vector<SavedPart>& parts) {
   if (!variable.has_save_slice_info_def()) return {};
   const tensorflow::SaveSliceInfoDef& slice = variable.save_slice_info_def();
   SavedPart part{node_of(variable.variable_name()),
-                    slice.full_name(),
-                    {slice.full_shape().begin(), slice.full_shape().end()},
-                    {slice.var_offset().begin(), slice.var_offset().end()},
-                    {slice.var_shape().begin(), slice.var_shape().end()}};
+                 slice.full_name(),
+                 {slice.full_shape().begin(), slice.full_shape().end()},
+                 {slice.var_offset().begin(), slice.var_offset().end()},
+                 {slice.var_shape().begin(), slice.var_shape().end()}};
   if (part.begin.size() != part.shape.size() ||
       part.size.size() != part.shape.size())
     return invalid_argument(

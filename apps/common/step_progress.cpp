@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstdio>
 
 namespace tagflow::apps {
@@ -13,7 +14,7 @@ std::string progress_text(int64_t step, int64_t steps,
                   steps_per_second, steps_per_second < 10 ? 2 : 0);
   if (steps_per_second <= 0) return text;
   constexpr int64_t kMinute = 60, kHour = 60 * kMinute;
-  const auto left = int64_t(double(steps - step) / steps_per_second);
+  const int64_t left = std::llround(double(steps - step) / steps_per_second);
   if (left >= kHour)
     return text + fmt::format(", {} h {} min left", left / kHour,
                               left % kHour / kMinute);

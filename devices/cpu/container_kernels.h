@@ -131,6 +131,9 @@ inline Result<int64_t> int32_input(const KernelContext& context, int input,
   const Tensor& tensor = context.input(input);
   if (tensor.is_inline_scalar(DataType::kInt32)) [[likely]]
     return int64_t{*tensor.inline_data<int32_t>()};
+  // A view of a larger tensor has its elements elsewhere.
+  if (tensor.is_scalar() && tensor.dtype() == DataType::kInt32)
+    return int64_t{*tensor.data<int32_t>()};
   return context.fail("{} must be an int32 scalar, not {}", name,
                       tensor.describe());
 }

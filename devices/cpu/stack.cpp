@@ -82,6 +82,8 @@ struct StackAttrs {
 
 class StackV2Kernel final : public CheapKernel {
  public:
+  static constexpr bool kTakesHandles = true;
+
   explicit StackV2Kernel(const KernelInfo& info) : attrs_(info) {}
 
   Status compute(KernelContext& context) const override {
@@ -101,6 +103,8 @@ class StackV2Kernel final : public CheapKernel {
 // name is that of one execution of the node, whenever it comes.
 class LegacyStackKernel final : public CheapKernel {
  public:
+  static constexpr bool kTakesHandles = true;
+
   explicit LegacyStackKernel(const KernelInfo& info) : attrs_(info) {}
 
   Status compute(KernelContext& context) const override {
@@ -154,6 +158,8 @@ struct ByName {
 template <class By>
 class StackPushKernel final : public CheapKernel {
  public:
+  static constexpr bool kTakesHandles = true;
+
   explicit StackPushKernel(const KernelInfo&) {}
 
   Status compute(KernelContext& context) const override {
@@ -168,6 +174,8 @@ class StackPushKernel final : public CheapKernel {
 template <class By>
 class StackPopKernel final : public CheapKernel {
  public:
+  static constexpr bool kTakesHandles = true;
+
   explicit StackPopKernel(const KernelInfo& info)
       : dtype_(info.output_dtype(0)) {}
 
@@ -188,6 +196,8 @@ class StackPopKernel final : public CheapKernel {
 template <class By>
 class StackCloseKernel final : public CheapKernel {
  public:
+  static constexpr bool kTakesHandles = true;
+
   explicit StackCloseKernel(const KernelInfo&) {}
 
   Status compute(KernelContext& context) const override {

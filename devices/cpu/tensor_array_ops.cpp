@@ -18,6 +18,8 @@ Status set_handle(KernelContext& context, ResourceHandle handle) {
 
 class TensorArrayKernel final : public Kernel {
  public:
+  static constexpr bool kTakesHandles = true;
+
   explicit TensorArrayKernel(const KernelInfo& info) {
     options_.name = attr_of<std::string>(info, "tensor_array_name");
     if (options_.name.empty()) options_.name = info.name();
@@ -51,6 +53,8 @@ class TensorArrayKernel final : public Kernel {
 // The flow input says what happened before; it is passed on.
 class TensorArrayGradKernel final : public CheapKernel {
  public:
+  static constexpr bool kTakesHandles = true;
+
   explicit TensorArrayGradKernel(const KernelInfo& info)
       : source_(attr_of<std::string>(info, "source")) {}
 
@@ -79,6 +83,8 @@ class TensorArrayGradKernel final : public CheapKernel {
 // A gradient array adds; others keep a reference.
 class TensorArrayWriteKernel final : public BytesKernel {
  public:
+  static constexpr bool kTakesHandles = true;
+
   explicit TensorArrayWriteKernel(const KernelInfo& info)
       : BytesKernel(info, Work::kInputs, 0.2) {}
 
@@ -102,6 +108,8 @@ class TensorArrayWriteKernel final : public BytesKernel {
 
 class TensorArrayReadKernel final : public CheapKernel {
  public:
+  static constexpr bool kTakesHandles = true;
+
   explicit TensorArrayReadKernel(const KernelInfo& info)
       : dtype_(info.output_dtype(0)) {}
 
@@ -121,6 +129,8 @@ class TensorArrayReadKernel final : public CheapKernel {
 
 class TensorArraySizeKernel final : public CheapKernel {
  public:
+  static constexpr bool kTakesHandles = true;
+
   explicit TensorArraySizeKernel(const KernelInfo&) {}
 
   Status compute(KernelContext& context) const override {
@@ -133,6 +143,8 @@ class TensorArraySizeKernel final : public CheapKernel {
 
 class TensorArrayCloseKernel final : public CheapKernel {
  public:
+  static constexpr bool kTakesHandles = true;
+
   explicit TensorArrayCloseKernel(const KernelInfo&) {}
 
   Status compute(KernelContext& context) const override {

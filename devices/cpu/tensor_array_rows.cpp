@@ -36,6 +36,8 @@ Result<std::span<const int32_t>> indices_input(const KernelContext& context) {
 
 class TensorArrayGatherKernel final : public BytesKernel {
  public:
+  static constexpr bool kTakesHandles = true;
+
   explicit TensorArrayGatherKernel(const KernelInfo& info)
       : BytesKernel(info, Work::kOutputs),
         dtype_(info.output_dtype(0)),
@@ -84,6 +86,8 @@ class TensorArrayGatherKernel final : public BytesKernel {
 
 class TensorArrayScatterKernel final : public BytesKernel {
  public:
+  static constexpr bool kTakesHandles = true;
+
   explicit TensorArrayScatterKernel(const KernelInfo& info)
       : BytesKernel(info, Work::kInputs) {}
 
@@ -111,6 +115,8 @@ class TensorArrayScatterKernel final : public BytesKernel {
 
 class TensorArrayConcatKernel final : public BytesKernel {
  public:
+  static constexpr bool kTakesHandles = true;
+
   explicit TensorArrayConcatKernel(const KernelInfo& info)
       : BytesKernel(info, Work::kOutputs),
         dtype_(info.output_dtype(0)),
@@ -178,6 +184,8 @@ class TensorArrayConcatKernel final : public BytesKernel {
 
 class TensorArraySplitKernel final : public BytesKernel {
  public:
+  static constexpr bool kTakesHandles = true;
+
   explicit TensorArraySplitKernel(const KernelInfo& info)
       : BytesKernel(info, Work::kInputs) {}
 

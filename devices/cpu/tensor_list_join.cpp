@@ -24,6 +24,8 @@ struct ElementForm {
 
 class ListConcatKernel final : public BytesKernel {
  public:
+  static constexpr bool kTakesHandles = true;
+
   explicit ListConcatKernel(const KernelInfo& info)
       : BytesKernel(info, Work::kOutputs), dtype_(info.output_dtype(0)) {
     if (info.num_inputs() == 1)
@@ -118,6 +120,8 @@ class ListConcatKernel final : public BytesKernel {
 
 class ListSplitKernel final : public BytesKernel {
  public:
+  static constexpr bool kTakesHandles = true;
+
   explicit ListSplitKernel(const KernelInfo& info)
       : BytesKernel(info, Work::kInputs) {}
 

@@ -11,6 +11,8 @@ namespace {
 // EmptyTensorList (max_num_elements) and TensorListReserve (num_elements).
 class NewListKernel final : public Kernel {
  public:
+  static constexpr bool kTakesHandles = true;
+
   explicit NewListKernel(const KernelInfo& info)
       : dtype_(attr_of<DataType>(info, "element_dtype")),
         reserve_(info.node().op() == "TensorListReserve") {}
@@ -59,6 +61,8 @@ Status check_room(const KernelContext& context, const TensorList& list) {
 
 class PushBackKernel final : public CheapKernel {
  public:
+  static constexpr bool kTakesHandles = true;
+
   explicit PushBackKernel(const KernelInfo& info)
       : dtype_(attr_of<DataType>(info, "element_dtype")) {}
 
@@ -80,6 +84,8 @@ class PushBackKernel final : public CheapKernel {
 // A vector of lists, to each of which a row of the tensor is appended.
 class PushBackBatchKernel final : public BytesKernel {
  public:
+  static constexpr bool kTakesHandles = true;
+
   explicit PushBackBatchKernel(const KernelInfo& info)
       : BytesKernel(info, Work::kInputs),
         dtype_(attr_of<DataType>(info, "element_dtype")) {}
@@ -133,6 +139,8 @@ Result<Tensor> zeros_of_list(const KernelContext& context,
 
 class PopBackKernel final : public CheapKernel {
  public:
+  static constexpr bool kTakesHandles = true;
+
   explicit PopBackKernel(const KernelInfo& info)
       : dtype_(info.output_dtype(1)) {}
 
@@ -158,6 +166,8 @@ class PopBackKernel final : public CheapKernel {
 
 class SetItemKernel final : public CheapKernel {
  public:
+  static constexpr bool kTakesHandles = true;
+
   explicit SetItemKernel(const KernelInfo& info)
       : dtype_(attr_of<DataType>(info, "element_dtype")),
         resize_(attr_of<bool>(info, "resize_if_index_out_of_bounds")) {}
@@ -185,6 +195,8 @@ class SetItemKernel final : public CheapKernel {
 
 class GetItemKernel final : public CheapKernel {
  public:
+  static constexpr bool kTakesHandles = true;
+
   explicit GetItemKernel(const KernelInfo& info)
       : dtype_(info.output_dtype(0)) {}
 
@@ -209,6 +221,8 @@ class GetItemKernel final : public CheapKernel {
 
 class ListLengthKernel final : public CheapKernel {
  public:
+  static constexpr bool kTakesHandles = true;
+
   explicit ListLengthKernel(const KernelInfo&) {}
 
   Status compute(KernelContext& context) const override {
@@ -227,6 +241,8 @@ void write_dims(const PartialShape& shape, Tensor& output) {
 // The dimensions, or the scalar -1 for any rank.
 class ListElementShapeKernel final : public CheapKernel {
  public:
+  static constexpr bool kTakesHandles = true;
+
   explicit ListElementShapeKernel(const KernelInfo&) {}
 
   Status compute(KernelContext& context) const override {
@@ -253,6 +269,8 @@ class ListElementShapeKernel final : public CheapKernel {
 
 class ListResizeKernel final : public Kernel {
  public:
+  static constexpr bool kTakesHandles = true;
+
   explicit ListResizeKernel(const KernelInfo&) {}
 
   Status compute(KernelContext& context) const override {
@@ -273,6 +291,8 @@ class ListResizeKernel final : public Kernel {
 // Element by element of two tensors of lists: one list after the other.
 class ConcatListsKernel final : public CheapKernel {
  public:
+  static constexpr bool kTakesHandles = true;
+
   explicit ConcatListsKernel(const KernelInfo& info)
       : dtype_(attr_of<DataType>(info, "element_dtype")) {}
 

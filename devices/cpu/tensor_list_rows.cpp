@@ -27,6 +27,8 @@ Status stack_elements(KernelContext& context, DataType dtype,
 
 class ListStackKernel final : public BytesKernel {
  public:
+  static constexpr bool kTakesHandles = true;
+
   explicit ListStackKernel(const KernelInfo& info)
       : BytesKernel(info, Work::kOutputs),
         dtype_(info.output_dtype(0)),
@@ -52,6 +54,8 @@ class ListStackKernel final : public BytesKernel {
 
 class ListGatherKernel final : public BytesKernel {
  public:
+  static constexpr bool kTakesHandles = true;
+
   explicit ListGatherKernel(const KernelInfo& info)
       : BytesKernel(info, Work::kOutputs), dtype_(info.output_dtype(0)) {}
 
@@ -92,6 +96,8 @@ Status check_rows(const KernelContext& context, const Tensor& tensor,
 
 class ListFromTensorKernel final : public BytesKernel {
  public:
+  static constexpr bool kTakesHandles = true;
+
   explicit ListFromTensorKernel(const KernelInfo& info)
       : BytesKernel(info, Work::kInputs) {}
 
@@ -135,6 +141,8 @@ Status scatter_rows(const KernelContext& context, const Tensor& tensor,
 // TensorListScatter, and V2, which says how long the list is to be.
 class ListScatterKernel final : public BytesKernel {
  public:
+  static constexpr bool kTakesHandles = true;
+
   explicit ListScatterKernel(const KernelInfo& info)
       : BytesKernel(info, Work::kInputs) {}
 
@@ -170,6 +178,8 @@ class ListScatterKernel final : public BytesKernel {
 
 class ScatterIntoListKernel final : public BytesKernel {
  public:
+  static constexpr bool kTakesHandles = true;
+
   explicit ScatterIntoListKernel(const KernelInfo& info)
       : BytesKernel(info, Work::kInputs),
         dtype_(attr_of<DataType>(info, "element_dtype")) {}

@@ -43,6 +43,8 @@ Result<Tensor> add_variants(const KernelContext& context, const Tensor& a,
 
 class AddVariantsKernel final : public Kernel {
  public:
+  static constexpr bool kTakesHandles = true;
+
   explicit AddVariantsKernel(const KernelInfo&) {}
 
   Status compute(KernelContext& context) const override {

@@ -18,7 +18,13 @@ namespace {
 constexpr size_t kShownTies = 4;
 
 bool is_state(DataType type) {
-  return is_ref(type) || type == DataType::kResource;
+  return is_ref(type) || type == DataType::kResource ||
+         type == DataType::kVariant;
+}
+
+std::string_view word_for(DataType type) {
+  if (is_ref(type)) return "reference";
+  return type == DataType::kVariant ? "variant" : "resource";
 }
 
 }  // namespace
@@ -154,8 +160,7 @@ class Colocation::Builder {
       for (const Endpoint& input : node->inputs()) {
         const DataType type = input.node->output_dtypes()[size_t(input.port)];
         if (is_state(type))
-          unite({Tie::Kind::kState, node, input.node,
-                 is_ref(type) ? "reference" : "resource"});
+          unite({Tie::Kind::kState, node, input.node, word_for(type)});
       }
   }
 

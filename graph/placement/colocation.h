@@ -6,8 +6,8 @@
 //     with all others that list it, also where there is no such node. These
 //     are a class; what stays on the host (Note [What stays on the host]) has
 //     no part in one that only accelerators can hold;
-//   - a reference or a resource goes from one to the other: what it stands for
-//     is on one device;
+//   - a reference, a resource or a variant goes from one to the other: what it
+//     stands for is on one device;
 //   - a loop's back edge, or the edge of an Enter that is no constant, leads
 //     into a Merge; or the loop cannot be cut (Note [Loops that can be cut]).
 // A group runs where all of its nodes can and each may by its constraint.

@@ -15,22 +15,22 @@ bool gets_fed(const Node& node) {
   return node.op() == "Placeholder" || node.op() == "PlaceholderV2";
 }
 
-bool has_objects(std::span<const DataType> types) {
+bool has_strings(std::span<const DataType> types) {
   return std::ranges::any_of(types, [](DataType type) {
-    const DataType plain = remove_ref(type);
-    return plain == DataType::kString || plain == DataType::kVariant;
+    return remove_ref(type) == DataType::kString;
   });
 }
 
 bool has_handles(std::span<const DataType> types) {
   return std::ranges::any_of(types, [](DataType type) {
-    return is_ref(type) || type == DataType::kResource;
+    return is_ref(type) || type == DataType::kResource ||
+           type == DataType::kVariant;
   });
 }
 
 bool needs_host(const Node& node) {
-  return gets_fed(node) || has_objects(node.input_dtypes()) ||
-         has_objects(node.output_dtypes());
+  return gets_fed(node) || has_strings(node.input_dtypes()) ||
+         has_strings(node.output_dtypes());
 }
 
 // What a kernel is chosen by: the op, and the types in ports and attributes.

@@ -31,20 +31,22 @@ struct Demand {
 // Besides kernels, what counts is whether the host reads the device's memory.
 //
 // Note [What stays on the host]
-// Strings and variants are no bytes that could be copied to an accelerator, and
-// what is fed comes from the host. So whatever has to do with them, as an input
-// or output, is on a device whose memory the host reads: all ops on lists, and
-// Placeholders. A scope that asks for an accelerator means what computes there;
-// such a node is then on a host, without a word, and hands over what is read.
-// It asks for nothing where its constraint matches accelerators only, and has
-// no part in a class that only these can hold. A constraint that matches a host
-// counts as any other.
+// Strings are no bytes that could be copied to an accelerator, and what is fed
+// comes from the host. So whatever has to do with them, as an input or output,
+// is on a device whose memory the host reads. A scope that asks for an
+// accelerator means what computes there; such a node is then on a host, without
+// a word, and hands over what is read. It asks for nothing where its constraint
+// matches accelerators only, and has no part in a class that only these can
+// hold. A constraint that matches a host counts as any other.
 //
 // Handles are the host's, too, but what they stand for is where it was made:
-// ops on variables run on an accelerator that has kernels for them, while ops
-// on stacks, TensorArrays and queues stay on the host. All that has to do with
-// one resource is on one device; where constraints differ there, those of nodes
-// with handles give way, with a warning.
+// ops on variables, lists, stacks and TensorArrays run on an accelerator that
+// has kernels for them, while those on queues and tables stay on the host. A
+// variant counts as a handle: the elements of a list are where the list was
+// made. All that has to do with one resource, or hands on one list, is on one
+// device; where constraints differ there, those of nodes with handles give way,
+// with a warning. A variant that is fetched is for the host to look into: it
+// stays there.
 //
 // Calls are on a host, too, and with them what their functions compute: so an
 // accelerator that these ask for is refused.

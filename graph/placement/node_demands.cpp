@@ -31,6 +31,12 @@ NodeDemands::NodeDemands(const Program& program,
 Status NodeDemands::find() {
   TAGFLOW_RETURN_IF_ERROR(find_demands_of_bodies());
   TAGFLOW_ASSIGN(of_nodes_, demands_in(program_.graph));
+  for (const Endpoint& fetch : program_.fetches)
+    if (fetch.node->output_dtypes()[size_t(fetch.port)] == DataType::kVariant) {
+      Demand& demand = of_nodes_[fetch.node->id()];
+      demand.able = sets_.intersection(demand.able, demands_.hosts());
+      demand.stays_on_host = true;
+    }
   return {};
 }
 

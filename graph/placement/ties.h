@@ -14,7 +14,7 @@ namespace tagflow::graph {
 struct Tie {
   enum class Kind : uint8_t {
     kClass,      // `node` lists the label `what`; `other` too, or it is named
-    kState,      // `node` reads a `what` of `other`: a reference or a resource
+    kState,      // `node` reads a `what`, as a resource, of `other`
     kVariable,   // `other` leads into the Merge `node`, of frame `what`
     kWholeLoop,  // both are in a loop that cannot be cut, as `what` says
   };

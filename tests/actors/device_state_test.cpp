@@ -231,3 +231,95 @@ TEST_CASE("what one op takes together is made together") {
                       Tensor::vector<float>({0, 1.25f})));
     }
 }
+
+namespace {
+
+constexpr const char* kStream = "/device:STREAM:0";
+
+Tensor ones_of_a_mebibyte() {
+  Tensor made = Tensor::make(DataType::kFloat, {kSize});
+  std::ranges::fill(made.mutable_flat<float>(), 1.0f);
+  return made;
+}
+
+// "sum" is the sum of the first elements of 1, 2, ..., n, vectors of 1 MiB that
+// one loop puts into a container and another one takes out of it, all on the
+// accelerator.
+Graph through_container(const std::string& kind) {
+  Graph graph;
+  const Scope s(graph);
+  const Scope on_stream = s.with_device(kStream);
+  const Output n = ops::placeholder(s.named("n"), DataType::kInt32, {});
+  const Output one = on_stream.constant(ones_of_a_mebibyte());
+  const AttrMap floats = {{"element_dtype", DataType::kFloat}};
+  const AttrMap elements = {{"elem_type", DataType::kFloat}};
+  const bool is_list = kind == "list";
+  const Output shape = s.constant(Tensor::vector<int32_t>({int32_t(kSize)}));
+  const Output container =
+      is_list ? Output(on_stream.op("TensorListReserve", {shape, n}, floats))
+              : Output(on_stream.op("StackV2", {-1}, elements));
+  const auto less = [&](const Scope& in, const Outputs& v) {
+    return ops::less(in, v[0], n);
+  };
+  // What goes around: the list, or else nothing but the trips and a sum.
+  const Outputs filled = while_loop(
+      s, less,
+      [&](const Scope& in, const Outputs& v) -> Outputs {
+        const Scope there = in.with_device(kStream);
+        const Output put =
+            is_list ? Output(there.op("TensorListSetItem", {v[2], v[0], v[1]}))
+                    : Output(there.op("StackPushV2", {container, v[1]}));
+        const Output next =
+            ops::add(is_list ? there : there.with_control_dependencies({put}),
+                     v[1], one);
+        Outputs around = {ops::add(in, v[0], 1), next};
+        if (is_list) around.push_back(put);
+        return around;
+      },
+      is_list ? Outputs{ops::constant(s, 0), one, container}
+              : Outputs{ops::constant(s, 0), one});
+  const Outputs taken = while_loop(
+      s, less,
+      [&](const Scope& in, const Outputs& v) -> Outputs {
+        const Scope there = in.with_device(kStream);
+        const Output item =
+            is_list ? Output(there.op("TensorListGetItem",
+                                      {filled[2], v[0], shape}, floats))
+                    : Output(there.with_control_dependencies({v[0]}).op(
+                          "StackPopV2", {container}, elements));
+        const Output known =
+            there.op("EnsureShape", {item}, {{"shape", PartialShape({kSize})}});
+        const Output first = ops::reduce_min(there, known, {0});
+        return {ops::add(in, v[0], 1), ops::add(there, v[1], first)};
+      },
+      {ops::identity(s.with_control_dependencies({filled[1]}),
+                     ops::constant(s, 0)),
+       ops::constant(s, 0.0f)});
+  ops::identity(s.named("sum"), taken[1]);
+  INFO(s.status().to_string());
+  REQUIRE(s.status().ok());
+  return graph;
+}
+
+}  // namespace
+
+TEST_CASE("what is in a list or a stack stays on its accelerator") {
+  for (const std::string kind : {"list", "stack"}) {
+    INFO(kind);
+    std::vector<std::string> warnings;
+    const auto session =
+        make_session(with_stream(&warnings), through_container(kind));
+    const auto sum = [&](int n) {
+      return must(
+          must_run(*session, {{"n", Tensor::scalar<int32_t>(n)}}, {"sum"})[0]
+              .item<float>());
+    };
+    CHECK(sum(2) == 3);
+    const Copies copies(stream_of(*session));
+    CHECK(sum(20) == 210);
+    // Counters and predicates are all that goes to and fro.
+    CHECK(copies.to_device() < kSize);
+    CHECK(copies.to_host() < kSize);
+    CHECK(warnings.empty());
+  }
+}
