@@ -188,9 +188,9 @@ TEST_CASE("Adam is saved at every step, while four train") {
       const auto count = must(must(file->read("count")).item<int64_t>());
       REQUIRE(count >= 1);
       REQUIRE(count <= kTrainers * kSteps);
-      for (const auto& [name, value] : expected[size_t(count)].variables) {
-        INFO(name, " of step ", count);
-        CHECK(identical(must(file->read(name)), value));
+      for (const auto& entry : expected[size_t(count)].variables) {
+        INFO(entry.first, " of step ", count);
+        CHECK(identical(must(file->read(entry.first)), entry.second));
       }
     }
   }
