@@ -7,8 +7,9 @@
 // from op to op stays in the cache. Since nothing else sees the results in
 // between, it makes no difference that they come no earlier than the last one:
 // the one node waits for all that the tree waited for, and dies with it.
-// Nothing is gained where tensors are known to be small, or must be broadcast:
-// then the ops stay as they are. So they do in loops and functions where not
+// Small tensors gain what it costs to run a node for each op. Nothing is gained
+// where tensors are known to be next to nothing, or must be broadcast: then the
+// ops stay as they are. So they do in loops and functions where not
 // even the rank is known: that may be a scalar, for which the engine is quicker
 // without, time and again.
 #include <algorithm>
@@ -24,14 +25,14 @@
 namespace tagflow::graph {
 namespace {
 
-// A smaller tensor is in the first cache anyway.
-constexpr int64_t kLargeElements = 4096;
+// The engine is as quick with ops on less.
+constexpr int64_t kLeastElements = 8;
 constexpr size_t kMaxFused = 16;  // ops
 
 // REQUIRES: the rank is known
-bool may_be_large(const PartialShape& shape) {
+bool is_worth_it(const PartialShape& shape) {
   if (!shape.fully_known()) return shape.rank() > 0;
-  return shape.num_elements() >= kLargeElements;
+  return shape.num_elements() >= kLeastElements;
 }
 
 // Whether the shape may be `result`, or that of a single element.
@@ -45,7 +46,7 @@ bool may_fuse(const Node& node) {
   if (!is_elementwise(node) || !is_floating(node.output_dtypes()[0]))
     return false;
   const PartialShape& shape = node.output_shape(0);
-  return !shape.has_rank() || may_be_large(shape);
+  return !shape.has_rank() || is_worth_it(shape);
 }
 
 class Fusion {

@@ -124,7 +124,7 @@ TEST_CASE("a fused node waits for what its ops waited for, and is waited for") {
 
 TEST_CASE("small, broadcast and integer tensors are left alone") {
   Elements g;
-  Node* small = placeholder(g.graph, "small", DataType::kFloat, {63, 65});
+  Node* small = placeholder(g.graph, "small", DataType::kFloat, {7});
   g.unary("a", g.unary("b", small));
   Node* row = placeholder(g.graph, "row", DataType::kFloat, {100});
   Node* c = g.binary("c", "AddV2", g.x, row);
@@ -227,14 +227,14 @@ TEST_CASE("ops of different classes stay apart, one class becomes one node") {
             "_class")) == std::vector<std::string>{"loc:@b"});
 }
 
-TEST_CASE("tensors are large from a number of elements on") {
-  for (const int64_t count : {4095, 4096}) {
+TEST_CASE("tensors are worth it from a few elements on") {
+  for (const int64_t count : {7, 8}) {
     Graph graph;
     Node* x = placeholder(graph, "x", DataType::kFloat, {count});
     Node* a = add(graph, "a", "Tanh", {{x, 0}});
     add(graph, "b", "Neg", {{a, 0}});
     Program program = program_of(graph, {"b"});
-    CHECK(run_pass(fuse_elementwise, program) == (count == 4096));
+    CHECK(run_pass(fuse_elementwise, program) == (count == 8));
   }
 }
 
