@@ -7,8 +7,12 @@
 // contiguous piece of the whole one. Parts of the same size and the same
 // padding share a primitive. A product without a window, or with one of a
 // single position, is one row of positions, cut anywhere.
-// Each part reads all weights, so there are few parts where these are many.
-// Their number depends on the shapes only, not on the workers.
+// Each of these parts reads all weights, so there are few where these are many.
+// Where they are many for few rows, as in a step of a recurrent network, a part
+// has all rows and some columns instead: it computes these next to each other,
+// and copies them to their places. How many parts there are depends on the
+// shapes only, not on the workers; which columns a part has on the weights
+// only, so that they are kept in one order for all numbers of rows.
 #include <algorithm>
 #include <atomic>
 #include <deque>
@@ -36,6 +40,7 @@ struct Piece {
   int64_t images = 1, height = 1, width = 1;  // of the input
   int64_t out_height = 1;
   int64_t pad_top = 0, pad_bottom = 0;
+  int64_t first_column = 0, columns = 0;  // of the weights
   bool has_bias = false;
 
   auto operator<=>(const Piece&) const = default;
@@ -50,6 +55,7 @@ struct Prepared {
 struct Part {
   const Prepared* prepared = nullptr;
   int64_t in = 0, begin = 0, end = 0;  // offsets in elements
+  int64_t first_column = 0, columns = 0;
 };
 
 // How one shape is computed.
@@ -79,11 +85,10 @@ class OneDnnProduct final : public PackedProduct {
                          [&](int64_t begin, int64_t end) {
                            for (int64_t i = begin; i < end; ++i) {
                              const Part& part = plan->parts[size_t(i)];
-                             if (!run(part, in, bias, out)) {
+                             if (!run(part, in, bias, out, finish)) {
                                failed = true;
                                return;
                              }
-                             finish(part.begin, part.end);
                            }
                          });
     if (failed) return no_memory(context);
@@ -108,8 +113,8 @@ class OneDnnProduct final : public PackedProduct {
                  context.node().op());
   }
 
-  static bool run(const Part& part, const float* in, const float* bias,
-                  float* out) try {
+  bool run(const Part& part, const float* in, const float* bias, float* out,
+           const Finish& finish) const try {
     const SingleThreaded guard;
     const Prepared& with = *part.prepared;
     dnnl::stream stream(engine());
@@ -117,13 +122,28 @@ class OneDnnProduct final : public PackedProduct {
       return dnnl::memory(desc, engine(), const_cast<float*>(elements));
     };
     dnnl::memory scratchpad(with.scratchpad, engine());
+    const bool has_all = part.columns == weights_.outputs;
+    const dnnl::memory to = has_all ? memory(with.out, out + part.begin)
+                                    : dnnl::memory(with.out, engine());
     std::unordered_map<int, dnnl::memory> args = {
         {DNNL_ARG_SRC, memory(with.in, in + part.in)},
         {DNNL_ARG_WEIGHTS, with.weights},
-        {DNNL_ARG_DST, memory(with.out, out + part.begin)},
+        {DNNL_ARG_DST, to},
         {DNNL_ARG_SCRATCHPAD, scratchpad}};
-    if (bias != nullptr) args.emplace(DNNL_ARG_BIAS, memory(with.bias, bias));
+    if (bias != nullptr)
+      args.emplace(DNNL_ARG_BIAS, memory(with.bias, bias + part.first_column));
     with.primitive.execute(stream, args);
+    if (has_all) {
+      finish(part.begin, part.end);
+      return true;
+    }
+    const auto* from = static_cast<const float*>(to.get_data_handle());
+    for (int64_t row = part.begin; row < part.end; row += weights_.outputs) {
+      const int64_t begin = row + part.first_column;
+      std::copy_n(from, part.columns, out + begin);
+      finish(begin, begin + part.columns);
+      from += part.columns;
+    }
     return true;
   } catch (const std::exception&) {
     return false;
@@ -181,7 +201,9 @@ class OneDnnProduct final : public PackedProduct {
     }
     double nanoseconds = 0;
     const int64_t wanted = num_parts(g, nanoseconds);
-    if (is_pointwise(g)) {
+    if (has_few_rows(g)) {
+      cut_columns(plan, g, has_bias);
+    } else if (is_pointwise(g)) {
       cut_positions(plan, g, wanted, has_bias);
     } else if (g.batch >= wanted) {
       cut_images(plan, g, wanted, has_bias);
@@ -189,6 +211,32 @@ class OneDnnProduct final : public PackedProduct {
       cut_rows(plan, g, (wanted + g.batch - 1) / g.batch, has_bias);
     }
     plan.part_cost = nanoseconds / double(plan.parts.size());
+  }
+
+  // Columns of a part, of about as many weights as stay in a core's cache.
+  int64_t part_columns() const {
+    constexpr int64_t kElements = 64 << 10, kUnit = 64;
+    const int64_t fitting = kElements / weights_.inputs / kUnit * kUnit;
+    return std::max(kUnit, fitting);
+  }
+
+  bool has_few_rows(const Geometry& g) const {
+    constexpr int64_t kFewRows = 128;
+    return is_pointwise(g) && g.batch * g.out_positions() <= kFewRows &&
+           weights_.outputs >= 2 * part_columns();
+  }
+
+  void cut_columns(Plan& plan, const Geometry& g, bool has_bias) {
+    const int64_t rows = g.batch * g.out_positions();
+    const int64_t size = part_columns();
+    for (int64_t at = 0; at < weights_.outputs; at += size) {
+      Piece piece;
+      piece.width = rows;
+      piece.first_column = at;
+      piece.columns = std::min(size, weights_.outputs - at);
+      piece.has_bias = has_bias;
+      add_part(plan, g, piece, 0, 0, rows * weights_.outputs);
+    }
   }
 
   void cut_positions(Plan& plan, const Geometry& g, int64_t parts,
@@ -252,12 +300,14 @@ class OneDnnProduct final : public PackedProduct {
       }
   }
 
-  void add_part(Plan& plan, const Geometry& g, const Piece& piece, int64_t in,
+  void add_part(Plan& plan, const Geometry& g, Piece piece, int64_t in,
                 int64_t begin, int64_t count) {
+    if (piece.columns == 0) piece.columns = weights_.outputs;
     auto known = plan.prepared.find(piece);
     if (known == plan.prepared.end())
       known = plan.prepared.emplace(piece, prepare(g, piece)).first;
-    plan.parts.push_back({&known->second, in, begin, begin + count});
+    plan.parts.push_back({&known->second, in, begin, begin + count,
+                          piece.first_column, piece.columns});
   }
 
   // Throws a dnnl::error where the library has nothing for it but a slow loop.
@@ -270,10 +320,9 @@ class OneDnnProduct final : public PackedProduct {
     Prepared made;
     made.in = Desc({piece.images, g.channels, piece.height, piece.width},
                    kFloat, Tag::nhwc);
-    made.out =
-        Desc({piece.images, weights_.outputs, piece.out_height, out_width},
-             kFloat, Tag::nhwc);
-    if (piece.has_bias) made.bias = Desc({weights_.outputs}, kFloat, Tag::x);
+    made.out = Desc({piece.images, piece.columns, piece.out_height, out_width},
+                    kFloat, Tag::nhwc);
+    if (piece.has_bias) made.bias = Desc({piece.columns}, kFloat, Tag::x);
     dnnl::primitive_attr attr;
     attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     const int64_t extent = (g.size[2] - 1) * g.dilation[2] + 1;
@@ -284,7 +333,7 @@ class OneDnnProduct final : public PackedProduct {
     const dnnl::memory::dims pad_before = {piece.pad_top, g.pad[2]};
     const dnnl::memory::dims pad_after = {piece.pad_bottom,
                                           std::max<int64_t>(0, pad_right)};
-    const Desc any(weight_dims(), kFloat, Tag::any);
+    const Desc any(weight_dims(piece.columns), kFloat, Tag::any);
     using Convolution = dnnl::convolution_forward;
     const auto kind = dnnl::prop_kind::forward_inference;
     const auto how = dnnl::algorithm::convolution_direct;
@@ -297,40 +346,60 @@ class OneDnnProduct final : public PackedProduct {
     const Convolution::primitive_desc chosen(desc, attr, engine());
     if (std::string_view(chosen.impl_info_str()).starts_with("ref"))
       throw dnnl::error(dnnl_unimplemented, "only a plain loop");
-    made.weights = ordered(chosen.weights_desc());
+    made.weights =
+        ordered(chosen.weights_desc(), piece.first_column, piece.columns);
     made.scratchpad = chosen.scratchpad_desc();
     made.primitive = Convolution(chosen);
     return made;
   }
 
-  dnnl::memory::dims weight_dims() const {
+  dnnl::memory::dims weight_dims(int64_t columns) const {
     const auto& [tensor, height, width, inputs, outputs, groups, transposed] =
         weights_;
-    if (groups == 1) return {outputs, inputs, height, width};
-    return {groups, outputs / groups, inputs, height, width};
+    if (groups == 1) return {columns, inputs, height, width};
+    return {groups, columns / groups, inputs, height, width};
   }
 
-  // The weights, in the order that a primitive asks for.
-  dnnl::memory ordered(const Desc& wanted) {
-    for (const auto& [desc, memory] : ordered_)
-      if (desc == wanted) return memory;
+  // Some columns of the weights, as they are.
+  Desc given(int64_t columns) const {
     using Tag = dnnl::memory::format_tag;
-    const Tag tag = weights_.groups > 1   ? Tag::hwigo
-                    : weights_.transposed ? Tag::oihw
-                                          : Tag::hwio;
-    auto* elements = const_cast<float*>(weights_.tensor.data<float>());
-    dnnl::memory from(Desc(weight_dims(), kFloat, tag), engine(), elements);
+    if (columns == weights_.outputs)
+      return Desc(weight_dims(columns), kFloat,
+                  weights_.groups > 1   ? Tag::hwigo
+                  : weights_.transposed ? Tag::oihw
+                                        : Tag::hwio);
+    // Of a matrix.
+    const dnnl::memory::dims strides =
+        weights_.transposed ? dnnl::memory::dims{weights_.inputs, 1, 1, 1}
+                            : dnnl::memory::dims{1, weights_.outputs, 1, 1};
+    return Desc(weight_dims(columns), kFloat, strides);
+  }
+
+  // The same, in the order that a primitive asks for.
+  dnnl::memory ordered(const Desc& wanted, int64_t first, int64_t columns) {
+    for (const Ordered& known : ordered_)
+      if (known.first_column == first && known.desc == wanted)
+        return known.memory;
+    auto* elements = const_cast<float*>(weights_.tensor.data<float>()) +
+                     first * (weights_.transposed ? weights_.inputs : 1);
+    dnnl::memory from(given(columns), engine(), elements);
     dnnl::memory to(wanted, engine());
     dnnl::stream stream(engine());
     dnnl::reorder(from, to).execute(stream, from, to);
-    ordered_.emplace_back(wanted, to);
+    ordered_.push_back({wanted, first, to});
     return to;
   }
+
+  struct Ordered {
+    Desc desc;
+    int64_t first_column;
+    dnnl::memory memory;
+  };
 
   const Weights weights_;
   std::mutex mutex_;
   std::deque<std::pair<Key, std::shared_ptr<const Plan>>> plans_;
-  std::vector<std::pair<Desc, dnnl::memory>> ordered_;
+  std::vector<Ordered> ordered_;
 };
 
 }  // namespace

@@ -282,6 +282,25 @@ TEST_CASE("matrix products of any number of rows are layers") {
     }
 }
 
+TEST_CASE("many weights for few rows are cut by columns") {
+  std::mt19937 random(21);
+  for (const int rows : {8, 33, 128, 129})
+    for (const bool transposed : {false, true}) {
+      CAPTURE(rows);
+      CAPTURE(transposed);
+      Layer layer;
+      layer.op = "MatMul";
+      layer.attrs = {{"transpose_b", transposed}};
+      // Three parts of 64 columns, and one of 8.
+      layer.weights = some_weights(
+          random, transposed ? Shape{200, 1024} : Shape{1024, 200});
+      const Tensor x = numbers(random, {rows, 1024});
+      expect_same(layer, x);
+      add_rest(random, layer, x);
+      expect_same(layer, x);
+    }
+}
+
 TEST_CASE("one kernel serves many shapes, also more than it remembers") {
   std::mt19937 random(20);
   Layer layer;
