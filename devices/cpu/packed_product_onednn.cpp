@@ -15,6 +15,7 @@
 // only, so that they are kept in one order for all numbers of rows.
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -64,6 +65,46 @@ struct Plan {
   std::vector<Part> parts;
   double part_cost = 0;  // nanoseconds
   bool works = true;     // the library does it
+};
+
+// Memory of the calling thread, which keeps it for the next product where it is
+// not much. Two at a time would be the same.
+class Scratch {
+ public:
+  explicit Scratch(size_t bytes) {
+    constexpr size_t kMostKept = 1 << 20;
+    Block& block = bytes > kMostKept ? own_ : kept();
+    if (block.size < bytes) block = Block(bytes);
+    start_ = block.memory.get();
+  }
+  void* at(size_t offset) const {
+    return static_cast<std::byte*>(start_) + offset;
+  }
+  static size_t rounded(size_t bytes) {
+    return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  }
+
+ private:
+  static constexpr size_t kAlignment = 64;
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+  struct Block {
+    Block() = default;
+    explicit Block(size_t bytes)
+        : memory(std::aligned_alloc(kAlignment, rounded(bytes))), size(bytes) {
+      if (memory == nullptr) throw std::bad_alloc();
+    }
+    std::unique_ptr<void, Free> memory;
+    size_t size = 0;
+  };
+  static Block& kept() {
+    thread_local Block block;
+    return block;
+  }
+
+  Block own_;
+  void* start_ = nullptr;
 };
 
 class OneDnnProduct final : public PackedProduct {
@@ -121,14 +162,18 @@ class OneDnnProduct final : public PackedProduct {
     const auto memory = [](const Desc& desc, const float* elements) {
       return dnnl::memory(desc, engine(), const_cast<float*>(elements));
     };
-    dnnl::memory scratchpad(with.scratchpad, engine());
     const bool has_all = part.columns == weights_.outputs;
-    const dnnl::memory to = has_all ? memory(with.out, out + part.begin)
-                                    : dnnl::memory(with.out, engine());
+    const size_t columns_bytes =
+        has_all ? 0 : Scratch::rounded(with.out.get_size());
+    const Scratch scratch(columns_bytes + with.scratchpad.get_size());
+    const dnnl::memory scratchpad(with.scratchpad, engine(),
+                                  scratch.at(columns_bytes));
+    auto* const to =
+        has_all ? out + part.begin : static_cast<float*>(scratch.at(0));
     std::unordered_map<int, dnnl::memory> args = {
         {DNNL_ARG_SRC, memory(with.in, in + part.in)},
         {DNNL_ARG_WEIGHTS, with.weights},
-        {DNNL_ARG_DST, to},
+        {DNNL_ARG_DST, memory(with.out, to)},
         {DNNL_ARG_SCRATCHPAD, scratchpad}};
     if (bias != nullptr)
       args.emplace(DNNL_ARG_BIAS, memory(with.bias, bias + part.first_column));
@@ -137,7 +182,7 @@ class OneDnnProduct final : public PackedProduct {
       finish(part.begin, part.end);
       return true;
     }
-    const auto* from = static_cast<const float*>(to.get_data_handle());
+    const float* from = to;
     for (int64_t row = part.begin; row < part.end; row += weights_.outputs) {
       const int64_t begin = row + part.first_column;
       std::copy_n(from, part.columns, out + begin);
