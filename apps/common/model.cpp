@@ -40,6 +40,7 @@ Result<Model> load_model(const std::string& path) {
   if (status.ok()) {
     model.signatures = std::move(file.signatures);
     model.state = std::move(file.state);
+    model.queue_runners = std::move(file.queue_runners);
     Result<graph::Graph> built = graph::build_graph(std::move(file));
     status = built.status();
     if (built.ok()) model.graph = std::move(built).value();

@@ -14,6 +14,7 @@ struct Model {
   graph::Graph graph;
   std::map<std::string, graph::Signature> signatures;
   graph::SavedState state;
+  std::vector<graph::QueueRunnerDef> queue_runners;
 };
 // As graph::load_graph(), but an error names all ops that are unknown at once,
 // with those in functions.

@@ -6,8 +6,11 @@
 
 namespace tagflow::apps {
 
-StallWatch::StallWatch(actors::Session& session, actors::CancelToken token)
-    : session_(session), token_(std::move(token)) {
+StallWatch::StallWatch(actors::Session& session, actors::CancelToken token,
+                       bool between_runs)
+    : session_(session),
+      token_(std::move(token)),
+      least_answers_(between_runs ? 10 : 1) {
   try {
     watcher_ = std::thread([this] { watch(); });
   } catch (const std::system_error&) {
@@ -26,12 +29,16 @@ StallWatch::~StallWatch() {
 
 void StallWatch::watch() {
   constexpr auto kPeriod = std::chrono::milliseconds(100);
+  std::optional<std::string> last;
+  int answers = 0;
   std::unique_lock lock(mutex_);
   while (!changed_.wait_for(lock, kPeriod, [this] { return is_over_; })) {
     lock.unlock();
     std::optional<std::string> stall = session_.stalled();
     lock.lock();
-    if (!stall) continue;
+    answers = stall && stall == last ? answers + 1 : 1;
+    last = stall;
+    if (!stall || answers < least_answers_) continue;
     stall_ = std::move(stall);
     lock.unlock();
     token_.cancel();

@@ -14,10 +14,14 @@ namespace tagflow::apps {
 // As long as it lives, it asks the session now and then whether it is stalled
 // (actors::Session::stalled), and cancels the runs that have `token` if so. For
 // a program that submits nothing while it waits: else a later run might put
-// what the waiting ones take. REQUIRES: the session outlives it.
+// what the waiting ones take. Where threads that fill queues do nothing but
+// submit runs, it may be `between_runs` of them that it asks: then it cancels
+// when the answer has been the same for a while. REQUIRES: the session outlives
+// it.
 class StallWatch {
  public:
-  StallWatch(actors::Session& session, actors::CancelToken token);
+  StallWatch(actors::Session& session, actors::CancelToken token,
+             bool between_runs = false);
   StallWatch(const StallWatch&) = delete;
   StallWatch& operator=(const StallWatch&) = delete;
   ~StallWatch();
@@ -31,6 +35,7 @@ class StallWatch {
 
   actors::Session& session_;
   actors::CancelToken token_;
+  const int least_answers_;   // in a row
   mutable std::mutex mutex_;  // guards the below
   std::condition_variable changed_;
   bool is_over_ = false;

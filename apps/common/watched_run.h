@@ -12,8 +12,8 @@ namespace tagflow::apps {
 // have its token: see Interruptible and StallWatch, whose rules hold.
 class WatchedRun {
  public:
-  explicit WatchedRun(actors::Session& session)
-      : watch_(session, interruptible_.token()) {}
+  explicit WatchedRun(actors::Session& session, bool between_runs = false)
+      : watch_(session, interruptible_.token(), between_runs) {}
 
   const actors::CancelToken& token() const { return interruptible_.token(); }
   // Of a run's status: the error of who cancelled it, where somebody did.

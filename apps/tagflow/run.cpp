@@ -16,6 +16,7 @@
 #include "apps/common/watched_run.h"
 #include "apps/io/file.h"
 #include "apps/tagflow/commands.h"
+#include "apps/tagflow/filling.h"
 #include "apps/tagflow/signature.h"
 #include "apps/tagflow/steps.h"
 #include "apps/tagflow/training.h"
@@ -95,22 +96,25 @@ Status run_repeatedly(const Prepared& prepared, int repeat,
 Results run_all(const RunOptions& options, const Prepared& prepared,
                 actors::Trace* trace) {
   Results results;
-  const WatchedRun watched(*prepared.session);
+  Filling filling(prepared);
+  const WatchedRun watched(*prepared.session, filling.is_needed());
   actors::RunOptions run;
   run.cancel = watched.token();
   Training training;
   results.failure = training.start(options.training, *prepared.session, run);
   if (results.failure.exit_code == ExitCode::kOk) {
     run.trace = trace;
-    Status status =
-        options.steps == 0
-            ? run_repeatedly(prepared, options.repeat, run, results)
-            : run_steps(
-                  prepared,
-                  {options.steps, options.json,
-                   /*is_quiet=*/!options.json && !options.out.empty(), run},
-                  training, results.values);
-    results.failure = run_time_error(std::move(status));
+    Status status = filling.start();
+    if (status.ok())
+      status =
+          options.steps == 0
+              ? run_repeatedly(prepared, options.repeat, run, results)
+              : run_steps(
+                    prepared,
+                    {options.steps, options.json,
+                     /*is_quiet=*/!options.json && !options.out.empty(), run},
+                    training, results.values);
+    results.failure = run_time_error(filling.end(std::move(status)));
   }
   results.devices = memory_of(*prepared.session);
   if (results.failure.exit_code == ExitCode::kRunTimeError)

@@ -194,6 +194,7 @@ Failure prepare_in(const SignatureOptions& options, Purpose purpose,
   if (feeds.failure.exit_code != ExitCode::kOk) return feeds.failure;
   prepared.feeds = std::move(feeds.feeds);
   prepared.by_rows = std::move(feeds.by_rows);
+  prepared.queue_runners = model->queue_runners;
   Status ops = check_needed_ops(*model, prepared);
   if (!ops.ok()) return run_time_error(std::move(ops));
 

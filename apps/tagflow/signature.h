@@ -12,6 +12,7 @@
 #include "apps/common/owned_session.h"
 #include "apps/common/results.h"
 #include "graph/graph.h"
+#include "graph/queue_runner.h"
 
 namespace tagflow::apps {
 
@@ -49,6 +50,7 @@ struct Prepared {
   std::vector<std::string> fetches;
   std::vector<FetchName> names;
   std::vector<std::string> targets;
+  std::vector<graph::QueueRunnerDef> queue_runners;  // of the file
   Failure failure;  // its code is kOk on success
 };
 

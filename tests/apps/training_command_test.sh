@@ -33,6 +33,22 @@ expect 0 - - tagflow run $train --steps 4
 expect 0 - - tagflow run $train --steps 4 --fetch slope/read --out results
 [ -f "$work/results/slope_read_0.npy" ] || complain "no result" --out
 
+# --- Queues -------------------------------------------------------------------
+# Two epochs of ten numbers, in batches of four, by queue runners.
+queues=$here/../actors/data/queue_runners.meta
+batches="$queues --init start --fetch numbers --json"
+expect 0 '^{"step": 3, "fetches": {"numbers": \[8, 9, 0, 1\]}}$' - \
+  tagflow run $batches --steps 3
+expect 0 '^{"step": 5, "fetches": {"numbers": \[6, 7, 8, 9\]}}$' - \
+  tagflow run $batches --steps 5
+expect 1 '^{"step": 5' 'OutOfRange.*queue "batch/fifo_queue" is closed' \
+  tagflow run $batches --steps 6
+# A runner of a queue that nobody reads is not started; one that cannot go on
+# says why.
+expect 0 - - tagflow run "$queues" --target start
+expect 1 - 'queue runner 0 of "input_producer".*not initialized' \
+  tagflow run "$queues" --fetch numbers
+
 # --- Rows ---------------------------------------------------------------------
 echo '[[1, 2], [3, 4], [5, 6]]' >"$work/rows.json"
 sums="$graphs/arithmetic.pbtxt --fetch y --steps 4 --json"

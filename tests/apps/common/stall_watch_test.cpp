@@ -72,6 +72,20 @@ TEST_CASE("a run that waits for what nobody will bring is a deadlock") {
   CHECK(run_time_error(told).exit_code == ExitCode::kDeadlock);
 }
 
+TEST_CASE("between runs of others, it takes the watch several answers") {
+  graph::Graph graph;
+  const graph::Scope s(graph);
+  const graph::Output y = never(s.named("taken"));
+  REQUIRE(s.ok());
+  auto session = actors::Session::create({}).value();
+  REQUIRE(session->extend(graph).ok());
+  actors::RunOptions run;
+  run.cancel.emplace();
+  const StallWatch watch(*session, *run.cancel, /*between_runs=*/true);
+  const Status status = session->run({}, {y.name()}, {}, run).status();
+  CHECK(watch.status_of(status).code() == Code::kDeadlock);
+}
+
 TEST_CASE("the watch leaves the errors of runs that are not stalled alone") {
   graph::Graph graph;
   const graph::Scope s(graph);

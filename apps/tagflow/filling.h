@@ -1,0 +1,33 @@
+// The queues of a run, and who fills them: the queue runners of a MetaGraph.
+#pragma once
+
+#include <vector>
+
+#include "actors/coordinator.h"
+#include "apps/tagflow/signature.h"
+#include "graph/queue_runner.h"
+
+namespace tagflow::apps {
+
+// Those queue runners of the model whose queues the run reads, and in turn
+// those whose queues these read. Thread-compatible; the session must outlive
+// it.
+class Filling {
+ public:
+  explicit Filling(const Prepared& prepared);
+  // Whether there are any.
+  bool is_needed() const { return !runners_.empty(); }
+  // Before the first run, and after the variables have values. Errors of
+  // actors::start_queue_runners.
+  Status start();
+  // Stops them and waits for them. Of the status of the runs: where they failed
+  // for want of elements, why there are none.
+  Status end(Status status);
+
+ private:
+  actors::Session& session_;
+  std::vector<graph::QueueRunnerDef> runners_;
+  actors::Coordinator threads_;
+};
+
+}  // namespace tagflow::apps
