@@ -99,7 +99,7 @@ Result<bool> run() {
     return values[0].item<float>();
   };
   TAGFLOW_ASSIGN(const float before, loss());
-  for (int i = 0; i < 300; ++i)
+  for (int i = 0; i < 600; ++i)
     TAGFLOW_RETURN_IF_ERROR(session->run({}, {}, {"train"}).status());
   TAGFLOW_ASSIGN(const float after, loss());
   TAGFLOW_ASSIGN(const auto guesses, session->run({}, {"alone"}));
