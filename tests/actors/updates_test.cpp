@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "graph/builder/builder.h"
+#include "tests/actors/holding_op.h"
 #include "tests/actors/sessions.h"
 
 using namespace tagflow;
@@ -94,5 +95,45 @@ TEST_CASE("concurrent sparse steps and gathers see whole rows") {
     CHECK(torn == 0);
     CHECK(must(must_run(*session, {}, {"least"})[0].item<float>()) ==
           1 + 2 * 2 * 2 * kRuns);
+  }
+}
+
+TEST_CASE("a run that was given up does not touch what was restored since") {
+  for (const bool is_handle : {true, false}) {
+    INFO(is_handle);
+    Graph graph;
+    const Scope s(graph);
+    const Output x = ops::placeholder(s.named("x"), DataType::kFloat, {});
+    const Output slow = test_block(s, x);
+    if (is_handle) {
+      const ops::Variable v = ops::variable(s.named("v"), DataType::kFloat, {});
+      ops::assign(s.named("late"), v, slow);
+      ops::assign(s.named("restore"), v, 7.0f);
+      ops::read(s.named("read"), v);
+    } else {
+      const Output v =
+          ops::reference_variable(s.named("v"), DataType::kFloat, {});
+      ops::assign(s.named("late"), v, slow);
+      ops::assign(s.named("restore"), v, 7.0f);
+      ops::identity(s.named("read"), v);
+    }
+    REQUIRE(s.status().ok());
+    SessionOptions options;
+    options.workers = 2;
+    auto first = make_session(options, graph);
+    options.state = first->shared_state();
+    const auto second = make_session(options, graph);
+    {
+      Blockade blockade;
+      RunOptions run;
+      run.timeout = std::chrono::milliseconds(50);
+      const Status status =
+          first->run({{"x", Tensor::scalar(1.0f)}}, {}, {"late"}, run).status();
+      CHECK(status.code() == Code::kDeadlineExceeded);
+      blockade.until_begun(1);
+      run_targets(*second, {"restore"});
+    }
+    first.reset();  // when its last kernel has ended
+    CHECK(must(must_run(*second, {}, {"read"})[0].item<float>()) == 7);
   }
 }
