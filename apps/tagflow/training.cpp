@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "actors/snapshot.h"
 #include "apps/common/command_line.h"
 
 namespace tagflow::apps {
@@ -25,8 +26,20 @@ std::optional<T> number_in(std::string_view text) {
   return value;
 }
 
+// Whether some variable has a value, as of the checkpoint that the model comes
+// with.
+Result<bool> has_values(const actors::Session& session) {
+  TAGFLOW_ASSIGN(const auto snapshots, actors::Snapshots::create(session));
+  TAGFLOW_ASSIGN(const actors::Snapshot snapshot, snapshots->take());
+  return !snapshot.variables.empty();
+}
+
 Failure run_init(const std::vector<std::string>& nodes,
                  actors::Session& session, const actors::RunOptions& run) {
+  if (nodes.empty()) return {};
+  const Result<bool> is_done = has_values(session);
+  if (!is_done.ok()) return run_time_error(is_done.status());
+  if (*is_done) return {};
   for (const std::string& node : nodes) {
     Status status = session.run({}, {}, {node}, run).status();
     if (!status.ok())
@@ -92,7 +105,7 @@ void add_training_options(CLI::App& app, TrainingOptions& options) {
                     "PATH");
   app.add_option("--init", options.init,
                  "a node to run before the first step, where there is no "
-                 "checkpoint")
+                 "checkpoint, the model's own included")
       ->type_name("NODE")
       ->expected(1)
       ->take_all();

@@ -48,7 +48,8 @@ class Training {
   static Status check(const TrainingOptions& options, bool has_steps);
 
   // The folder's newest checkpoint is restored, where there is one, else what
-  // --restore says, else the nodes of --init run, with `run`. Then the first
+  // --restore says, else, where no variable has a value of the model's own
+  // checkpoint, the nodes of --init run, with `run`. Then the first
   // checkpoint is saved, where there was none: so whoever is killed before the
   // next one goes on with the same random numbers.
   Failure start(const TrainingOptions& options, actors::Session& session,

@@ -254,6 +254,12 @@ def check_trainings(folder, is_resource):
         last = session.run(values)
     listed = json.loads(tagflow("vars", file, "--json"))["variables"]
     same("the variables", sorted(v["name"] for v in listed), sorted(names))
+    # A graph that comes with a checkpoint is not initialised.
+    out = tagflow("run", saves / "model.ckpt-10.meta", "--init", "init",
+                  "--fetch", "loss", "--target", "train", "--steps", 3, "--json")
+    began = [json.loads(line)["fetches"]["loss"] for line in out.splitlines()]
+    if not np.allclose(began, wanted[:3], rtol=1e-4):
+        sys.exit(f"losses {began} instead of {wanted[:3]}")
     # The step that TensorFlow's file is of is not among its tensors.
     run = ["run", file, "--json", "--fetch", "loss", "--target", "train"]
     apart = []
@@ -298,6 +304,74 @@ def check_trainings(folder, is_resource):
         same(f"of safetensors: {name}", value, changed[name])
 
 
+class Plane(tf.Module):
+    """A plane that is fitted by momentum, with noise that is drawn here."""
+
+    def __init__(self):
+        super().__init__()
+        self.w = tf.Variable(tf.zeros([3, 1]), name="w")
+        self.slot = tf.Variable(tf.zeros([3, 1]), name="w/momentum")
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 3], name="x")])
+    def predict(self, x):
+        return {"y": x @ self.w}
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 3], name="x"),
+                                  tf.TensorSpec([None, 1], name="y")])
+    def train(self, x, y):
+        error = x @ self.w - y + 0.01 * tf.random.normal(tf.shape(y))
+        gradient = tf.matmul(x, error, transpose_a=True) / 4.0
+        self.slot.assign(0.5 * self.slot + gradient)
+        self.w.assign_sub(0.1 * self.slot)
+        return {"loss": tf.reduce_mean(error * error)}
+
+
+def check_saved_model(folder):
+    """A SavedModel is trained in parts as at once, and predicts by what came of
+    it; its own checkpoint is where all begin."""
+    module = Plane()
+    module.w.assign([[1.0], [2.0], [3.0]])
+    model = folder / "plane"
+    tf.saved_model.save(module, str(model), signatures={
+        "train": module.train.get_concrete_function(),
+        "predict": module.predict.get_concrete_function()})
+    random = np.random.default_rng(6)
+    x = random.normal(size=(50, 3)).astype(np.float32)
+    np.save(folder / "x.npy", x)
+    np.save(folder / "y.npy", x @ np.float32([[-1.0], [0.5], [2.0]]))
+
+    def train(saves, steps, *more):
+        out = tagflow("run", model, "--signature", "train", "--json",
+                      "--feed", f"x=@{folder}/x.npy",
+                      "--feed", f"y=@{folder}/y.npy", "--batch", 4,
+                      "--seed", 5, "--steps", steps, "--save", saves, *more)
+        return [json.loads(line) for line in out.splitlines()]
+
+    at_once = train(folder / "at_once", 60)
+    parts = [line for steps in (1, 17, 60)
+             for line in train(folder / "parts", steps, "--save-every", 5)]
+    if parts != at_once or len(parts) != 60:
+        sys.exit(f"{parts} instead of {at_once}")
+    if parts[-1]["fetches"]["loss"] > parts[0]["fetches"]["loss"] / 100:
+        sys.exit(f"nothing is learned: {parts}")
+
+    def predict(*more):
+        out = tagflow("run", model, "--signature", "predict", "--json",
+                      "--feed", "x=[[1, 0, 0], [0, 1, 0], [0, 0, 1]]", *more)
+        return np.float32(json.loads(out)["fetches"]["y"]["value"])
+
+    same("the model's own weights", predict(), np.float32([[1], [2], [3]]))
+    weights = predict("--restore", folder / "parts")
+    if not np.allclose(weights, [[-1], [0.5], [2]], atol=0.05):
+        sys.exit(f"the weights are {weights}")
+    same("the weights of both", predict("--restore", folder / "at_once"),
+         weights)
+    names = [v["name"] for v in
+             json.loads(tagflow("vars", model, "--json"))["variables"]]
+    if len(names) != 2:
+        sys.exit(f"the variables are {names}")
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -308,6 +382,7 @@ def main():
         check_safetensors(folder)
         for is_resource in (False, True):
             check_trainings(folder, is_resource)
+        check_saved_model(folder)
     print(f"checkpoints: {checks} tensors are the same")
 
 
