@@ -286,6 +286,43 @@ TEST_CASE("a checkpoint of another model is refused, with what differs") {
             .code() == Code::kDataLoss);
 }
 
+TEST_CASE("variables of any type are saved, but none by a name of ours") {
+  const Folder folder("types");
+  Graph graph;
+  const Scope s(graph);
+  const auto words =
+      ops::variable(s.named("words"), DataType::kString, PartialShape());
+  const auto half = ops::variable(s.named("half"), DataType::kBFloat16, {2},
+                                  {.container = "apart"});
+  ops::group(
+      s.named("init"),
+      {ops::assign(s, words, Tensor::scalar("long enough to be no word")),
+       ops::assign(s, half,
+                   s.op("Cast", {Tensor::vector<float>({1.5f, -2})},
+                        {{"DstT", DataType::kBFloat16}}))});
+  REQUIRE(s.status().ok());
+  const auto session = make_session({}, graph);
+  run_target(*session, "init");
+  const auto saver = make_saver(*session, {.folder = folder.path()});
+  must(saver->save(1));
+  must(saver->close());
+  const auto other = make_session({}, graph);
+  must(restore_checkpoint(*other, folder.path()));
+  const auto snapshot = must(must(Snapshots::create(*other))->take());
+  CHECK(identical(snapshot.variables.at("words"),
+                  Tensor::scalar("long enough to be no word")));
+  CHECK(snapshot.variables.at("apart/half").describe() == "bfloat16[2]");
+
+  ops::variable(s.named("v"), DataType::kFloat, {2},
+                {.shared_name = "_tagflow/step"});
+  const auto wrong = make_session({}, graph);
+  const auto refused = make_saver(*wrong, {.folder = folder.path()});
+  must(refused->save(2));
+  const Status status = refused->wait();
+  CHECK(status.code() == Code::kInvalidArgument);
+  CHECK(contains(error_of(status), "are the checkpoint's own"));
+}
+
 TEST_CASE("a safetensors file is restored, and leaves random numbers alone") {
   const Folder folder("safetensors");
   fs::create_directories(folder.path());
