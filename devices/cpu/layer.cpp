@@ -9,6 +9,7 @@
 #include "devices/cpu/built_kernel.h"
 #include "devices/cpu/elementwise_register.h"
 #include "devices/cpu/fused_tiles.h"
+#include "devices/cpu/gemm.h"
 #include "devices/cpu/kernels.h"
 #include "devices/cpu/packed_product.h"
 #include "graph/known_value.h"
@@ -58,6 +59,10 @@ class LayerKernel final : public Kernel {
   Status compute(KernelContext& context) const override {
     if (packed_ != nullptr) {
       TAGFLOW_ASSIGN(const bool done, compute_packed(context));
+      if (done) return {};
+    }
+    if (is_matrix_) {
+      TAGFLOW_ASSIGN(const bool done, compute_small(context));
       if (done) return {};
     }
     return compute_one_by_one(context);
@@ -148,6 +153,8 @@ class LayerKernel final : public Kernel {
       if (value->rank() != 2 || is_set("transpose_a") || is_set("adj_x"))
         return nullptr;
       weights.transposed = is_set("transpose_b") || is_set("adj_y");
+      is_matrix_ = op == "MatMul";
+      is_transposed_ = weights.transposed;
       weights.inputs = value->dim(weights.transposed ? 1 : 0);
       weights.outputs = value->dim(weights.transposed ? 0 : 1);
     }
@@ -197,17 +204,59 @@ class LayerKernel final : public Kernel {
 
   int first_operand() const { return bias_.node == nullptr ? 2 : 3; }
 
+  // The bias that fits, or null where there is none; false where it does not.
+  bool find_bias(const KernelContext& context, const float*& bias) const {
+    if (bias_.node == nullptr) return true;
+    const Tensor& values = context.input(2);
+    if (values.rank() != 1 || values.dim(0) != outputs_) return false;
+    bias = values.data<float>();
+    return true;
+  }
+
+  // A few rows, of what is not worth to be shared: the sums begin with the
+  // bias. False where nothing was done.
+  Result<bool> compute_small(KernelContext& context) const {
+    const Tensor& x = context.input(0);
+    const Tensor& weights = context.input(1);
+    const float* bias = nullptr;
+    if (x.rank() != 2 || x.dim(1) != channels_ || x.num_elements() == 0 ||
+        x.dim(0) >= kLeastRows || weights.rank() != 2 ||
+        weights.dim(is_transposed_ ? 1 : 0) != channels_ ||
+        weights.dim(is_transposed_ ? 0 : 1) != outputs_ ||
+        !find_bias(context, bias) ||
+        gemm_cost(dtype_, x.dim(0), outputs_, channels_) >= kHeavyNanoseconds)
+      return false;
+    TAGFLOW_ASSIGN(Tensor * out,
+                   context.allocate_output(0, {x.dim(0), outputs_}));
+    auto* elements = out->mutable_data<float>();
+    const int64_t count = out->num_elements();
+    const auto multiply = [&] {
+      for (int64_t at = 0; bias != nullptr && at < count; at += outputs_)
+        std::copy_n(bias, outputs_, elements + at);
+      gemm<float>(x.dim(0), outputs_, channels_, {x.data<float>(), channels_},
+                  {weights.data<float>(), weights.dim(1), is_transposed_},
+                  elements, outputs_, bias != nullptr);
+    };
+    if (tail_.node == nullptr) {
+      multiply();
+      return true;
+    }
+    Operands operands = operands_of(context, *out);
+    Tensor unused;
+    const KernelContext tail = context_of(context, tail_, operands, unused);
+    if (!tiles_->can_run_in_place(tail)) return false;
+    multiply();
+    tiles_->run_in_place(tail, elements, 0, count);
+    return true;
+  }
+
   // False where nothing was done.
   Result<bool> compute_packed(KernelContext& context) const {
     Geometry geometry;
     Shape shape;
-    if (!find_geometry(context, geometry, shape)) return false;
     const float* bias = nullptr;
-    if (bias_.node != nullptr) {
-      const Tensor& values = context.input(2);
-      if (values.rank() != 1 || values.dim(0) != outputs_) return false;
-      bias = values.data<float>();
-    }
+    if (!find_geometry(context, geometry, shape) || !find_bias(context, bias))
+      return false;
     TAGFLOW_ASSIGN(Tensor * out, context.allocate_output(0, shape));
     if (tail_.node == nullptr)
       return packed_->compute(context, geometry, context.input(0).data<float>(),
@@ -277,6 +326,7 @@ class LayerKernel final : public Kernel {
   std::unique_ptr<PackedProduct> packed_;
   std::optional<graph::WindowAttrs> window_;
   int64_t channels_ = 0, outputs_ = 0;
+  bool is_matrix_ = false, is_transposed_ = false;  // the weights
   Spatial size_{1, 1, 1};
 };
 
