@@ -16,6 +16,7 @@ void register_cpu_kernels(KernelRegistry& registry) {
   register_container_kernels(registry);
   register_state_kernels(registry);
   register_checkpoint_kernels(registry);
+  register_sparse_kernels(registry);
 }
 
 }  // namespace tagflow::devices

@@ -27,5 +27,7 @@ void register_layer_kernels(KernelRegistry& registry);
 // cpu/stack*.cpp, tensor_array*.cpp, tensor_list*.cpp, optional.cpp
 void register_container_kernels(KernelRegistry& registry);
 void register_state_kernels(KernelRegistry& registry);
+// cpu/sparse_*.cpp: sparse and ragged tensors
+void register_sparse_kernels(KernelRegistry& registry);
 
 }  // namespace tagflow::devices

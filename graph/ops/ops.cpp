@@ -14,6 +14,7 @@ void register_ops(OpRegistry& registry) {
   register_container_ops(registry);
   register_state_ops(registry);
   register_checkpoint_ops(registry);
+  register_sparse_ops(registry);
 }
 
 }  // namespace tagflow::graph

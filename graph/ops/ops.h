@@ -20,5 +20,6 @@ void register_fused_ops(OpRegistry& registry);         // fused.cpp
 void register_container_ops(OpRegistry& registry);     // container.cpp
 void register_state_ops(OpRegistry& registry);         // state.cpp, state_*.cpp
 void register_checkpoint_ops(OpRegistry& registry);    // checkpoint.cpp
+void register_sparse_ops(OpRegistry& registry);        // sparse.cpp
 
 }  // namespace tagflow::graph

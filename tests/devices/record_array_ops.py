@@ -441,10 +441,10 @@ def compute(op, inputs, attrs):
     return flat, results
 
 
-def all_cases(rounds):
+def all_cases(themes, rounds):
     """Yields (op, inputs, attrs) and takes the op's outputs, or None."""
     for _ in range(rounds):
-        for theme in THEMES:
+        for theme in themes:
             cases = theme()
             result = None
             try:
@@ -454,9 +454,14 @@ def all_cases(rounds):
                 pass
 
 
+def quoted(text):
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
 def element_text(value):
     if isinstance(value, bytes):
-        return f'"{value.decode()}"'
+        return quoted(value.decode())
     if isinstance(value, complex):
         return f"{value.real},{value.imag}"
     return str(int(value) if isinstance(value, bool) else value)
@@ -480,18 +485,21 @@ def attr_text(name, value):
         return f"attr {name} bool {str(value).lower()}"
     if isinstance(value, int):
         return f"attr {name} int {value}"
+    if isinstance(value, float):
+        return f"attr {name} float {value}"
     if isinstance(value, list):
         return f"attr {name} ints [{','.join(map(str, value))}]"
-    return f"attr {name} string {value}"
+    is_word = not set(value) & set(' "\\')
+    return f"attr {name} string {value if is_word else quoted(value)}"
 
 
 CODES = {3: "InvalidArgument", 11: "OutOfRange"}
 
 
-def main():
-    folder = pathlib.Path(sys.argv[1])
+def record(path, themes, rounds):
+    """Writes the cases of so many rounds over the themes."""
     lines = []
-    cases = all_cases(rounds=10)
+    cases = all_cases(themes, rounds)
     result = None
     try:
         while True:
@@ -515,7 +523,11 @@ def main():
                 lines += ["out " + tensor_text(value) for value in result]
     except StopIteration:
         pass
-    (folder / "array.txt").write_text("\n".join(lines) + "\n")
+    path.write_text("\n".join(lines) + "\n")
+
+
+def main():
+    record(pathlib.Path(sys.argv[1]) / "array.txt", THEMES, rounds=10)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,14 @@
 #include "tests/devices/recorded_cases.h"
 
+#include <doctest/doctest.h>
+
 #include <cstdlib>
 #include <fstream>
 #include <iomanip>
 #include <sstream>
 
 #include "graph/dtype_visit.h"
+#include "tests/devices/kernel_fixture.h"
 
 namespace tagflow::devices {
 
@@ -66,7 +69,7 @@ Result<Tensor> parse_tensor(std::istringstream& words) {
 // "NAME TYPE VALUE"
 Status parse_attr(std::istringstream& words, AttrMap& attrs) {
   std::string name, type, value;
-  words >> name >> type >> value;
+  words >> name >> type >> std::quoted(value);
   if (type == "type") {
     TAGFLOW_ASSIGN(attrs[name], dtype_from_name(value));
   } else if (type == "bool") {
@@ -130,6 +133,30 @@ Result<std::vector<RecordedCase>> read_recorded_cases(
                    status.message());
   }
   return cases;
+}
+
+RecordedCounts check_recorded_cases(const std::string& file_name,
+                                    double tolerance) {
+  const auto cases = read_recorded_cases(file_name);
+  REQUIRE_MESSAGE(cases.ok(), cases.status().to_string());
+  RecordedCounts counts;
+  for (const RecordedCase& recorded : *cases) {
+    INFO(file_name, ":", recorded.line, ": ", recorded.op);
+    counts.ops.insert(recorded.op);
+    const auto outputs = run_op(recorded.op, recorded.inputs, recorded.attrs);
+    if (!recorded.error.empty()) {
+      CHECK_MESSAGE(code_name(outputs.status().code()) == recorded.error,
+                    outputs.status().to_string());
+      ++counts.refused;
+      continue;
+    }
+    CHECK_MESSAGE(outputs.ok(), outputs.status().to_string());
+    if (!outputs.ok()) continue;
+    REQUIRE(outputs->size() == recorded.outputs.size());
+    for (size_t i = 0; i < outputs->size(); ++i)
+      expect_close((*outputs)[i], recorded.outputs[i], tolerance);
+  }
+  return counts;
 }
 
 }  // namespace tagflow::devices

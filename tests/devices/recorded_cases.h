@@ -2,6 +2,7 @@
 // op, and what TensorFlow computed of them.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,5 +24,17 @@ struct RecordedCase {
 // opened; DataLoss, with the line, where it cannot be read.
 Result<std::vector<RecordedCase>> read_recorded_cases(
     const std::string& file_name);
+
+// What a file had cases of.
+struct RecordedCounts {
+  std::set<std::string> ops;
+  int refused = 0;
+};
+
+// Runs the kernels of a file's cases by run_op(), and fails the test case
+// where one computes something else, by expect_close() with this tolerance, or
+// refuses what TensorFlow does not refuse with the same code, or the reverse.
+RecordedCounts check_recorded_cases(const std::string& file_name,
+                                    double tolerance = 0);
 
 }  // namespace tagflow::devices

@@ -1,0 +1,380 @@
+// Ops on sparse tensors, which are three dense ones each: indices, values and a
+// shape; and on ragged tensors: row splits and values.
+#include <algorithm>
+
+#include "graph/ops/array_ops.h"
+#include "graph/ops/ops.h"
+
+namespace tagflow::graph {
+
+namespace {
+
+constexpr int64_t kUnknown = PartialShape::kUnknown;
+
+// A sparse tensor among the inputs.
+struct Ports {
+  int indices = 0, values = 1, shape = 2;
+};
+
+// What is known of a sparse tensor.
+struct Sparse {
+  int64_t count = kUnknown, rank = kUnknown;
+  PartialShape shape;  // the value of its shape
+};
+
+Result<int64_t> same_dim(const ShapeContext& c, int64_t a, int64_t b,
+                         std::string_view what) {
+  if (a == kUnknown) return b;
+  if (b == kUnknown || a == b) return a;
+  return c.fail(fmt::format("{}: {} is not {}", what, a, b));
+}
+
+Result<Sparse> sparse_input(const ShapeContext& c, Ports ports = {}) {
+  Sparse sparse;
+  TAGFLOW_ASSIGN(const PartialShape indices, c.with_rank(ports.indices, 2));
+  TAGFLOW_ASSIGN(const PartialShape values, c.with_rank(ports.values, 1));
+  TAGFLOW_ASSIGN(const PartialShape shape, c.with_rank(ports.shape, 1));
+  TAGFLOW_ASSIGN(sparse.count, same_dim(c, indices.dim(0), values.dim(0),
+                                        "the numbers of indices and values"));
+  TAGFLOW_ASSIGN(sparse.rank, same_dim(c, indices.dim(1), shape.dim(0),
+                                       "the ranks of indices and shape"));
+  TAGFLOW_ASSIGN(sparse.shape, c.constant_as_shape(ports.shape));
+  return sparse;
+}
+
+// The three outputs of a sparse tensor from `first` on, `stride` apart.
+void set_sparse(ShapeContext& c, int64_t count, int64_t rank, int first = 0,
+                int stride = 1) {
+  c.set_output(first, {count, rank});
+  c.set_output(first + stride, {count});
+  c.set_output(first + 2 * stride, {rank});
+}
+
+Status sparse_add_shape(ShapeContext& c) {
+  TAGFLOW_ASSIGN(const Sparse a, sparse_input(c, {0, 1, 2}));
+  TAGFLOW_ASSIGN(const Sparse b, sparse_input(c, {3, 4, 5}));
+  TAGFLOW_ASSIGN(const int64_t rank,
+                 same_dim(c, a.rank, b.rank, "the ranks of both"));
+  if (c.num_inputs() == 7) {  // SparseAdd, which has the shape as an output
+    TAGFLOW_RETURN_IF_ERROR(c.with_rank(6, 0).status());
+    set_sparse(c, kUnknown, rank);
+    return {};
+  }
+  c.set_output(0, {kUnknown, rank});
+  c.set_output(1, {kUnknown});
+  return {};
+}
+
+Status sparse_add_grad_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(0, 1).status());
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(3, 2).status());
+  for (int i = 0; i < 2; ++i) {
+    TAGFLOW_ASSIGN(const PartialShape indices, c.with_rank(1 + i, 2));
+    c.set_output(i, {indices.dim(0)});
+  }
+  return {};
+}
+
+Status sparse_reorder_shape(ShapeContext& c) {
+  TAGFLOW_ASSIGN(const Sparse sparse, sparse_input(c));
+  c.set_output(0, {sparse.count, sparse.rank});
+  c.set_output(1, {sparse.count});
+  return {};
+}
+
+Status sparse_reshape_shape(ShapeContext& c) {
+  TAGFLOW_ASSIGN(const PartialShape indices, c.with_rank(0, 2));
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(1, 1).status());
+  TAGFLOW_ASSIGN(const PartialShape shape, c.with_rank(2, 1));
+  c.set_output(0, {indices.dim(0), shape.dim(0)});
+  c.set_output(1, {shape.dim(0)});
+  return {};
+}
+
+Status sparse_concat_shape(ShapeContext& c) {
+  const int parts = c.num_inputs() / 3;
+  int64_t count = 0, rank = kUnknown;
+  for (int i = 0; i < parts; ++i) {
+    TAGFLOW_ASSIGN(const Sparse part,
+                   sparse_input(c, {i, parts + i, 2 * parts + i}));
+    count = add_dims(count, part.count);
+    TAGFLOW_ASSIGN(rank, same_dim(c, rank, part.rank, "the ranks of parts"));
+  }
+  set_sparse(c, count, rank);
+  return {};
+}
+
+Status sparse_split_shape(ShapeContext& c) {
+  TAGFLOW_ASSIGN(const Sparse sparse, sparse_input(c, {1, 2, 3}));
+  const int parts = c.num_outputs() / 3;
+  for (int i = 0; i < parts; ++i)
+    set_sparse(c, kUnknown, sparse.rank, i, parts);
+  return {};
+}
+
+Status sparse_slice_shape(ShapeContext& c) {
+  TAGFLOW_ASSIGN(Sparse sparse, sparse_input(c));
+  for (int i : {3, 4}) {
+    TAGFLOW_ASSIGN(const PartialShape at, c.with_rank(i, 1));
+    TAGFLOW_ASSIGN(sparse.rank, same_dim(c, sparse.rank, at.dim(0),
+                                         "the ranks of shape and slice"));
+  }
+  set_sparse(c, kUnknown, sparse.rank);
+  return {};
+}
+
+Status sparse_slice_grad_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(0, 1).status());
+  TAGFLOW_ASSIGN(const PartialShape indices, c.with_rank(1, 2));
+  c.set_output(0, {indices.dim(0)});
+  return {};
+}
+
+Status sparse_reduce_shape(ShapeContext& c) {
+  TAGFLOW_ASSIGN(const Sparse sparse, sparse_input(c));
+  TAGFLOW_ASSIGN(const bool keep_dims, c.attr<bool>("keep_dims"));
+  const bool to_sparse = c.num_outputs() == 3;
+  const auto axes = constant_indices(c, 3);
+  PartialShape out;
+  if (axes && sparse.rank != kUnknown && sparse.rank <= kMaxRank) {
+    const auto rank = int(sparse.rank);
+    std::vector<bool> is_reduced(size_t(rank), false);
+    for (int64_t axis : *axes) {
+      TAGFLOW_ASSIGN(const int at, shape_axis(c, axis, rank));
+      is_reduced[size_t(at)] = true;
+    }
+    out = PartialShape::scalar();
+    for (int d = 0; d < rank; ++d) {
+      if (is_reduced[size_t(d)] && keep_dims) out.add_dim(1);
+      if (!is_reduced[size_t(d)])
+        out.add_dim(sparse.shape.has_rank() ? sparse.shape.dim(d) : kUnknown);
+    }
+  }
+  if (to_sparse) {
+    set_sparse(c, kUnknown, out.has_rank() ? out.rank() : kUnknown);
+  } else {
+    c.set_output(0, std::move(out));
+  }
+  return {};
+}
+
+Status fill_empty_rows_shape(ShapeContext& c) {
+  TAGFLOW_ASSIGN(const Sparse sparse, sparse_input(c));
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(3, 0).status());
+  c.set_output(0, {kUnknown, sparse.rank});
+  c.set_output(1, {kUnknown});
+  const bool has_rows = sparse.shape.has_rank() && sparse.shape.rank() > 0;
+  c.set_output(2, {has_rows ? sparse.shape.dim(0) : kUnknown});
+  c.set_output(3, {sparse.count});
+  return {};
+}
+
+Status fill_empty_rows_grad_shape(ShapeContext& c) {
+  TAGFLOW_ASSIGN(const PartialShape places, c.with_rank(0, 1));
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(1, 1).status());
+  c.set_output(0, places);
+  c.set_output(1, PartialShape::scalar());
+  return {};
+}
+
+// Of the elements of a sparse tensor, each by itself.
+Status sparse_values_shape(ShapeContext& c) {
+  TAGFLOW_ASSIGN(const Sparse sparse, sparse_input(c));
+  c.set_output(0, {sparse.count});
+  return {};
+}
+
+Status sparse_to_dense_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(1, 1).status());
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(3, 0).status());
+  TAGFLOW_ASSIGN(PartialShape shape, c.constant_as_shape(1));
+  c.set_output(0, std::move(shape));
+  return {};
+}
+
+Status add_to_dense_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(sparse_input(c).status());
+  c.set_output(0, c.input(3));
+  return {};
+}
+
+Status sparse_product_shape(ShapeContext& c) {
+  TAGFLOW_ASSIGN(const Sparse a, sparse_input(c));
+  TAGFLOW_ASSIGN(const PartialShape b, c.with_rank(3, 2));
+  TAGFLOW_ASSIGN(const bool adjoint_a, c.attr<bool>("adjoint_a"));
+  TAGFLOW_ASSIGN(const bool adjoint_b, c.attr<bool>("adjoint_b"));
+  TAGFLOW_RETURN_IF_ERROR(
+      same_dim(c, a.rank, 2, "the rank of the sparse matrix").status());
+  const bool known = a.shape.has_rank() && a.shape.rank() == 2;
+  const auto dim = [&](int i) { return known ? a.shape.dim(i) : kUnknown; };
+  TAGFLOW_RETURN_IF_ERROR(same_dim(c, dim(adjoint_a ? 0 : 1),
+                                   b.dim(adjoint_b ? 1 : 0),
+                                   "the inner dimensions")
+                              .status());
+  c.set_output(0, {dim(adjoint_a ? 1 : 0), b.dim(adjoint_b ? 0 : 1)});
+  return {};
+}
+
+Status ragged_range_shape(ShapeContext& c) {
+  int64_t rows = kUnknown;
+  bool has_vector = false, has_rank = true;
+  for (int i = 0; i < 3; ++i) {
+    const PartialShape& input = c.input(i);
+    has_rank = has_rank && input.has_rank();
+    if (!input.has_rank() || input.rank() == 0) continue;
+    TAGFLOW_RETURN_IF_ERROR(c.with_rank(i, 1).status());
+    has_vector = true;
+    TAGFLOW_ASSIGN(rows, same_dim(c, rows, input.dim(0),
+                                  "the numbers of starts, limits and deltas"));
+  }
+  if (has_rank && !has_vector) rows = 1;
+  c.set_output(0, {add_dims(rows, 1)});
+  c.set_output(1, {kUnknown});
+  return {};
+}
+
+Status ragged_gather_shape(ShapeContext& c) {
+  TAGFLOW_ASSIGN(const int64_t levels, c.attr<int64_t>("PARAMS_RAGGED_RANK"));
+  TAGFLOW_ASSIGN(const int64_t wanted, c.attr<int64_t>("OUTPUT_RAGGED_RANK"));
+  for (int i = 0; i < int(levels); ++i)
+    TAGFLOW_RETURN_IF_ERROR(c.with_rank(i, 1).status());
+  TAGFLOW_ASSIGN(const PartialShape values,
+                 c.with_rank_at_least(int(levels), 1));
+  const PartialShape& indices = c.input(int(levels) + 1);
+  if (indices.has_rank() && levels + indices.rank() - 1 != wanted)
+    return c.fail(fmt::format(
+        "OUTPUT_RAGGED_RANK is {}, not {}: PARAMS_RAGGED_RANK and the rank of "
+        "the indices, less 1",
+        wanted, levels + indices.rank() - 1));
+  for (int i = 0; i < int(wanted); ++i) c.set_output(i, {kUnknown});
+  if (values.has_rank()) {
+    PartialShape out = values;
+    out.set_dim(0, kUnknown);
+    c.set_output(int(wanted), std::move(out));
+  }
+  return {};
+}
+
+void register_sparse_layout_ops(OpRegistry& registry) {
+  const char* numbers = "T: numbertype";
+  define(registry, "SparseReorder",
+         {"input_indices: int64", "input_values: T", "input_shape: int64"},
+         {"output_indices: int64", "output_values: T"}, {"T: type"},
+         sparse_reorder_shape);
+  define(registry, "SparseReshape",
+         {"input_indices: int64", "input_shape: int64", "new_shape: int64"},
+         {"output_indices: int64", "output_shape: int64"}, {},
+         sparse_reshape_shape);
+  define(registry, "SparseConcat",
+         {"indices: N * int64", "values: N * T", "shapes: N * int64"},
+         {"output_indices: int64", "output_values: T", "output_shape: int64"},
+         {"concat_dim: int", "N: int >= 2", "T: type"}, sparse_concat_shape);
+  define(registry, "SparseSplit",
+         {"split_dim: int64", "indices: int64", "values: T", "shape: int64"},
+         {"output_indices: num_split * int64", "output_values: num_split * T",
+          "output_shape: num_split * int64"},
+         {"num_split: int >= 1", "T: type"}, sparse_split_shape);
+  define(registry, "SparseSlice",
+         {"indices: int64", "values: T", "shape: int64", "start: int64",
+          "size: int64"},
+         {"output_indices: int64", "output_values: T", "output_shape: int64"},
+         {"T: type"}, sparse_slice_shape);
+  define(registry, "SparseSliceGrad",
+         {"backprop_val_grad: T", "input_indices: int64", "input_start: int64",
+          "output_indices: int64"},
+         {"val_grad: T"}, {numbers}, sparse_slice_grad_shape);
+  define(
+      registry, "SparseFillEmptyRows",
+      {"indices: int64", "values: T", "dense_shape: int64", "default_value: T"},
+      {"output_indices: int64", "output_values: T", "empty_row_indicator: bool",
+       "reverse_index_map: int64"},
+      {"T: type"}, fill_empty_rows_shape);
+  define(registry, "SparseFillEmptyRowsGrad",
+         {"reverse_index_map: int64", "grad_values: T"},
+         {"d_values: T", "d_default_value: T"}, {"T: type"},
+         fill_empty_rows_grad_shape);
+}
+
+void register_sparse_math_ops(OpRegistry& registry) {
+  const char* numbers = "T: numbertype";
+  const char* reals = "T: realnumbertype";
+  define(registry, "SparseAdd",
+         {"a_indices: int64", "a_values: T", "a_shape: int64",
+          "b_indices: int64", "b_values: T", "b_shape: int64", "thresh: Treal"},
+         {"sum_indices: int64", "sum_values: T", "sum_shape: int64"},
+         {numbers, "Treal: realnumbertype"}, sparse_add_shape);
+  define(registry, "SparseAddGrad",
+         {"backprop_val_grad: T", "a_indices: int64", "b_indices: int64",
+          "sum_indices: int64"},
+         {"a_val_grad: T", "b_val_grad: T"}, {numbers}, sparse_add_grad_shape);
+  for (const char* name : {"SparseSparseMaximum", "SparseSparseMinimum"})
+    define(registry, name,
+           {"a_indices: int64", "a_values: T", "a_shape: int64",
+            "b_indices: int64", "b_values: T", "b_shape: int64"},
+           {"output_indices: int64", "output_values: T"},
+           {name == std::string_view("SparseSparseMaximum") ? reals : numbers},
+           sparse_add_shape);
+  for (const char* name :
+       {"SparseDenseCwiseAdd", "SparseDenseCwiseMul", "SparseDenseCwiseDiv"})
+    define(registry, name,
+           {"sp_indices: int64", "sp_values: T", "sp_shape: int64", "dense: T"},
+           {"output: T"}, {numbers}, sparse_values_shape);
+  define(registry, "SparseSoftmax",
+         {"sp_indices: int64", "sp_values: T", "sp_shape: int64"},
+         {"output: T"}, {"T: {half, float, double}"}, sparse_values_shape);
+  define(registry, "SparseTensorDenseAdd",
+         {"a_indices: Tindices", "a_values: T", "a_shape: Tindices", "b: T"},
+         {"output: T"}, {numbers, "Tindices: {int32, int64}"},
+         add_to_dense_shape);
+  define(registry, "SparseTensorDenseMatMul",
+         {"a_indices: Tindices", "a_values: T", "a_shape: int64", "b: T"},
+         {"product: T"},
+         {"T: type", "Tindices: {int32, int64} = int64",
+          "adjoint_a: bool = false", "adjoint_b: bool = false"},
+         sparse_product_shape);
+  define(
+      registry, "SparseToDense",
+      {"sparse_indices: Tindices", "output_shape: Tindices", "sparse_values: T",
+       "default_value: T"},
+      {"dense: T"},
+      {"validate_indices: bool = true", "T: type", "Tindices: {int32, int64}"},
+      sparse_to_dense_shape);
+  const auto add_reduction = [&](const std::string& name, const char* types) {
+    const Texts inputs = {"input_indices: int64", "input_values: T",
+                          "input_shape: int64", "reduction_axes: int32"};
+    define(registry, name, inputs, {"output: T"},
+           {"keep_dims: bool = false", types}, sparse_reduce_shape);
+    define(registry, name + "Sparse", inputs,
+           {"output_indices: int64", "output_values: T", "output_shape: int64"},
+           {"keep_dims: bool = false", types}, sparse_reduce_shape);
+  };
+  add_reduction("SparseReduceSum", numbers);
+  add_reduction("SparseReduceMax", reals);
+}
+
+void register_ragged_ops(OpRegistry& registry) {
+  define(registry, "RaggedRange", {"starts: T", "limits: T", "deltas: T"},
+         {"rt_nested_splits: Tsplits", "rt_dense_values: T"},
+         {"T: {bfloat16, float, double, int32, int64} = int32",
+          "Tsplits: {int32, int64} = int64"},
+         ragged_range_shape);
+  define(registry, "RaggedGather",
+         {"params_nested_splits: PARAMS_RAGGED_RANK * Tsplits",
+          "params_dense_values: Tvalues", "indices: Tindices"},
+         {"output_nested_splits: OUTPUT_RAGGED_RANK * Tsplits",
+          "output_dense_values: Tvalues"},
+         {"Tvalues: type", "Tindices: {int32, int64}",
+          "Tsplits: {int32, int64} = int64", "PARAMS_RAGGED_RANK: int >= 1",
+          "OUTPUT_RAGGED_RANK: int >= 0"},
+         ragged_gather_shape);
+}
+
+}  // namespace
+
+void register_sparse_ops(OpRegistry& registry) {
+  register_sparse_layout_ops(registry);
+  register_sparse_math_ops(registry);
+  register_ragged_ops(registry);
+}
+
+}  // namespace tagflow::graph
