@@ -17,6 +17,8 @@ void register_cpu_kernels(KernelRegistry& registry) {
   register_state_kernels(registry);
   register_checkpoint_kernels(registry);
   register_sparse_kernels(registry);
+  register_linalg_kernels(registry);
+  register_recurrent_kernels(registry);
 }
 
 }  // namespace tagflow::devices

@@ -29,5 +29,9 @@ void register_container_kernels(KernelRegistry& registry);
 void register_state_kernels(KernelRegistry& registry);
 // cpu/sparse_*.cpp: sparse and ragged tensors
 void register_sparse_kernels(KernelRegistry& registry);
+// cpu/linalg_*.cpp: decompositions of matrices, Cross
+void register_linalg_kernels(KernelRegistry& registry);
+// cpu/recurrent_*.cpp: fused LSTM and GRU cells
+void register_recurrent_kernels(KernelRegistry& registry);
 
 }  // namespace tagflow::devices

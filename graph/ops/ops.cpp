@@ -15,6 +15,8 @@ void register_ops(OpRegistry& registry) {
   register_state_ops(registry);
   register_checkpoint_ops(registry);
   register_sparse_ops(registry);
+  register_linalg_ops(registry);
+  register_recurrent_ops(registry);
 }
 
 }  // namespace tagflow::graph

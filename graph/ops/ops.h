@@ -21,5 +21,7 @@ void register_container_ops(OpRegistry& registry);     // container.cpp
 void register_state_ops(OpRegistry& registry);         // state.cpp, state_*.cpp
 void register_checkpoint_ops(OpRegistry& registry);    // checkpoint.cpp
 void register_sparse_ops(OpRegistry& registry);        // sparse.cpp
+void register_linalg_ops(OpRegistry& registry);        // linalg.cpp
+void register_recurrent_ops(OpRegistry& registry);     // recurrent.cpp
 
 }  // namespace tagflow::graph

@@ -1,0 +1,134 @@
+// Fused recurrent cells: LSTMBlockCell, BlockLSTM, GRUBlockCell and their
+// gradients.
+#include "graph/ops/array_ops.h"
+#include "graph/ops/ops.h"
+
+namespace tagflow::graph {
+
+namespace {
+
+constexpr int64_t kUnknown = PartialShape::kUnknown;
+
+int64_t quarter(int64_t size) { return size < 0 ? kUnknown : size / 4; }
+
+Status lstm_cell_shape(ShapeContext& c) {
+  TAGFLOW_ASSIGN(PartialShape x, c.with_rank(0, 2));
+  TAGFLOW_ASSIGN(const PartialShape cs_prev, c.with_rank(1, 2));
+  for (int i = 0; i < c.num_outputs(); ++i)
+    c.set_output(i, {x.dim(0), cs_prev.dim(1)});
+  return {};
+}
+
+Status lstm_cell_grad_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(0, 2).status());
+  TAGFLOW_ASSIGN(const PartialShape cs_prev, c.with_rank(1, 2));
+  c.set_output(0, cs_prev);
+  c.set_output(1, {cs_prev.dim(0), multiply_dims(cs_prev.dim(1), 4)});
+  for (int i = 0; i < 3; ++i) {
+    TAGFLOW_ASSIGN(const PartialShape weights, c.with_rank(4 + i, 1));
+    c.set_output(2 + i, weights);
+  }
+  return {};
+}
+
+Status lstm_shape(ShapeContext& c) {
+  TAGFLOW_ASSIGN(const PartialShape x, c.with_rank(1, 3));
+  TAGFLOW_ASSIGN(const PartialShape b, c.with_rank(8, 1));
+  for (int i = 0; i < c.num_outputs(); ++i)
+    c.set_output(i, {x.dim(0), x.dim(1), quarter(b.dim(0))});
+  return {};
+}
+
+// Gradients like what they are of.
+Status lstm_grad_shape(ShapeContext& c) {
+  const int ranks[] = {3, 2, 2, 2, 1, 1, 1, 1};
+  for (int i = 0; i < 8; ++i) {
+    TAGFLOW_ASSIGN(const PartialShape of, c.with_rank(1 + i, ranks[i]));
+    c.set_output(i, of);
+  }
+  return {};
+}
+
+Status gru_shape(ShapeContext& c) {
+  TAGFLOW_ASSIGN(const PartialShape x, c.with_rank(0, 2));
+  TAGFLOW_ASSIGN(const PartialShape h, c.with_rank(1, 2));
+  for (int i = 0; i < 4; ++i) c.set_output(i, {x.dim(0), h.dim(1)});
+  return {};
+}
+
+Status gru_grad_shape(ShapeContext& c) {
+  TAGFLOW_ASSIGN(const PartialShape x, c.with_rank(0, 2));
+  TAGFLOW_ASSIGN(const PartialShape h, c.with_rank(1, 2));
+  c.set_output(0, x);
+  c.set_output(1, h);
+  c.set_output(2, {x.dim(0), h.dim(1)});
+  c.set_output(3, {x.dim(0), multiply_dims(h.dim(1), 2)});
+  return {};
+}
+
+// The inputs and outputs of LSTM ops, which come in this order.
+void add_texts(OpDefBuilder& op, std::initializer_list<const char*> names,
+               bool as_input) {
+  for (const char* name : names) {
+    const std::string text = std::string(name) + ": T";
+    if (as_input) op.input(text);
+    if (!as_input) op.output(text);
+  }
+}
+
+void add_lstm(OpRegistry& registry, const char* name, bool has_time,
+              const char* bias, const char* clip) {
+  OpDefBuilder op(name);
+  if (has_time) op.input("seq_len_max: int64");
+  add_texts(op, {"x", "cs_prev", "h_prev", "w", "wci", "wcf", "wco", "b"},
+            true);
+  add_texts(op, {"i", "cs", "f", "o", "ci", "co", "h"}, false);
+  if (bias != nullptr) op.attr(bias);
+  op.attr(clip).attr("use_peephole: bool = false").attr("T: {half, float}");
+  registry.add(op.shape(has_time ? lstm_shape : lstm_cell_shape));
+}
+
+void add_lstm_grad(OpRegistry& registry, const char* name, bool has_time) {
+  OpDefBuilder op(name);
+  if (has_time) op.input("seq_len_max: int64");
+  add_texts(op,
+            {"x", "cs_prev", "h_prev", "w", "wci", "wcf", "wco", "b", "i", "cs",
+             "f", "o", "ci", "co"},
+            true);
+  if (has_time) op.input("h: T");
+  add_texts(op, {"cs_grad", "h_grad"}, true);
+  if (has_time)
+    add_texts(op,
+              {"x_grad", "cs_prev_grad", "h_prev_grad", "w_grad", "wci_grad",
+               "wcf_grad", "wco_grad", "b_grad"},
+              false);
+  else
+    add_texts(op, {"cs_prev_grad", "dicfo", "wci_grad", "wcf_grad", "wco_grad"},
+              false);
+  op.attr("use_peephole: bool").attr("T: {half, float}");
+  registry.add(op.shape(has_time ? lstm_grad_shape : lstm_cell_grad_shape));
+}
+
+}  // namespace
+
+void register_recurrent_ops(OpRegistry& registry) {
+  const char* bias = "forget_bias: float = 1.0";
+  const char* clip = "cell_clip: float = 3.0";
+  add_lstm(registry, "LSTMBlockCell", false, bias, clip);
+  add_lstm(registry, "BlockLSTM", true, bias, clip);
+  add_lstm(registry, "BlockLSTMV2", true, nullptr, "cell_clip: float = 0.0");
+  add_lstm_grad(registry, "LSTMBlockCellGrad", false);
+  add_lstm_grad(registry, "BlockLSTMGrad", true);
+  add_lstm_grad(registry, "BlockLSTMGradV2", true);
+  const Texts gru = {"x: T",   "h_prev: T", "w_ru: T",
+                     "w_c: T", "b_ru: T",   "b_c: T"};
+  define(registry, "GRUBlockCell", gru, {"r: T", "u: T", "c: T", "h: T"},
+         {"T: {float}"}, gru_shape);
+  define(registry, "GRUBlockCellGrad",
+         {"x: T", "h_prev: T", "w_ru: T", "w_c: T", "b_ru: T", "b_c: T", "r: T",
+          "u: T", "c: T", "d_h: T"},
+         {"d_x: T", "d_h_prev: T", "d_c_bar: T", "d_r_bar_u_bar: T"},
+         {"T: {float}"}, gru_grad_shape);
+}
+
+}  // namespace tagflow::graph
