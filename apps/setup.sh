@@ -18,11 +18,13 @@ build_packages=(
   libcli11-dev
   libdnnl-dev
   libeigen3-dev
+  libfarmhash-dev
   libfmt-dev
   libicu-dev
   libleveldb-dev
   libpng-dev
   libprotobuf-dev
+  libre2-dev
   libsnappy-dev
   libspdlog-dev
   ninja-build

@@ -17,7 +17,9 @@ install(FILES
   "${PROJECT_BINARY_DIR}/tagflowConfig.cmake"
   "${PROJECT_BINARY_DIR}/tagflowConfigVersion.cmake"
   "${PROJECT_SOURCE_DIR}/cmake/FindCAF.cmake"
+  "${PROJECT_SOURCE_DIR}/cmake/FindFarmHash.cmake"
   "${PROJECT_SOURCE_DIR}/cmake/FindOneDNN.cmake"
+  "${PROJECT_SOURCE_DIR}/cmake/FindRE2.cmake"
   DESTINATION "${tagflow_cmake_dir}")
 install(FILES
   "${PROJECT_SOURCE_DIR}/LICENSE"

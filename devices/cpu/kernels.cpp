@@ -19,6 +19,8 @@ void register_cpu_kernels(KernelRegistry& registry) {
   register_sparse_kernels(registry);
   register_linalg_kernels(registry);
   register_recurrent_kernels(registry);
+  register_text_kernels(registry);
+  register_file_kernels(registry);
 }
 
 }  // namespace tagflow::devices

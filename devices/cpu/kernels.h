@@ -33,5 +33,9 @@ void register_sparse_kernels(KernelRegistry& registry);
 void register_linalg_kernels(KernelRegistry& registry);
 // cpu/recurrent_*.cpp: fused LSTM and GRU cells
 void register_recurrent_kernels(KernelRegistry& registry);
+// cpu/text_*.cpp: regular expressions, hashes
+void register_text_kernels(KernelRegistry& registry);
+// cpu/file_*.cpp: ReadFile, WriteFile, MatchingFiles
+void register_file_kernels(KernelRegistry& registry);
 
 }  // namespace tagflow::devices

@@ -17,6 +17,8 @@ void register_ops(OpRegistry& registry) {
   register_sparse_ops(registry);
   register_linalg_ops(registry);
   register_recurrent_ops(registry);
+  register_text_ops(registry);
+  register_file_ops(registry);
 }
 
 }  // namespace tagflow::graph

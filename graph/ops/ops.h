@@ -23,5 +23,7 @@ void register_checkpoint_ops(OpRegistry& registry);    // checkpoint.cpp
 void register_sparse_ops(OpRegistry& registry);        // sparse.cpp
 void register_linalg_ops(OpRegistry& registry);        // linalg.cpp
 void register_recurrent_ops(OpRegistry& registry);     // recurrent.cpp
+void register_text_ops(OpRegistry& registry);          // text.cpp
+void register_file_ops(OpRegistry& registry);          // file.cpp
 
 }  // namespace tagflow::graph

@@ -23,7 +23,8 @@ using graph::OpDef;
 
 // Attributes that an op needs, and that its definition does not tell.
 const std::map<std::string, AttrMap>& special_attrs() {
-  static const std::map<std::string, AttrMap> attrs = {};
+  static const std::map<std::string, AttrMap> attrs = {
+      {"StringToHashBucketStrong", {{"key", std::vector<int64_t>{1, 2}}}}};
   return attrs;
 }
 

@@ -1,0 +1,43 @@
+// Ops on whole files.
+#include "graph/op_registry.h"
+#include "graph/ops/ops.h"
+#include "graph/shape_context.h"
+
+namespace tagflow::graph {
+
+namespace {
+
+Status file_shape(ShapeContext& c) {
+  for (int i = 0; i < c.num_inputs(); ++i)
+    TAGFLOW_RETURN_IF_ERROR(c.with_rank(i, 0).status());
+  return scalar_shape(c);
+}
+
+Status matching_files_shape(ShapeContext& c) {
+  const PartialShape& pattern = c.input(0);
+  if (pattern.has_rank() && pattern.rank() > 1)
+    return c.fail(fmt::format("pattern must be a scalar or a vector, not {}",
+                              pattern.to_string()));
+  c.set_output(0, {PartialShape::kUnknown});
+  return {};
+}
+
+}  // namespace
+
+void register_file_ops(OpRegistry& registry) {
+  registry.add(OpDefBuilder("ReadFile")
+                   .input("filename: string")
+                   .output("contents: string")
+                   .shape(file_shape));
+  registry.add(OpDefBuilder("WriteFile")
+                   .input("filename: string")
+                   .input("contents: string")
+                   .stateful()
+                   .shape(file_shape));
+  registry.add(OpDefBuilder("MatchingFiles")
+                   .input("pattern: string")
+                   .output("filenames: string")
+                   .shape(matching_files_shape));
+}
+
+}  // namespace tagflow::graph
