@@ -9,7 +9,7 @@ namespace {
 
 using Mode = StateLock::Mode;
 
-constexpr double kNanosecondsPerByte = 0.15;
+constexpr double kDenseNanosecondsPerByte = 0.15;
 
 // An update in place where nobody else has the value, else to a new buffer.
 template <class T, bool kAdds>
@@ -21,7 +21,7 @@ class AddKernel final : public UpdateKernel {
     return claim_variable(context, 0, Mode::kExclusive, claim);
   }
   double cost(const KernelContext& context) const override {
-    return kNanosecondsPerByte * double(context.input(1).bytes());
+    return kDenseNanosecondsPerByte * double(context.input(1).bytes());
   }
 
  protected:
@@ -40,13 +40,13 @@ class AddKernel final : public UpdateKernel {
     const T* before = variable->value().template data<T>();
     const T* by = change.data<T>();
     T* after = result.mutable_data<T>();
-    context.parallel_for(change.num_elements(), kNanosecondsPerByte * sizeof(T),
-                         [&](int64_t begin, int64_t end) {
-                           for (int64_t i = begin; i < end; ++i)
-                             after[i] = kAdds
-                                            ? T(wrap(before[i]) + wrap(by[i]))
-                                            : T(wrap(before[i]) - wrap(by[i]));
-                         });
+    context.parallel_for(
+        change.num_elements(), kDenseNanosecondsPerByte * sizeof(T),
+        [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i)
+            after[i] = kAdds ? T(wrap(before[i]) + wrap(by[i]))
+                             : T(wrap(before[i]) - wrap(by[i]));
+        });
     TAGFLOW_RETURN_IF_ERROR(variable->set(std::move(result)));
     pass_reference_on(context);
     return {};
