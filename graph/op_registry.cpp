@@ -44,8 +44,8 @@ struct Absent {
   std::string_view advice;
 };
 
-constexpr std::string_view kFiles =
-    "ops that read and write files, and summaries, do not exist yet";
+constexpr std::string_view kInput =
+    "readers and decoders of records, and summaries, do not exist yet";
 constexpr std::string_view kCalls =
     "gradients of functions by name and calls on other machines do not exist "
     "yet";
@@ -53,11 +53,10 @@ constexpr std::string_view kCalls =
 std::string_view advice_on(std::string_view op) {
   static const Absent kAbsent[] = {
       {{"RemoteCall$", "SymbolicGradient$"}, kCalls},
-      {{"ReadFile$", "WriteFile$", "MatchingFiles$", "ParseExample",
-        "ParseSingle", "DecodePng$", "DecodeJpeg$", "DecodeImage$",
-        "TFRecordReader", "TextLineReader", "WholeFileReader", "ScalarSummary$",
-        "HistogramSummary$", "MergeSummary$"},
-       kFiles},
+      {{"ParseExample", "ParseSingle", "DecodePng$", "DecodeJpeg$",
+        "DecodeImage$", "TFRecordReader", "TextLineReader", "WholeFileReader",
+        "ScalarSummary$", "HistogramSummary$", "MergeSummary$"},
+       kInput},
   };
   for (const Absent& absent : kAbsent) {
     for (std::string_view start : absent.starts) {

@@ -190,12 +190,12 @@ TEST_CASE("all unknown ops are named at once, with where they are") {
   c.define(function("f", {}, {},
                     {body_node("p", "Foo"), body_node("q", "Identty")}, {}));
   const std::vector<NodeDef> nodes = {
-      body_node("n", "ReadFile"), body_node("m", "ReadFile"),
+      body_node("n", "TFRecordReaderV2"), body_node("m", "TFRecordReaderV2"),
       body_node("k", "NoOp"), body_node("l", "f")};
   const FunctionLibrary& library = c.graph.library();
   const std::string files =
-      "unknown op \"ReadFile\": ops that read and write files, and summaries, "
-      "do not exist yet (node \"n\" and 1 more)";
+      "unknown op \"TFRecordReaderV2\": readers and decoders of records, and "
+      "summaries, do not exist yet (node \"n\" and 1 more)";
   CHECK(check_ops(nodes, {}, library).to_string() ==
         "Unimplemented: [ops] " + files);
   CHECK(
