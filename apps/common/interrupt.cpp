@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <ctime>
 #include <iterator>
 #include <system_error>
 #include <utility>
@@ -30,9 +31,23 @@ extern "C" void on_interrupt(int signal) {
   errno = code;
 }
 
+// Waits, and says whether nothing ended this before.
+bool is_patience_over(std::chrono::seconds patience) {
+  if (patience.count() == 0) return true;
+  timespec deadline{};
+  clock_gettime(CLOCK_MONOTONIC, &deadline);
+  deadline.tv_sec += patience.count();
+  int result = 0;
+  do {
+    result = sem_clockwait(&wake, CLOCK_MONOTONIC, &deadline);
+  } while (result != 0 && errno == EINTR);
+  return result != 0;
+}
+
 }  // namespace
 
-Interruptible::Interruptible() {
+Interruptible::Interruptible(std::chrono::seconds patience)
+    : patience_(patience) {
   first_signal = 0;
   sem_init(&wake, 0, 0);
   try {
@@ -72,8 +87,9 @@ Failure Interruptible::failure_of(Status status) const {
 void Interruptible::watch() {
   while (sem_wait(&wake) != 0 && errno == EINTR) {
   }
+  if (first_signal == 0 || !is_patience_over(patience_)) return;
   // The engine's message says how far the run had come.
-  if (first_signal != 0) token_.cancel();
+  token_.cancel();
 }
 
 }  // namespace tagflow::apps

@@ -3,6 +3,7 @@
 
 #include <semaphore.h>
 
+#include <chrono>
 #include <thread>
 
 #include "actors/session.h"
@@ -12,11 +13,13 @@ namespace tagflow::apps {
 
 // While it lives, the first SIGINT or SIGTERM cancels the runs that have its
 // token, and the second one ends the process at once, with 128 + its number.
+// With patience, runs are cancelled when that is over: whoever starts many asks
+// for the signal in between, and ends by itself.
 // Also where SIGINT was ignored, as in what a script starts in the background:
 // whoever sends it means the run. REQUIRES: one at a time in a process.
 class Interruptible {
  public:
-  Interruptible();
+  explicit Interruptible(std::chrono::seconds patience = {});
   Interruptible(const Interruptible&) = delete;
   Interruptible& operator=(const Interruptible&) = delete;
   // What the signals did before, they do again.
@@ -32,6 +35,7 @@ class Interruptible {
  private:
   void watch();
 
+  const std::chrono::seconds patience_;
   actors::CancelToken token_;
   std::thread watcher_;
 };

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <limits>
 #include <memory>
@@ -97,7 +98,9 @@ Results run_all(const RunOptions& options, const Prepared& prepared,
                 actors::Trace* trace) {
   Results results;
   Filling filling(prepared);
-  const WatchedRun watched(*prepared.session, filling.is_needed());
+  // Half a step is not saved: the last one may end.
+  const std::chrono::seconds patience(options.training.save.empty() ? 0 : 10);
+  const WatchedRun watched(*prepared.session, filling.is_needed(), patience);
   actors::RunOptions run;
   run.cancel = watched.token();
   Training training;
@@ -113,7 +116,7 @@ Results run_all(const RunOptions& options, const Prepared& prepared,
                     prepared,
                     {options.steps, options.json,
                      /*is_quiet=*/!options.json && !options.out.empty(), run},
-                    training, results.values);
+                    watched, training, results.values);
     results.failure = run_time_error(filling.end(std::move(status)));
   }
   results.devices = memory_of(*prepared.session);

@@ -19,8 +19,10 @@ bool prints_on_terminal(const Prepared& prepared, const StepsOptions& options) {
          isatty(STDOUT_FILENO) == 1;
 }
 
+// Until all are done, or a signal comes.
 Status run_each(const Prepared& prepared, const StepsOptions& options,
-                Training& training, std::vector<Tensor>& last) {
+                const WatchedRun& watched, Training& training,
+                std::vector<Tensor>& last) {
   std::vector<std::string> ports;
   std::vector<Tensor> values;
   for (const auto& [port, value] : prepared.feeds) {
@@ -31,10 +33,10 @@ Status run_each(const Prepared& prepared, const StepsOptions& options,
                  prepared.session->make_callable(ports, prepared.fetches,
                                                  prepared.targets));
   StepProgress progress(
-      training.first_step(), options.steps,
+      training.last_step(), options.steps,
       is_terminal() && !prints_on_terminal(prepared, options));
-  for (int64_t step = training.first_step() + 1; step <= options.steps;
-       ++step) {
+  for (int64_t step = training.last_step() + 1;
+       step <= options.steps && !watched.is_interrupted(); ++step) {
     for (const LoadedFeeds::ByRows& feed : prepared.by_rows) {
       TAGFLOW_ASSIGN(values[feed.feed], feed.rows.at(step));
     }
@@ -58,11 +60,18 @@ Status run_each(const Prepared& prepared, const StepsOptions& options,
 }  // namespace
 
 Status run_steps(const Prepared& prepared, const StepsOptions& options,
-                 Training& training, std::vector<Tensor>& last) {
-  Status status = run_each(prepared, options, training, last);
-  if (status.ok()) return training.finish();
-  training.stop();
-  return status;
+                 const WatchedRun& watched, Training& training,
+                 std::vector<Tensor>& last) {
+  Status status = run_each(prepared, options, watched, training, last);
+  if (!status.ok()) {
+    training.stop();
+    return status;
+  }
+  TAGFLOW_RETURN_IF_ERROR(training.finish());
+  if (training.last_step() >= options.steps) return {};
+  return error(Code::kCancelled, "[run] it ended after step {} of {}{}",
+               training.last_step(), options.steps,
+               training.is_saving() ? ", which is saved" : "");
 }
 
 }  // namespace tagflow::apps

@@ -20,8 +20,10 @@ struct StepsOptions {
 // Runs them, prints the results of each as a line of JSON, or a line for each
 // fetch, and saves what `training` says. `last` gets the results of the last
 // step; they stay as they are where there was none left to run. Errors of the
-// run, and of what cannot be printed or saved.
+// run, and of what cannot be printed or saved; Cancelled where a signal came
+// between two steps, and the last one was saved.
 Status run_steps(const Prepared& prepared, const StepsOptions& options,
-                 Training& training, std::vector<Tensor>& last);
+                 const WatchedRun& watched, Training& training,
+                 std::vector<Tensor>& last);
 
 }  // namespace tagflow::apps

@@ -54,8 +54,9 @@ class Training {
   // next one goes on with the same random numbers.
   Failure start(const TrainingOptions& options, actors::Session& session,
                 const actors::RunOptions& run);
-  // How many steps there were before, of the run that is resumed.
-  int64_t first_step() const { return step_; }
+  // How many steps there were, with those of the run that is resumed.
+  int64_t last_step() const { return step_; }
+  bool is_saving() const { return saver_ != nullptr; }
   // After each step: saves where that is due. An error of saving is a warning,
   // as steps can go on, and a later save may succeed.
   void after_step(int64_t step);

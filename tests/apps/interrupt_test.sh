@@ -55,6 +55,15 @@ interrupt INT 130 - \
 grep -q '"name": "while/0"' "$work/t.json" && grep -q '"Add"' "$work/t.json" &&
   [ "$(tail -n 1 "$work/t.json")" = "]}" ] ||
   complain "the trace is wrong" tagflow run --trace
+# A training is saved as it is between two steps.
+line=$here/graphs/line.pbtxt
+interrupt TERM 143 - \
+  '\[SIGTERM\] .*ended after step [0-9]+ of 1000000000, which is saved' 2 \
+  tagflow run "$line" --init init --target train --feed x=1 --feed y=2 \
+  --steps 1000000000 --save saved
+steps=$(sed -n 's/.*ended after step \([0-9]*\) of.*/\1/p' "$work/stderr")
+expect 0 "^steps = int64\[\] $steps\$" - \
+  tagflow run "$line" --restore saved --fetch steps
 # Trips of milliseconds: so the steps of the highest limit last for minutes.
 sed 's/op: "AddV2".*"one"/& input: "^most"/' "$loop" >"$work/heavy.pbtxt"
 cat >>"$work/heavy.pbtxt" <<'END'

@@ -53,6 +53,19 @@ TEST_CASE("without a signal a cancellation is an error as any") {
   CHECK(failure.status.message() == "so far");
 }
 
+TEST_CASE("with patience, what asks for the signal ends by itself") {
+  {
+    const Interruptible interruptible{std::chrono::hours(1)};
+    raise(SIGTERM);
+    CHECK(interruptible.signal() == SIGTERM);
+    CHECK(!interruptible.token().cancelled());
+  }
+  const Interruptible interruptible{std::chrono::seconds(1)};
+  raise(SIGINT);
+  while (!interruptible.token().cancelled()) std::this_thread::yield();
+  CHECK(interruptible.signal() == SIGINT);
+}
+
 TEST_CASE("the second signal ends the process") {
   for (const int second : {SIGINT, SIGTERM}) {
     const int status = status_of([second] {
