@@ -94,8 +94,8 @@ Status run_repeatedly(const Prepared& prepared, int repeat,
 }
 
 // Where the variables begin, and all runs. `trace` may be null.
-Results run_all(const RunOptions& options, const Prepared& prepared,
-                actors::Trace* trace) {
+Results run_prepared(const RunOptions& options, const Prepared& prepared,
+                     actors::Trace* trace) {
   Results results;
   Filling filling(prepared);
   // Half a step is not saved: the last one may end.
@@ -172,7 +172,7 @@ ExitCode run_graph(const RunOptions& options) {
   std::shared_ptr<actors::Trace> trace;
   if (!options.trace.empty()) trace = std::make_shared<actors::Trace>();
   prepared.session.keep(trace);
-  Results results = run_all(options, prepared, trace.get());
+  Results results = run_prepared(options, prepared, trace.get());
   failure = std::move(results.failure);
   if (failure.exit_code == ExitCode::kOk)
     failure = print_results(options, prepared.names, results);
