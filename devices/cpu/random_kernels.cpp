@@ -145,6 +145,7 @@ void register_random_kernels(KernelRegistry& registry) {
   register_random_binomial_kernels(registry);
   register_random_multinomial_kernels(registry);
   register_random_shuffle_kernels(registry);
+  register_random_candidate_kernels(registry);
 }
 
 }  // namespace tagflow::devices

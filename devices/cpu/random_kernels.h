@@ -22,6 +22,7 @@ void register_random_poisson_kernels(KernelRegistry& registry);
 void register_random_binomial_kernels(KernelRegistry& registry);
 void register_random_multinomial_kernels(KernelRegistry& registry);
 void register_random_shuffle_kernels(KernelRegistry& registry);
+void register_random_candidate_kernels(KernelRegistry& registry);
 
 // Where an op's numbers come from, which its inputs behind the first one say.
 enum class RandomSource : uint8_t {

@@ -67,10 +67,57 @@ OpDefBuilder random_op(const char* name) {
   return builder;
 }
 
+// Classes to be told from the true ones, and how often each is expected.
+Status candidates_shape(ShapeContext& c) {
+  TAGFLOW_ASSIGN(const int64_t count, c.attr<int64_t>("num_sampled"));
+  TAGFLOW_ASSIGN(const int64_t per_row, c.attr<int64_t>("num_true"));
+  TAGFLOW_ASSIGN(const PartialShape classes, c.with_rank(0, 2));
+  c.set_output(0, {count});
+  c.set_output(1, {classes.dim(0), per_row});
+  c.set_output(2, {count});
+  return {};
+}
+
+Status accidental_hits_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(0, 2).status());
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(1, 1).status());
+  for (int i = 0; i < 3; ++i) c.set_output(i, {PartialShape::kUnknown});
+  return {};
+}
+
+void register_candidate_ops(OpRegistry& registry) {
+  for (const char* name :
+       {"UniformCandidateSampler", "LogUniformCandidateSampler",
+        "AllCandidateSampler"}) {
+    OpDefBuilder op = random_op(name);
+    op.input("true_classes: int64")
+        .output("sampled_candidates: int64")
+        .output("true_expected_count: float")
+        .output("sampled_expected_count: float")
+        .attr("num_true: int >= 1")
+        .attr("num_sampled: int >= 1")
+        .attr("unique: bool");
+    if (name != std::string_view("AllCandidateSampler"))
+      op.attr("range_max: int >= 1");
+    registry.add(op.shape(candidates_shape));
+  }
+  registry.add(OpDefBuilder("ComputeAccidentalHits")
+                   .input("true_classes: int64")
+                   .input("sampled_candidates: int64")
+                   .output("indices: int32")
+                   .output("ids: int64")
+                   .output("weights: float")
+                   .attr("num_true: int")
+                   .attr("seed: int = 0")
+                   .attr("seed2: int = 0")
+                   .shape(accidental_hits_shape));
+}
+
 }  // namespace
 
 void register_random_ops(OpRegistry& registry) {
   register_stateless_random_ops(registry);
+  register_candidate_ops(registry);
   for (const char* name :
        {"RandomUniform", "RandomStandardNormal", "TruncatedNormal"})
     registry.add(random_op(name)

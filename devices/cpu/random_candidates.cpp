@@ -1,0 +1,186 @@
+// UniformCandidateSampler, LogUniformCandidateSampler, AllCandidateSampler,
+// ComputeAccidentalHits: classes to be told from the true ones.
+#include <cmath>
+#include <limits>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "devices/cpu/random_kernels.h"
+#include "devices/cpu/random_numbers.h"
+
+namespace tagflow::devices {
+
+namespace {
+
+// How likely classes of [0, range) are.
+enum class Classes : uint8_t {
+  kUniform,
+  kLogUniform,  // class k with log((k + 2) / (k + 1)) / log(range + 1)
+  kAll,         // no draw: class k is candidate k
+};
+
+class CandidateKernel : public Kernel {
+ public:
+  CandidateKernel(const KernelInfo& info, Classes classes)
+      : classes_(classes),
+        per_row_(attr_of<int64_t>(info, "num_true")),
+        count_(attr_of<int64_t>(info, "num_sampled")),
+        range_(classes == Classes::kAll ? count_
+                                        : attr_of<int64_t>(info, "range_max")),
+        unique_(attr_of<bool>(info, "unique")) {}
+
+  Status compute(KernelContext& context) const override {
+    const Tensor& given = context.input(0);
+    if (given.rank() != 2 || given.dim(1) != per_row_)
+      return context.fail("true_classes must be a matrix of {} columns, got {}",
+                          per_row_, given.describe());
+    if (unique_ && count_ > range_)
+      return context.fail(
+          "num_sampled {} of unique classes, of which there "
+          "are {}",
+          count_, range_);
+    TAGFLOW_ASSIGN(Tensor * sampled, context.allocate_output(0, Shape{count_}));
+    TAGFLOW_ASSIGN(Tensor * of_true, context.allocate_output(1, given.shape()));
+    TAGFLOW_ASSIGN(Tensor * of_sampled,
+                   context.allocate_output(2, Shape{count_}));
+    auto* to = sampled->mutable_data<int64_t>();
+    TAGFLOW_ASSIGN(const int64_t tries, sample(context, to));
+    for (int64_t i = 0; i < given.num_elements(); ++i) {
+      const int64_t number = given.data<int64_t>()[i];
+      if (classes_ != Classes::kAll && (number < 0 || number >= range_))
+        return context.fail("true class {} is outside of [0, {})", number,
+                            range_);
+      of_true->mutable_data<float>()[i] = expected(number, tries);
+    }
+    for (int64_t i = 0; i < count_; ++i)
+      of_sampled->mutable_data<float>()[i] = expected(to[i], tries);
+    return {};
+  }
+
+  double cost(const KernelContext& context) const override {
+    return 200 + 20 * double(context.input(0).num_elements()) +
+           100 * double(count_);
+  }
+
+ private:
+  // Stores the classes; returns how many were drawn until there were enough.
+  Result<int64_t> sample(const KernelContext& context, int64_t* to) const {
+    if (classes_ == Classes::kAll) {
+      for (int64_t i = 0; i < count_; ++i) to[i] = i;
+      return count_;
+    }
+    TAGFLOW_ASSIGN(Philox stream,
+                   random_stream(context, RandomSource::kNode, 1));
+    std::unordered_set<int64_t> used;
+    int64_t tries = 0;
+    for (int64_t filled = 0; filled < count_; ++tries) {
+      if (tries % kLook == 0 && context.cancelled())
+        return error(Code::kCancelled, "[{}] the step is over",
+                     context.node().op());
+      if (tries == kMostTries)
+        return error(Code::kResourceExhausted,
+                     "[{}] {} of {} unique classes after {} draws",
+                     context.node().op(), filled, count_, tries);
+      const int64_t drawn = draw(stream.next());
+      if (!unique_ || used.insert(drawn).second) to[filled++] = drawn;
+    }
+    return tries;
+  }
+
+  int64_t draw(const Philox::Block& block) const {
+    if (classes_ == Classes::kUniform) {
+      const uint64_t word = block[0] | uint64_t{block[1]} << 32;
+      return int64_t(word % uint64_t(range_));
+    }
+    const double unit = unit_double(block[0], block[1]);
+    const double value = std::exp(unit * std::log1p(double(range_)));
+    // Rounding may reach the end.
+    return std::min(int64_t(std::min(value, 9e18)) - 1, range_ - 1);
+  }
+
+  // How often a class is expected among the candidates.
+  float expected(int64_t number, int64_t tries) const {
+    if (classes_ == Classes::kAll) return 1;
+    const double chance =
+        classes_ == Classes::kUniform
+            ? 1 / double(range_)
+            : (std::log(double(number) + 2) - std::log(double(number) + 1)) /
+                  std::log1p(double(range_));
+    if (tries == count_) return float(chance * double(count_));
+    return float(-std::expm1(double(tries) * std::log1p(-chance)));
+  }
+
+  static constexpr int64_t kLook = 1 << 12;
+  static constexpr int64_t kMostTries = std::numeric_limits<int32_t>::max();
+
+  Classes classes_;
+  int64_t per_row_, count_, range_;
+  bool unique_;
+};
+
+// Where a sampled class is a true one of a row: the row, the candidate, and a
+// weight that takes it out of a sum of exponentials.
+class AccidentalHitsKernel : public Kernel {
+ public:
+  explicit AccidentalHitsKernel(const KernelInfo& info)
+      : per_row_(attr_of<int64_t>(info, "num_true")) {}
+
+  Status compute(KernelContext& context) const override {
+    const Tensor& given = context.input(0);
+    const Tensor& sampled = context.input(1);
+    if (given.rank() != 2 || given.dim(1) != per_row_)
+      return context.fail("true_classes must be a matrix of {} columns, got {}",
+                          per_row_, given.describe());
+    if (sampled.rank() != 1)
+      return context.fail("sampled_candidates must be a vector, got {}",
+                          sampled.describe());
+    if (given.dim(0) > std::numeric_limits<int32_t>::max())
+      return context.fail("{} has too many rows for int32", given.describe());
+    std::unordered_map<int64_t, int64_t> place;
+    for (int64_t i = 0; i < sampled.dim(0); ++i)
+      place[sampled.data<int64_t>()[i]] = i;
+    std::vector<std::pair<int32_t, int64_t>> hits;
+    for (int64_t i = 0; i < given.num_elements(); ++i)
+      if (const auto it = place.find(given.data<int64_t>()[i]);
+          it != place.end())
+        hits.emplace_back(int32_t(i / per_row_), it->second);
+    const Shape shape{int64_t(hits.size())};
+    TAGFLOW_ASSIGN(Tensor * rows, context.allocate_output(0, shape));
+    TAGFLOW_ASSIGN(Tensor * ids, context.allocate_output(1, shape));
+    TAGFLOW_ASSIGN(Tensor * weights, context.allocate_output(2, shape));
+    for (size_t i = 0; i < hits.size(); ++i) {
+      rows->mutable_data<int32_t>()[i] = hits[i].first;
+      ids->mutable_data<int64_t>()[i] = hits[i].second;
+      weights->mutable_data<float>()[i] = -std::numeric_limits<float>::max();
+    }
+    return {};
+  }
+
+  double cost(const KernelContext& context) const override {
+    return 200 + 50 * double(context.input(0).num_elements() +
+                             context.input(1).num_elements());
+  }
+
+ private:
+  int64_t per_row_;
+};
+
+void add_sampler(KernelRegistry& registry, const char* op, Classes classes) {
+  registry.add({.op = op,
+                .factory = [classes](const KernelInfo& info)
+                    -> Result<std::unique_ptr<Kernel>> {
+                  return std::unique_ptr<Kernel>(
+                      std::make_unique<CandidateKernel>(info, classes));
+                }});
+}
+
+}  // namespace
+
+void register_random_candidate_kernels(KernelRegistry& registry) {
+  add_sampler(registry, "UniformCandidateSampler", Classes::kUniform);
+  add_sampler(registry, "LogUniformCandidateSampler", Classes::kLogUniform);
+  add_sampler(registry, "AllCandidateSampler", Classes::kAll);
+  registry.add<AccidentalHitsKernel>("ComputeAccidentalHits");
+}
+
+}  // namespace tagflow::devices
