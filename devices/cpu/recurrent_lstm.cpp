@@ -88,29 +88,31 @@ class LstmKernel : public Kernel {
   Status compute(KernelContext& context) const override {
     FloatTensors floats(context);
     TAGFLOW_ASSIGN(const LstmInputs in, lstm_inputs(context, form_, floats));
-    const Shape shape = in.rows_of(in.cells, form_.has_time);
+    Shape shape = context.input(form_.first_input()).shape();
+    shape.set_dim(shape.rank() - 1, in.cells);
+    TAGFLOW_ASSIGN(shape, Shape::make(shape.dims()));
     StepRow out;
     float** outputs[] = {&out.i,  &out.cs, &out.f, &out.o,
                          &out.ci, &out.co, &out.h};
     for (int n = 0; n < 7; ++n) {
       TAGFLOW_ASSIGN(*outputs[n], floats.output(n, shape));
     }
+    // Nor is there anything to multiply, of however many empty steps.
+    if (shape.num_elements() == 0) return {};
     const int64_t width = 4 * in.cells, rows = in.length * in.batch;
     TAGFLOW_ASSIGN(const Shape all,
                    Shape::make(std::initializer_list<int64_t>{rows, width}));
     TAGFLOW_ASSIGN(float* gates, floats.temp(all));
-    if (in.cells > 0) {
-      for (int64_t row = 0; row < rows; ++row)
-        std::copy_n(in.b, width, gates + row * width);
-      add_product(context, rows, width, in.inputs, {in.x, in.inputs},
-                  {in.w, width}, gates);
-      const double cost =
-          double(in.length) *
-          (gemm_cost(DataType::kFloat, 1, width, in.cells) + 2 * double(width));
-      context.parallel_for(in.batch, cost, [&](int64_t begin, int64_t end) {
-        run(context, in, gates, out, begin, end);
-      });
-    }
+    for (int64_t row = 0; row < rows; ++row)
+      std::copy_n(in.b, width, gates + row * width);
+    add_product(context, rows, width, in.inputs, {in.x, in.inputs},
+                {in.w, width}, gates);
+    const double cost =
+        double(in.length) *
+        (gemm_cost(DataType::kFloat, 1, width, in.cells) + 2 * double(width));
+    context.parallel_for(in.batch, cost, [&](int64_t begin, int64_t end) {
+      run(context, in, gates, out, begin, end);
+    });
     floats.finish();
     return {};
   }

@@ -31,10 +31,6 @@ struct LstmInputs {
   const float *x, *cs_prev, *h_prev, *w;
   const float *wci, *wcf, *wco, *b;
 
-  // [steps, batch, n], or [batch, n] where there is no time.
-  Shape rows_of(int64_t n, bool has_time) const {
-    return has_time ? Shape{steps, batch, n} : Shape{batch, n};
-  }
   // The weights of the last outputs, below those of x.
   const float* recurrent_w() const { return w + inputs * 4 * cells; }
 };

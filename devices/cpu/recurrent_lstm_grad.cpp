@@ -166,7 +166,6 @@ class LstmGradKernel : public Kernel {
   Status of_sequence(KernelContext& context, const LstmInputs& in,
                      const Given& given, FloatTensors& floats) const {
     const int64_t cells = in.cells, width = 4 * cells;
-    const int64_t rows = in.length * in.batch;
     const Shape state{in.batch, cells};
     TAGFLOW_ASSIGN(float* of_x, floats.output(0, context.input(1).shape()));
     TAGFLOW_ASSIGN(float* cs, floats.output(1, state));
@@ -175,10 +174,12 @@ class LstmGradKernel : public Kernel {
     float* peepholes[3];
     TAGFLOW_RETURN_IF_ERROR(make_peepholes(context, 4, floats, peepholes));
     TAGFLOW_ASSIGN(float* of_b, floats.output(7, Shape{width}));
+    // Of no cell there is nothing, of however many steps.
+    if (cells == 0) return {};
+    const int64_t rows = in.length * in.batch;
     TAGFLOW_ASSIGN(const Shape all,
                    Shape::make(std::initializer_list<int64_t>{rows, width}));
     TAGFLOW_ASSIGN(float* gates, floats.temp(all));
-    if (cells == 0) return {};
     const LstmGrad grad(context, form_, in, given);
     const double cost =
         double(in.length) *

@@ -100,6 +100,22 @@ TEST_CASE("a batch, a sequence or a cell of size 0 is no error") {
   run_lstm(inputs);
 }
 
+TEST_CASE("sequences too long to be counted are empty, or refused") {
+  const int64_t huge = int64_t{1} << 40;
+  std::vector<Tensor> inputs = lstm_inputs(huge);
+  inputs[1] = numbers({huge, huge, 0});
+  inputs[2] = inputs[3] = numbers({huge, 0});
+  inputs[4] = numbers({0, 0});
+  for (size_t i = 5; i < 9; ++i) inputs[i] = numbers({0});
+  run_lstm(inputs);
+  inputs[1] = numbers({int64_t{1} << 62, 4, 0});
+  inputs[2] = inputs[3] = numbers({4, 1});
+  inputs[4] = numbers({1, 4});
+  for (size_t i = 5; i < 8; ++i) inputs[i] = numbers({1});
+  inputs[8] = numbers({4});
+  expect_error(run_op("BlockLSTM", inputs), kInvalid, "");
+}
+
 TEST_CASE("recurrent inputs that do not fit are named") {
   const auto with = [](size_t i, Tensor other) {
     std::vector<Tensor> inputs = lstm_inputs(kSteps);
