@@ -193,6 +193,7 @@ Result<Distribution> distribute(const graph::Graph& graph,
     TAGFLOW_ASSIGN(FrozenVariables versions,
                    freeze_variables(program, options.state->resources()));
     frozen = std::make_shared<FrozenVariables>(std::move(versions));
+    if (frozen->empty()) return Distribution{.frozen = std::move(frozen)};
   }
   std::vector<graph::DeviceInfo> infos;
   for (const auto& device : devices) infos.push_back(device->info());

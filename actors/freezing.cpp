@@ -5,7 +5,7 @@
 
 namespace tagflow::actors {
 
-bool Freezing::is_due() { return !is_freezing_ && ++runs_ > wait_; }
+bool Freezing::count_run() { return !is_freezing_ && ++runs_ > wait_; }
 
 std::shared_ptr<const Prepared> Freezing::pick(
     const std::function<Result<Frozen>(const Signature&)>& freeze) {
@@ -22,7 +22,7 @@ std::shared_ptr<const Prepared> Freezing::pick(
       runs_ = 0;
       old = std::exchange(frozen_, {});
     }
-    if (!is_due()) return nullptr;
+    if (!count_run() || freeze == nullptr) return nullptr;
     is_freezing_ = true;
   }
   Result<Frozen> frozen = freeze(signature_);

@@ -24,14 +24,15 @@ class Freezing {
  public:
   explicit Freezing(Signature signature) : signature_(std::move(signature)) {}
 
-  // The form for a run that starts now; null where that is the usual one. May
-  // call `freeze`, on this thread and no other at the same time.
+  // The form for a run that starts now; null where that is the usual one. Calls
+  // `freeze` where a form is due, unless that is null, on this thread and no
+  // other at the same time.
   std::shared_ptr<const Prepared> pick(
       const std::function<Result<Frozen>(const Signature&)>& freeze);
 
  private:
-  // Whether this run is the one to make a form.
-  bool is_due();
+  // One more run has the usual form. Whether it is the one to make another.
+  bool count_run();
 
   static constexpr int kFewestRuns = 4;
   static constexpr int kMostRuns = 4096;

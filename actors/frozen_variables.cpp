@@ -1,11 +1,12 @@
 #include "actors/frozen_variables.h"
 
 #include <algorithm>
-#include <map>
-#include <optional>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "devices/state/resource_op.h"
 #include "graph/allocator.h"
+#include "graph/frames.h"
 #include "graph/passes/rewriting.h"
 
 namespace tagflow::actors {
@@ -34,35 +35,118 @@ std::string_view op_on_values(const Node& node) {
   return {};
 }
 
+// Whether it may see what other runs do, in a way that a read of a variable
+// after it must see, too: Note [Frozen variables].
+bool may_see_others(const Node& node) {
+  if (node.op() == "_Call") return true;
+  return node.op_def().is_stateful && !makes_variable(node) &&
+         !node.op().starts_with("TensorArray") &&
+         !node.op().starts_with("Stack");
+}
+
 class Freezer {
  public:
   Freezer(graph::Program& program, const devices::ResourceManager& resources)
-      : program_(program),
-        graph_(program.graph),
-        resources_(resources),
-        detour_(program) {}
+      : graph_(program.graph), resources_(resources), detour_(program) {}
 
   Result<FrozenVariables> run() {
-    const std::vector<Node*> nodes(graph_.nodes().begin(),
-                                   graph_.nodes().end());
-    for (Node* node : nodes)
-      if (reads_variable(*node)) TAGFLOW_RETURN_IF_ERROR(freeze(node));
+    std::vector<Node*> reads;
+    for (Node* node : graph_.nodes())
+      if (reads_variable(*node)) reads.push_back(node);
+    if (reads.empty()) return std::move(frozen_);
+    TAGFLOW_RETURN_IF_ERROR(find_bound());
+    for (Node* read : reads)
+      if (!bound_[read->id()]) TAGFLOW_RETURN_IF_ERROR(freeze(read));
     if (!detour_.empty()) TAGFLOW_RETURN_IF_ERROR(detour_.finish().status());
     return std::move(frozen_);
   }
 
  private:
+  // --- What must be read when its turn comes ---------------------------------
+
+  // Marks what comes after something that sees other runs, and what a loop
+  // reads to know whether it goes on.
+  Status find_bound() {
+    bound_.resize(graph_.end_id());
+    std::vector<std::vector<const Node*>> readers(graph_.end_id());
+    std::vector<const Node*> open;
+    const auto mark = [&](const Node* node) {
+      if (bound_[node->id()]) return;
+      bound_[node->id()] = true;
+      open.push_back(node);
+    };
+    const auto for_each_source = [](const Node& node, const auto& visit) {
+      for (const Endpoint& input : node.inputs()) visit(input.node);
+      for (const Node* source : node.control_inputs()) visit(source);
+    };
+    for (const Node* node : graph_.nodes()) {
+      for_each_source(*node, [&](const Node* source) {
+        readers[source->id()].push_back(node);
+      });
+      for (const Endpoint& input : node->inputs())
+        if (node->is_merge()) in_merge_.insert(input.node);
+      if (reads_variable(*node) ? !can_be_known(*node) : may_see_others(*node))
+        mark(node);
+    }
+    TAGFLOW_RETURN_IF_ERROR(mark_polls(for_each_source, mark));
+    while (!open.empty()) {
+      const Node* node = open.back();
+      open.pop_back();
+      for (const Node* reader : readers[node->id()]) mark(reader);
+    }
+    return {};
+  }
+
+  // Reads in loops that some LoopCond depends on.
+  template <class Visit, class Mark>
+  Status mark_polls(const Visit& for_each_source, const Mark& mark) {
+    std::vector<const Node*> open;
+    for (const Node* node : graph_.nodes())
+      if (node->is_loop_cond()) open.push_back(node);
+    if (open.empty()) return {};
+    TAGFLOW_ASSIGN(const auto frames, graph::FrameMap::build(graph_));
+    std::vector<bool> is_known(graph_.end_id());
+    while (!open.empty()) {
+      const Node* node = open.back();
+      open.pop_back();
+      for_each_source(*node, [&](const Node* source) {
+        if (is_known[source->id()]) return;
+        is_known[source->id()] = true;
+        open.push_back(source);
+        if (reads_variable(*source) &&
+            frames.of(*source) != graph::FrameId::kRoot)
+          mark(source);
+      });
+    }
+    return {};
+  }
+
+  // Whether its handle comes from a variable whose value can be had.
+  bool can_be_known(const Node& read) {
+    const Node* node = read.inputs()[0].node;
+    while (!op_on_values(*node).empty()) node = node->inputs()[0].node;
+    if (!makes_variable(*node)) return false;
+    const auto [entry, is_new] = versions_.try_emplace(node->id());
+    if (is_new) entry->second = find_version(*node);
+    const Version& version = entry->second;
+    return version.variable.get() != nullptr &&
+           version.variable->dtype() == read.output_dtypes()[0];
+  }
+
+  // --- Replacing -------------------------------------------------------------
+
   Status freeze(Node* read) {
     TAGFLOW_ASSIGN(const Endpoint value,
                    value_of(read->inputs()[0], read->output_dtypes()[0]));
-    if (value.node == nullptr) return {};
-    const bool is_reference = read->op() == "_Dereference";
     // The reader of a reference waits for the same itself, but for a Merge.
-    const bool may_go = read->control_inputs().empty() ||
-                        (is_reference && !leads_to_merge(*read));
+    const bool may_go =
+        read->control_inputs().empty() ||
+        (read->op() == "_Dereference" && !in_merge_.contains(read));
     if (may_go && graph::control_tells_deadness(value)) {
       detour_.lead({read, 0}, value);
-      detour_.lead_control(read, waits_of(*read, value));
+      graph::NodeList waits(read->control_inputs());
+      waits.add(value.node);
+      detour_.lead_control(read, waits);
       return {};
     }
     return detour_
@@ -71,75 +155,73 @@ class Freezer {
         .status();
   }
 
-  static graph::NodeList waits_of(const Node& read, const Endpoint& value) {
-    graph::NodeList waits(read.control_inputs());
-    waits.add(value.node);
-    return waits;
-  }
-
-  bool leads_to_merge(const Node& read) const {
-    return std::ranges::any_of(graph_.nodes(), [&](const Node* node) {
-      return node->is_merge() &&
-             std::ranges::any_of(node->inputs(), [&](const Endpoint& input) {
-               return input.node == &read;
-             });
-    });
-  }
-
-  // The value of what a handle or reference stands for; null where that is not
-  // known.
+  // The value of what a handle or reference stands for. REQUIRES: the read of
+  // it can_be_known().
   Result<Endpoint> value_of(const Endpoint& handle, DataType type) {
-    const auto known = values_.find(handle.node->id());
-    if (known != values_.end())
-      return Endpoint{known->second, known->second ? handle.port : 0};
-    Node* const made_by = handle.node;
-    Result<Node*> made = makes_variable(*made_by) ? constant_for(*made_by, type)
-                                                  : mirror(*made_by, type);
-    TAGFLOW_RETURN_IF_ERROR(made.status());
-    values_.emplace(made_by->id(), *made);
-    return Endpoint{*made, *made ? handle.port : 0};
+    std::vector<Node*> way;  // from the handle to what made it
+    Node* node = handle.node;
+    while (!values_.contains(node->id()) && !makes_variable(*node)) {
+      way.push_back(node);
+      node = node->inputs()[0].node;
+    }
+    if (!values_.contains(node->id())) {
+      TAGFLOW_ASSIGN(values_[node->id()], constant_for(*node, type));
+    }
+    for (; !way.empty(); way.pop_back()) {
+      TAGFLOW_ASSIGN(values_[way.back()->id()], mirror(*way.back(), type));
+    }
+    return Endpoint{values_.at(handle.node->id()), handle.port};
   }
 
   // The same step of the way, for the value.
   Result<Node*> mirror(const Node& node, DataType type) {
-    const std::string_view op = op_on_values(node);
-    if (op.empty()) return nullptr;
-    TAGFLOW_ASSIGN(const Endpoint value, value_of(node.inputs()[0], type));
-    if (value.node == nullptr) return nullptr;
     std::vector<Endpoint> inputs(node.inputs().begin(), node.inputs().end());
-    inputs[0] = value;
+    inputs[0].node = values_.at(inputs[0].node->id());
     AttrMap attrs = node.attrs();
     attrs.insert_or_assign("T", type);
-    return graph::add_for(graph_, node,
-                          graph::name_after(graph_, node, "/frozen"), op,
-                          inputs, std::move(attrs), node.control_inputs());
+    return graph::add_for(
+        graph_, node, graph::name_after(graph_, node, "/frozen"),
+        op_on_values(node), inputs, std::move(attrs), node.control_inputs());
   }
 
-  Result<Node*> constant_for(const Node& maker, DataType type) {
+  struct Version {
+    Ref<Variable> variable;  // null: it is not to be had
+    uint64_t number = 0;
+    Tensor value;
+  };
+
+  Version find_version(const Node& maker) const {
     const auto key = devices::resource_key(
         maker, maker.op() == "VarHandleOp" ? "variable" : "reference variable");
     const Ref<devices::StateObject> object = resources_.find(key);
     auto* const variable = dynamic_cast<Variable*>(object.get());
     if (key.name == devices::kAnonymousName || variable == nullptr ||
-        variable->dtype() != type || variable->is_read_by_copy() ||
+        !variable->is_as_declared(maker) || variable->is_read_by_copy() ||
         !variable->lock().try_lock(StateLock::Mode::kShared))
-      return nullptr;
-    const uint64_t version = variable->version();
-    const Tensor value = variable->value();
+      return {};
+    Version version{Ref<Variable>(variable), variable->version(),
+                    variable->value()};
     variable->lock().unlock(StateLock::Mode::kShared);
-    if (!value.valid() || !is_on_host(value)) return nullptr;
-    frozen_.add(Ref<Variable>(variable), version);
-    return graph::add_for(
-        graph_, maker, graph::name_after(graph_, maker, "/frozen"), "Const", {},
-        {{"value", value}, {"dtype", type}}, maker.control_inputs());
+    if (!version.value.valid() || !is_on_host(version.value)) return {};
+    return version;
   }
 
-  graph::Program& program_;
+  Result<Node*> constant_for(const Node& maker, DataType type) {
+    const Version& version = versions_.at(maker.id());
+    frozen_.add(version.variable, version.number);
+    return graph::add_for(
+        graph_, maker, graph::name_after(graph_, maker, "/frozen"), "Const", {},
+        {{"value", version.value}, {"dtype", type}}, maker.control_inputs());
+  }
+
   graph::Graph& graph_;
   const devices::ResourceManager& resources_;
   graph::Detour detour_;
+  std::vector<bool> bound_;  // by node id
+  std::unordered_set<const Node*> in_merge_;
+  std::unordered_map<graph::NodeId, Version> versions_;  // by maker
   // By the node that hands on a handle, the one that hands on its value.
-  std::map<graph::NodeId, Node*> values_;
+  std::unordered_map<graph::NodeId, Node*> values_;
   FrozenVariables frozen_;
 };
 
@@ -151,7 +233,8 @@ bool reads_variable(const Node& node) {
 
 bool FrozenVariables::are_current() const {
   return std::ranges::all_of(versions_, [](const Version& version) {
-    return version.variable->version() == version.number;
+    return version.variable->version() == version.number &&
+           !version.variable->has_ended();
   });
 }
 

@@ -17,13 +17,21 @@ namespace tagflow::actors {
 // a signature that only reads has a second, *frozen* form, in which the reads
 // of variables are constants, with the version of each that it was compiled
 // for. While all still have these, runs take the frozen form; otherwise the
-// usual one, until nothing has changed for some time (Freezing).
+// usual one, for a number of runs (Freezing).
 //
-// A run that waits for something, as for a queue, is never frozen: what it
-// waits for may come after an update that it must see. Nor are variables of
-// accelerators, and those that are read by copy, since a form would have a copy
-// of its own. A frozen form shares the buffers of what it has not folded: the
-// next update copies these once.
+// Some reads are never frozen:
+//   - those that come after something that may see what other runs do, as a
+//     queue, a table, or a read that is not frozen: what that sees may be later
+//     than the start of the run, and then this read must not be earlier;
+//   - those in a loop that decide whether it goes on: it may wait for another
+//     run to change the variable;
+//   - those of variables of accelerators, and of variables that are read by
+//     copy, since a form would have a copy of its own.
+// All others could be the first that the run does.
+//
+// A frozen form shares the buffers of what it has not folded, and keeps what it
+// has: it costs up to as much memory as its variables once more, until it is
+// replaced. The first update after it copies what is shared.
 
 // Whether it reads the value of a variable, and does nothing else.
 bool reads_variable(const graph::Node& node);
@@ -47,8 +55,8 @@ class FrozenVariables {
 };
 
 // Replaces reads of variables by constants, in the program's graph; gives the
-// versions of those. What is not initialized, in use at the moment, or named by
-// nobody is read as before.
+// versions of those. What is not initialized, in use at the moment, or without
+// a name is read as before.
 // REQUIRES: the program is valid, functions are lowered, and references read.
 Result<FrozenVariables> freeze_variables(
     graph::Program& program, const devices::ResourceManager& resources);

@@ -235,9 +235,9 @@ struct Plan {
   // Whether some kernel changes what outlives the step: Note [Borders] in
   // shared_state.h.
   bool updates_state = false;
-  // Whether all that outlives the step and matters to it is variables, which it
-  // reads and nobody has to wait for: Note [Frozen variables].
+  // Whether some node reads the value of a variable.
   bool reads_variables = false;
+  // Whether some kernel is asynchronous: it may wait for another run.
   bool may_wait = false;
   // What is odd about the graph, but no error.
   std::vector<std::string> warnings;

@@ -152,6 +152,8 @@ Status SessionState::check_call(const Prepared& prepared,
 std::shared_ptr<const Prepared> SessionState::frozen_form(
     const Prepared& prepared) {
   if (prepared.freezing == nullptr) return nullptr;
+  // A worker has other things to do than to compile.
+  if (Engine::on_worker()) return prepared.freezing->pick(nullptr);
   return prepared.freezing->pick([this](const Signature& signature) {
     Result<Frozen> frozen = Frozen();
     Status thrown = guarded("session", [&] { frozen = freeze(signature); });
@@ -375,9 +377,9 @@ Result<std::vector<Tensor>> SessionState::run(
   TAGFLOW_RETURN_IF_ERROR(devices_->engine().check_process());
   TAGFLOW_RETURN_IF_ERROR(check_call(*prepared, feeds, options));
   const auto begin = std::chrono::steady_clock::now();
+  const std::shared_ptr<Step> step = make_step(*prepared, options, nullptr);
   const std::shared_ptr<const Prepared> frozen = frozen_form(*prepared);
   const auto& form = frozen != nullptr ? frozen : prepared;
-  const std::shared_ptr<Step> step = make_step(*form, options, nullptr);
   TAGFLOW_RETURN_IF_ERROR(submit(step, form, feeds, /*sync=*/true,
                                  /*count=*/stats != nullptr));
   Step::Answer answer = step->wait(stats);
@@ -428,9 +430,9 @@ void SessionState::run_async(std::shared_ptr<const Prepared> prepared,
       call(*kept, std::move(answer), copy);
       count_answer();
     };
-    if (auto frozen = frozen_form(*prepared)) prepared = std::move(frozen);
     step = make_step(*prepared, options, std::move(on_answer));
     if (step->timeout.count() > 0) devices_->engine().watch_deadline(*step);
+    if (auto frozen = frozen_form(*prepared)) prepared = std::move(frozen);
     return submit(step, prepared, feeds, /*sync=*/false, /*count=*/true);
   });
   if (status.ok()) return;

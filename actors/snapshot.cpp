@@ -147,6 +147,8 @@ Result<std::unique_ptr<Snapshots>> Snapshots::create(const Session& session) {
   options.devices = session.options().devices;
   options.soft_placement = session.options().soft_placement;
   options.scatter = session.options().scatter;
+  // A form that is frozen would keep old values, and be made while all wait.
+  options.passes = session.options().passes.without(graph::Pass::kFreeze);
   options.on_warning = [](const std::string&) {};
   TAGFLOW_ASSIGN(parts->session, Session::create(std::move(options)));
   std::vector<graph::NodeDef> nodes;

@@ -54,11 +54,7 @@ class VariableKernel final : public CheapKernel {
                             ? "variable"
                             : "reference variable"),
         dtype_(attr_of<DataType>(info, "dtype")),
-        shape_(attr_of<PartialShape>(info, "shape")) {
-    if (info.node().op() == "Variable" && shape_.has_rank() &&
-        shape_.rank() == 0)
-      shape_ = PartialShape();
-  }
+        shape_(declared_shape(info.node()).value()) {}
 
   Status compute(KernelContext& context) const override {
     TAGFLOW_RETURN_IF_ERROR(
@@ -86,7 +82,7 @@ class VariableKernel final : public CheapKernel {
 
   const ResourceOp resource_;
   const DataType dtype_;
-  PartialShape shape_;
+  const PartialShape shape_;
 };
 
 // One for each execution of the node, whenever it comes.

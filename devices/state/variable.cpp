@@ -23,6 +23,21 @@ std::string Variable::describe() const {
                      shape_.to_string());
 }
 
+Result<PartialShape> declared_shape(const graph::Node& maker) {
+  TAGFLOW_ASSIGN(PartialShape shape, maker.attr<PartialShape>("shape"));
+  // Of the oldest op, a scalar is no shape at all.
+  if (maker.op() == "Variable" && shape.has_rank() && shape.rank() == 0)
+    return PartialShape();
+  return shape;
+}
+
+bool Variable::is_as_declared(const graph::Node& maker) const {
+  const Result<DataType> dtype = maker.attr<DataType>("dtype");
+  const Result<PartialShape> shape = tagflow::devices::declared_shape(maker);
+  return dtype.ok() && *dtype == dtype_ && shape.ok() &&
+         shape_.compatible(*shape);
+}
+
 Status Variable::check_initialized() const {
   if (is_initialized()) [[likely]]
     return {};

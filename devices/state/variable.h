@@ -12,6 +12,10 @@
 
 namespace tagflow::devices {
 
+// The shape that a node asks for, which makes a variable: InvalidArgument where
+// it has none.
+Result<PartialShape> declared_shape(const graph::Node& maker);
+
 // Note [Versions of a variable]
 // Each use sees one version of the value. To read it is to share its buffer,
 // without a copy. An update that replaces the value leaves the old buffer to
@@ -38,6 +42,9 @@ class Variable final : public StateObject {
   const PartialShape& declared_shape() const { return shape_; }
   // 'variable "w" of float[3]'.
   std::string describe() const override;
+
+  // Whether it is such a variable as the node asks for, which makes one.
+  bool is_as_declared(const graph::Node& maker) const;
 
   // What guards the rest: Note [Parking] in state_lock.h.
   StateLock& lock() { return lock_; }

@@ -2,9 +2,12 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <limits>
 #include <thread>
 #include <vector>
 
+#include "actors/frozen_variables.h"
+#include "actors/shared_state.h"
 #include "graph/builder/builder.h"
 #include "tests/actors/sessions.h"
 
@@ -240,4 +243,103 @@ TEST_CASE("a frozen form that was hardly used is not made again at once") {
     last = runs;
     run_targets(*session, {"add"});
   }
+}
+
+TEST_CASE("a loop that waits for a variable to change sees it change") {
+  Graph graph;
+  const Scope s(graph);
+  const ops::Variable stop =
+      ops::variable(s.named("stop"), DataType::kBool, PartialShape::scalar());
+  ops::assign(s.named("begin"), stop, false);
+  ops::assign(s.named("end"), stop, true);
+  const Output n = ops::placeholder(s.named("n"), DataType::kInt32, {});
+  const Outputs trips = while_loop(
+      s,
+      [&](const Scope& in, const Outputs& i) {
+        const Output now =
+            ops::read(in.with_control_dependencies({i[0]}), stop);
+        return ops::logical_and(in, ops::less(in, i[0], n),
+                                ops::logical_not(in, now));
+      },
+      [&](const Scope& in, const Outputs& i) -> Outputs {
+        return {ops::add(in, i[0], 1)};
+      },
+      {0});
+  ops::identity(s.named("trips"), trips[0]);
+  INFO(s.status().to_string());
+  REQUIRE(s.status().ok());
+  const auto session = make_session({}, graph);
+  run_targets(*session, {"begin"});
+  const auto run = [&](int most) {
+    return must(
+        must_run(*session, {{"n", Tensor::scalar<int32_t>(most)}}, {"trips"})[0]
+            .item<int32_t>());
+  };
+  for (int i = 0; i < 3 * kEnough; ++i) CHECK(run(5) == 5);
+  constexpr int kForEver = std::numeric_limits<int32_t>::max();
+  std::atomic<int> last{0};
+  std::thread waiting([&] { last = run(kForEver); });
+  while (session->counters().active == 0) std::this_thread::yield();
+  run_targets(*session, {"end"});
+  waiting.join();
+  CHECK(last < kForEver);
+}
+
+TEST_CASE("a read after something that sees other runs is not frozen") {
+  Graph graph;
+  const Scope s(graph);
+  const auto variable = [&](const char* name) {
+    return ops::variable(s.named(name), DataType::kFloat, PartialShape({2}));
+  };
+  const ops::Variable a = variable("a");
+  const ops::Variable rows = variable("rows");
+  const std::vector<Output> set = {
+      ops::assign(s.named("set_a"), a, {1.0f, 2.0f}),
+      ops::assign(s.named("set_rows"), rows, {1.0f, 2.0f})};
+  s.named("change_row")
+      .op("ResourceScatterAdd",
+          {rows.handle, 0, s.constant(Tensor::scalar(1.0f))},
+          {{"dtype", DataType::kFloat}});
+  const Output before = ops::read(s.named("before"), a);
+  const Output whole = ops::read(s.named("whole"), rows);
+  const Output after =
+      ops::read(s.with_control_dependencies({whole}).named("after"), a);
+  ops::identity(s.named("all"), ops::add(s, ops::add(s, before, whole), after));
+  INFO(s.status().to_string());
+  REQUIRE(s.status().ok());
+  const auto session = make_session({}, graph);
+  run_targets(*session, {"set_a", "set_rows"});
+  const auto frozen = [&](const char* read) {
+    const Endpoint fetch = must(graph.endpoint("all"));
+    Program program = must(extract(graph, {}, {&fetch, 1}, {}));
+    CHECK_FALSE(
+        must(freeze_variables(program, session->shared_state()->resources()))
+            .empty());
+    return program.graph.find(read) == nullptr;
+  };
+  for (const char* read : {"before", "whole", "after"}) CHECK(frozen(read));
+  // From now on it is read by copy, and so not frozen.
+  run_targets(*session, {"change_row"});
+  CHECK(frozen("before"));
+  CHECK_FALSE(frozen("whole"));
+  CHECK_FALSE(frozen("after"));
+}
+
+TEST_CASE("a node that asks for another variable is refused in every run") {
+  Graph graph;
+  const Scope s(graph);
+  const auto variable = [&](const char* name, const PartialShape& shape) {
+    return ops::variable(s.named(name), DataType::kFloat, shape,
+                         {.shared_name = "v"});
+  };
+  ops::assign(s.named("init"), variable("v", PartialShape({2})), {1.0f, 2.0f});
+  ops::identity(
+      s.named("other"),
+      ops::reduce_sum(s, ops::read(s, variable("w", PartialShape({3}))), {0}));
+  INFO(s.status().to_string());
+  REQUIRE(s.status().ok());
+  const auto session = make_session({}, graph);
+  run_targets(*session, {"init"});
+  for (int i = 0; i < 2 * kEnough; ++i)
+    CHECK_FALSE(session->run({}, {"other"}, {}, within_a_minute()).ok());
 }
