@@ -198,7 +198,7 @@ TEST_CASE("an error of an enqueue operation names its runner") {
 
 TEST_CASE("a runner says which errors mean the end of its queue") {
   Pipe p;
-  const Output bad = ops::assert_(p.s.named("fails"), false, {"the end"});
+  ops::assert_(p.s.named("fails"), false, {"the end"});
   must(p.s.status());
   p.runner.enqueue_ops = {"fails"};
   p.runner.closed_codes = {Code::kInvalidArgument};

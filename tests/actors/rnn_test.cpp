@@ -18,7 +18,7 @@ using graph::testing::must;
 
 namespace {
 
-constexpr int64_t kBatch = 3, kTime = 4, kDepth = 2, kUnits = 3;
+constexpr int64_t kBatch = 3, kDepth = 2, kUnits = 3;
 
 // A recorded case, and the program that is to compute it.
 struct Recorded : Program {
@@ -50,15 +50,19 @@ struct Recorded : Program {
       REQUIRE(known.contains(variable.name()));
       load.push_back(variable.assign(s, known.at(variable.name())));
     }
-    for (const auto& [name, unused] : known)
-      CHECK_MESSAGE((!contains(name, "rnn/") || names.contains(name)), name);
+    for (const auto& entry : known)
+      CHECK_MESSAGE(
+          (!contains(entry.first, "rnn/") || names.contains(entry.first)),
+          entry.first);
     const Output loaded = ops::group(s.named("load"), load);
     must(s.status());
     for (const SessionOptions& options : configurations()) {
       INFO(describe(options));
       const auto session = make_session(options, graph);
       must(session->run({}, {}, {loaded.name()}, within_a_minute()));
-      for (const auto& [name, output] : results) {
+      for (const auto& result : results) {
+        const std::string& name = result.first;
+        const Output& output = result.second;
         CAPTURE(name);
         const Tensor value =
             must_run(*session, {{"x", known.at("x")}}, {output.name()})[0];
@@ -120,11 +124,11 @@ TEST_CASE("cells compute what TensorFlow's of the same name do") {
                                 .projection_clip = 0.3})},
       {"multi",
        multi_rnn_cell({lstm_cell({.units = kUnits}), gru_cell({.units = 2})})}};
-  for (const auto& [name, cell] : cells) {
-    CAPTURE(name);
-    Recorded p(name);
+  for (const auto& entry : cells) {
+    CAPTURE(entry.first);
+    Recorded p(entry.first);
     p.check(dynamic_rnn(
-        p.s, p.vars, *cell, p.x,
+        p.s, p.vars, *entry.second, p.x,
         {.sequence_length = p.lengths, .initial_state = p.initial_state()}));
   }
 }
