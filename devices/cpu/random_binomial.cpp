@@ -139,10 +139,12 @@ std::vector<Trials<P>> trials_of(const Shape& shape, const Tensor& counts,
 }
 
 template <class P, class T>
-Status draw_binomial(const KernelContext& context, const SampleLayout& layout,
-                     const Philox& stream, const Shape& shape,
-                     double nanoseconds, Tensor& output) {
-  const auto trials = trials_of<P>(shape, context.input(2), context.input(3));
+Status draw_of_types(const KernelContext& context, const SampleLayout& layout,
+                     const Philox& stream, int first, double nanoseconds,
+                     Tensor& output) {
+  TAGFLOW_ASSIGN(const Shape shape, binomial_shape(context, first));
+  const auto trials =
+      trials_of<P>(shape, context.input(first), context.input(first + 1));
   for (const Trials<P>& trial : trials) {
     const auto count = double(trial.count);
     if (!std::isfinite(count))
@@ -164,34 +166,20 @@ Status draw_binomial(const KernelContext& context, const SampleLayout& layout,
   return {};
 }
 
+constexpr std::string_view kBinomialParameters = "counts and probs";
+
 class BinomialKernel final : public RandomKernel {
  public:
   BinomialKernel(const KernelInfo& info, RandomSource source)
-      : RandomKernel(info, 120), source_(source) {}
+      : RandomKernel(info, kBinomialNanoseconds), source_(source) {}
 
   Status compute(KernelContext& context) const override {
-    const Shape counts = context.input(2).shape();
-    const Shape chances = context.input(3).shape();
-    Result<Shape> both = broadcast_shapes({&counts, &chances});
-    if (!both.ok())
-      return context.fail("counts and probs do not broadcast: {} and {}",
-                          counts.to_string(), chances.to_string());
+    constexpr int kCounts = 2;
+    TAGFLOW_ASSIGN(const Shape both, binomial_shape(context, kCounts));
     TAGFLOW_ASSIGN(const SampleLayout layout,
-                   sample_layout(context, source_, *both, "counts and probs"));
+                   sample_layout(context, source_, both, kBinomialParameters));
     TAGFLOW_ASSIGN(const Philox stream, random_stream(context, source_, 1));
-    TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, layout.shape));
-    if (output->num_elements() == 0) return {};
-    Status status;
-    const auto visit_samples = [&]<class P>(TypeTag<P>) {
-      tagflow::detail::visit_among<Half, float, double, int32_t, int64_t>(
-          output->dtype(), [&]<class T>(TypeTag<T>) {
-            status = draw_binomial<P, T>(context, layout, stream, *both,
-                                         nanoseconds(), *output);
-          });
-    };
-    tagflow::detail::visit_among<Half, float, double>(context.input(2).dtype(),
-                                                      visit_samples);
-    return status;
+    return draw_binomial(context, layout, stream, kCounts, nanoseconds());
   }
 
  private:
@@ -199,6 +187,32 @@ class BinomialKernel final : public RandomKernel {
 };
 
 }  // namespace
+
+Result<Shape> binomial_shape(const KernelContext& context, int first) {
+  const Shape counts = context.input(first).shape();
+  const Shape chances = context.input(first + 1).shape();
+  Result<Shape> both = broadcast_shapes({&counts, &chances});
+  if (both.ok()) return both;
+  return context.fail("counts and probs do not broadcast: {} and {}",
+                      counts.to_string(), chances.to_string());
+}
+
+Status draw_binomial(KernelContext& context, const SampleLayout& layout,
+                     const Philox& stream, int first, double nanoseconds) {
+  TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, layout.shape));
+  if (output->num_elements() == 0) return {};
+  Status status;
+  const auto visit_samples = [&]<class P>(TypeTag<P>) {
+    tagflow::detail::visit_among<Half, float, double, int32_t, int64_t>(
+        output->dtype(), [&]<class T>(TypeTag<T>) {
+          status = draw_of_types<P, T>(context, layout, stream, first,
+                                       nanoseconds, *output);
+        });
+  };
+  tagflow::detail::visit_among<Half, float, double>(
+      context.input(first).dtype(), visit_samples);
+  return status;
+}
 
 void register_random_binomial_kernels(KernelRegistry& registry) {
   add_random<BinomialKernel>(

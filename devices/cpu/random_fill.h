@@ -19,6 +19,32 @@ namespace tagflow::devices {
 //   draw()        one group from a stream that is at its start
 // So each group has its own part of the stream, whoever draws it.
 template <class Distribution>
+void fill_random(const KernelContext& context, const Philox& stream,
+                 const Distribution& distribution,
+                 std::span<typename Distribution::Element> elements) {
+  using Element = typename Distribution::Element;
+  constexpr int64_t kGroup = Distribution::kGroup;
+  const auto size = int64_t(elements.size());
+  context.parallel_for(
+      size / kGroup + (size % kGroup != 0 ? 1 : 0),
+      Distribution::kNanoseconds * double(kGroup),
+      [&](int64_t begin, int64_t end) {
+        Philox at =
+            stream.skipped(uint64_t(begin) * uint64_t(Distribution::kBlocks));
+        const int64_t whole = std::min(end, size / kGroup);
+        Element* to = elements.data() + begin * kGroup;
+        for (int64_t group = begin; group < whole; ++group, to += kGroup) {
+          distribution.draw(at, to);
+          at.skip(uint64_t(Distribution::kBlocks));
+        }
+        if (whole == end) return;
+        Element rest[kGroup];
+        distribution.draw(at, rest);
+        std::copy_n(rest, size - whole * kGroup, to);
+      });
+}
+
+template <class Distribution>
 class FillRandomKernel final : public RandomKernel {
  public:
   using Element = typename Distribution::Element;
@@ -33,36 +59,11 @@ class FillRandomKernel final : public RandomKernel {
     if (output->num_elements() == 0) return {};
     TAGFLOW_ASSIGN(const Distribution distribution,
                    Distribution::make(context, 1 + source_inputs(source_)));
-    fill(context, stream, distribution, output->mutable_flat<Element>());
+    fill_random(context, stream, distribution, output->mutable_flat<Element>());
     return {};
   }
 
  private:
-  static constexpr int64_t kGroup = Distribution::kGroup;
-
-  static void fill(const KernelContext& context, const Philox& stream,
-                   const Distribution& distribution,
-                   std::span<Element> elements) {
-    const auto size = int64_t(elements.size());
-    context.parallel_for(
-        size / kGroup + (size % kGroup != 0 ? 1 : 0),
-        Distribution::kNanoseconds * double(kGroup),
-        [&](int64_t begin, int64_t end) {
-          Philox at =
-              stream.skipped(uint64_t(begin) * uint64_t(Distribution::kBlocks));
-          const int64_t whole = std::min(end, size / kGroup);
-          Element* to = elements.data() + begin * kGroup;
-          for (int64_t group = begin; group < whole; ++group, to += kGroup) {
-            distribution.draw(at, to);
-            at.skip(uint64_t(Distribution::kBlocks));
-          }
-          if (whole == end) return;
-          Element rest[kGroup];
-          distribution.draw(at, rest);
-          std::copy_n(rest, size - whole * kGroup, to);
-        });
-  }
-
   RandomSource source_;
 };
 

@@ -10,9 +10,9 @@ namespace tagflow::devices {
 namespace {
 
 // The numbers of algorithms that travel in graphs.
-constexpr int32_t kPhiloxAlgorithm = 1;
-constexpr int32_t kThreefryAlgorithm = 2;
-constexpr int32_t kAutoAlgorithm = 3;
+constexpr int64_t kPhiloxAlgorithm = 1;
+constexpr int64_t kThreefryAlgorithm = 2;
+constexpr int64_t kAutoAlgorithm = 3;
 
 Result<Philox> keyed_stream(const KernelContext& context, int first) {
   const Tensor& key = context.input(first);
@@ -20,14 +20,8 @@ Result<Philox> keyed_stream(const KernelContext& context, int first) {
   const Tensor& algorithm = context.input(first + 2);
   if (!algorithm.is_scalar())
     return context.fail("alg must be a scalar, got {}", algorithm.describe());
-  const auto number = algorithm.scalar_value<int32_t>();
-  if (number == kThreefryAlgorithm)
-    return error(Code::kUnimplemented,
-                 "[{}] there is no ThreeFry (alg 2) on a CPU, but Philox (alg "
-                 "1, or 3 for whichever there is)",
-                 context.node().op());
-  if (number != kPhiloxAlgorithm && number != kAutoAlgorithm)
-    return context.fail("alg must be 1, 2 or 3, is {}", number);
+  TAGFLOW_RETURN_IF_ERROR(
+      check_algorithm(context, algorithm.scalar_value<int32_t>()));
   if (key.rank() != 1 || key.dim(0) != 1)
     return context.fail("key must be of shape [1], got {}", key.describe());
   if (counter.rank() != 1 || counter.dim(0) < 2)
@@ -38,6 +32,16 @@ Result<Philox> keyed_stream(const KernelContext& context, int first) {
 }
 
 }  // namespace
+
+Status check_algorithm(const KernelContext& context, int64_t number) {
+  if (number == kPhiloxAlgorithm || number == kAutoAlgorithm) return {};
+  if (number == kThreefryAlgorithm)
+    return error(Code::kUnimplemented,
+                 "[{}] there is no ThreeFry (alg 2) on a CPU, but Philox (alg "
+                 "1, or 3 for whichever there is)",
+                 context.node().op());
+  return context.fail("alg must be 1, 2 or 3, is {}", number);
+}
 
 int source_inputs(RandomSource source) {
   switch (source) {
@@ -75,9 +79,9 @@ Result<Philox> random_stream(const KernelContext& context, RandomSource source,
   return seeded_stream(context.input(first));
 }
 
-Result<Shape> random_shape(const KernelContext& context) {
+Result<Shape> random_shape(const KernelContext& context, int input) {
   Shape::Dims dims;
-  TAGFLOW_RETURN_IF_ERROR(index_vector(context, 0, "shape", dims));
+  TAGFLOW_RETURN_IF_ERROR(index_vector(context, input, "shape", dims));
   Result<Shape> shape = Shape::make({dims.data(), dims.size()});
   if (!shape.ok())
     return std::move(shape).status().with_prefix(
@@ -89,18 +93,24 @@ Result<SampleLayout> sample_layout(const KernelContext& context,
                                    RandomSource source, const Shape& parameters,
                                    std::string_view what) {
   TAGFLOW_ASSIGN(const Shape given, random_shape(context));
+  if (source != RandomSource::kNode)
+    return layout_of_output(context, given, parameters, what);
+  SampleLayout layout{given, given.num_elements(), parameters.num_elements()};
+  Shape::Dims dims(given.dims().begin(), given.dims().end());
+  for (int64_t dim : parameters.dims()) dims.push_back(dim);
+  Result<Shape> whole = Shape::make({dims.data(), dims.size()});
+  if (!whole.ok())
+    return std::move(whole).status().with_prefix(
+        fmt::format("[{}] ", context.node().op()));
+  layout.shape = std::move(whole).value();
+  return layout;
+}
+
+Result<SampleLayout> layout_of_output(const KernelContext& context,
+                                      const Shape& given,
+                                      const Shape& parameters,
+                                      std::string_view what) {
   SampleLayout layout{given, 0, parameters.num_elements()};
-  if (source == RandomSource::kNode) {
-    layout.samples = given.num_elements();
-    Shape::Dims dims(given.dims().begin(), given.dims().end());
-    for (int64_t dim : parameters.dims()) dims.push_back(dim);
-    Result<Shape> whole = Shape::make({dims.data(), dims.size()});
-    if (!whole.ok())
-      return std::move(whole).status().with_prefix(
-          fmt::format("[{}] ", context.node().op()));
-    layout.shape = std::move(whole).value();
-    return layout;
-  }
   const int before = given.rank() - parameters.rank();
   if (before < 0 || !std::ranges::equal(given.dims().subspan(size_t(before)),
                                         parameters.dims()))

@@ -41,8 +41,12 @@ Result<Philox> random_stream(const KernelContext& context, RandomSource source,
 Philox seeded_stream(const Tensor& seed);
 Status check_seed(const KernelContext& context, int input);
 
-// The shape that input 0 is the vector of.
-Result<Shape> random_shape(const KernelContext& context);
+// InvalidArgument unless the number is that of an algorithm, Unimplemented
+// where that exists, but not here.
+Status check_algorithm(const KernelContext& context, int64_t number);
+
+// The shape that an input is the vector of.
+Result<Shape> random_shape(const KernelContext& context, int input = 0);
 
 // How samples of several distributions lie in an output: those that are drawn
 // one after another from each lie a row of `parameters` apart.
@@ -56,6 +60,19 @@ struct SampleLayout {
 Result<SampleLayout> sample_layout(const KernelContext& context,
                                    RandomSource source, const Shape& parameters,
                                    std::string_view what);
+// The same for an output of that shape.
+Result<SampleLayout> layout_of_output(const KernelContext& context,
+                                      const Shape& output,
+                                      const Shape& parameters,
+                                      std::string_view what);
+
+// Binomial samples into output 0, of which the stream has the numbers; `first`
+// is the input of the counts, before that of the chances.
+Status draw_binomial(KernelContext& context, const SampleLayout& layout,
+                     const Philox& stream, int first, double nanoseconds);
+// The broadcast shape of these two inputs.
+Result<Shape> binomial_shape(const KernelContext& context, int first);
+inline constexpr double kBinomialNanoseconds = 120;
 
 // A kernel of so many nanoseconds for each element of output 0.
 class RandomKernel : public Kernel {

@@ -144,6 +144,14 @@ void register_random_ops(OpRegistry& registry) {
                    .attr("dtype: {half, bfloat16, float, double}")
                    .attr("T: {int32, int64}")
                    .shape(truncated_shape));
+  // Without seeds: each run of each session draws others.
+  registry.add(OpDefBuilder("NonDeterministicInts")
+                   .stateful()
+                   .input("shape: shape_dtype")
+                   .output("output: dtype")
+                   .attr("dtype: {int32, int64, uint32, uint64} = int64")
+                   .attr("shape_dtype: {int32, int64} = int64")
+                   .shape(filled_shape));
   registry.add(random_op("RandomGamma")
                    .input("shape: S")
                    .input("alpha: T")

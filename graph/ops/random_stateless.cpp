@@ -1,5 +1,5 @@
-// Random ops that are functions of their inputs: a seed, or a key and a
-// counter.
+// Random ops that are functions of their inputs: a seed, a key and a counter,
+// or a variable that has these.
 #include "graph/ops/random_ops.h"
 
 namespace tagflow::graph {
@@ -60,6 +60,21 @@ Status key_shape(ShapeContext& c) {
   return {};
 }
 
+// Input 0: the generator's state; 1: an algorithm; 2: the shape.
+Status generator_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(0, 0).status());
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(1, 0).status());
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(2, 1).status());
+  TAGFLOW_ASSIGN(PartialShape shape, c.constant_as_shape(2));
+  c.set_output(0, std::move(shape));
+  return {};
+}
+
+Status generator_int_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(scalars_from(c, 3));
+  return generator_shape(c);
+}
+
 OpDefBuilder seeded_op(const char* name, const char* shape_attr) {
   OpDefBuilder builder(name);
   builder.input("shape: T").input("seed: Tseed").output("output: dtype");
@@ -110,6 +125,18 @@ void register_seeded_ops(OpRegistry& registry) {
                    .attr("T: {half, float, double, int32, int64} = double")
                    .attr("dtype: {half, float, double, int32, int64} = int64")
                    .shape(seeded_shape));
+  registry.add(OpDefBuilder("StatelessParameterizedTruncatedNormal")
+                   .input("shape: S")
+                   .input("seed: Tseed")
+                   .output("output: dtype")
+                   .attr("S: {int32, int64}")
+                   .attr("Tseed: {int32, int64} = int64")
+                   .input("means: dtype")
+                   .input("stddevs: dtype")
+                   .input("minvals: dtype")
+                   .input("maxvals: dtype")
+                   .attr("dtype: {half, float, double}")
+                   .shape(seeded_shape));
   registry.add(OpDefBuilder("StatelessMultinomial")
                    .input("logits: T")
                    .input("num_samples: int32")
@@ -156,6 +183,42 @@ void register_keyed_ops(OpRegistry& registry) {
                    .shape(keyed_shuffle_shape));
 }
 
+OpDefBuilder generator_op(const char* name) {
+  OpDefBuilder builder(name);
+  builder.stateful().input("resource: resource").input("algorithm: int64");
+  builder.input("shape: shape_dtype").output("output: dtype");
+  builder.attr("shape_dtype: {int32, int64} = int64");
+  return builder;
+}
+
+void register_generator_ops(OpRegistry& registry) {
+  for (const char* name : {"StatefulUniform", "StatefulStandardNormalV2",
+                           "StatefulTruncatedNormal"})
+    registry.add(generator_op(name)
+                     .attr("dtype: {half, bfloat16, float, double} = float")
+                     .shape(generator_shape));
+  registry.add(generator_op("StatefulUniformInt")
+                   .input("minval: dtype")
+                   .input("maxval: dtype")
+                   .attr("dtype: {int32, int64} = int64")
+                   .shape(generator_int_shape));
+  registry.add(generator_op("StatefulUniformFullInt")
+                   .attr("dtype: {int32, int64, uint32, uint64} = uint64")
+                   .shape(generator_shape));
+  registry.add(OpDefBuilder("StatefulRandomBinomial")
+                   .stateful()
+                   .input("resource: resource")
+                   .input("algorithm: int64")
+                   .input("shape: S")
+                   .input("counts: T")
+                   .input("probs: T")
+                   .output("output: dtype")
+                   .attr("S: {int32, int64}")
+                   .attr("T: {half, float, double, int32, int64} = double")
+                   .attr("dtype: {half, float, double, int32, int64} = int64")
+                   .shape(generator_shape));
+}
+
 void register_key_ops(OpRegistry& registry) {
   registry.add(OpDefBuilder("StatelessRandomGetKeyCounter")
                    .input("seed: Tseed")
@@ -181,6 +244,7 @@ void register_key_ops(OpRegistry& registry) {
 void register_stateless_random_ops(OpRegistry& registry) {
   register_seeded_ops(registry);
   register_keyed_ops(registry);
+  register_generator_ops(registry);
   register_key_ops(registry);
 }
 

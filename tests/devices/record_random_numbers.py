@@ -136,6 +136,31 @@ def choices():
             yield "StatelessShuffle", [value] + key(), {}
 
 
+def truncated():
+    """Bounds for each way of drawing, of one side, of both, and far away."""
+    infinity = float("inf")
+    bounds = [(-2.0, 2.0), (-0.1, 0.3), (1.0, 1.2), (1.0, 4.0), (3.0, infinity),
+              (-infinity, -2.0), (-infinity, 1.0), (-4.0, -1.0), (0.5, infinity),
+              (-1.0, 1.4)]
+    lows, highs = zip(*bounds)
+    for dtype in SAMPLED:
+        for shape in [[10], [7, 10], [0, 10]]:
+            yield "StatelessParameterizedTruncatedNormal", [
+                tf.constant(shape), seed(), tf.constant(0.0, dtype),
+                tf.constant(1.0, dtype), tf.constant(lows, dtype),
+                tf.constant(highs, dtype)], {}
+        yield "StatelessParameterizedTruncatedNormal", [
+            tf.constant([3, 2, 4]), seed(),
+            tf.constant([0.5, -1.0, 2.0, 0.0], dtype),
+            tf.constant([[0.5], [2.0]], dtype), tf.constant(-0.75, dtype),
+            tf.constant([[1.0]], dtype)], {}
+    for parameters in [(0.0, 0.0, 0.0, 1.0), (0.0, 1.0, 1.0, 1.0),
+                       (0.0, 1.0, -infinity, infinity), (0.0, -1.0, 0.0, 1.0)]:
+        yield "StatelessParameterizedTruncatedNormal", [
+            tf.constant([2]), seed()] + [
+                tf.constant([value]) for value in parameters], {}
+
+
 def refused():
     numbers = {"dtype": tf.float32}
     for shape in [tf.constant([-1]), tf.constant(3), tf.constant([[2]])]:
@@ -156,7 +181,7 @@ def refused():
 
 def main():
     lines = []
-    for theme in [fills, keys, samples, choices, refused]:
+    for theme in [fills, keys, samples, choices, refused, truncated]:
         for op, inputs, attrs in theme():
             lines.append(f"op {op}")
             lines += [attr_text(name, attrs[name]) for name in attrs]
