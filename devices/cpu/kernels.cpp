@@ -21,6 +21,7 @@ void register_cpu_kernels(KernelRegistry& registry) {
   register_recurrent_kernels(registry);
   register_text_kernels(registry);
   register_file_kernels(registry);
+  register_summary_kernels(registry);
 }
 
 }  // namespace tagflow::devices

@@ -37,5 +37,7 @@ void register_recurrent_kernels(KernelRegistry& registry);
 void register_text_kernels(KernelRegistry& registry);
 // cpu/file_*.cpp: ReadFile, WriteFile, MatchingFiles
 void register_file_kernels(KernelRegistry& registry);
+// cpu/summary.cpp
+void register_summary_kernels(KernelRegistry& registry);
 
 }  // namespace tagflow::devices

@@ -19,6 +19,7 @@ void register_ops(OpRegistry& registry) {
   register_recurrent_ops(registry);
   register_text_ops(registry);
   register_file_ops(registry);
+  register_summary_ops(registry);
 }
 
 }  // namespace tagflow::graph

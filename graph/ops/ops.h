@@ -25,5 +25,6 @@ void register_linalg_ops(OpRegistry& registry);        // linalg.cpp
 void register_recurrent_ops(OpRegistry& registry);     // recurrent.cpp
 void register_text_ops(OpRegistry& registry);          // text.cpp
 void register_file_ops(OpRegistry& registry);          // file.cpp
+void register_summary_ops(OpRegistry& registry);       // summary.cpp
 
 }  // namespace tagflow::graph

@@ -195,7 +195,7 @@ TEST_CASE("all unknown ops are named at once, with where they are") {
   const FunctionLibrary& library = c.graph.library();
   const std::string files =
       "unknown op \"TFRecordReaderV2\": readers and decoders of records, and "
-      "summaries, do not exist yet (node \"n\" and 1 more)";
+      "most summaries, do not exist yet (node \"n\" and 1 more)";
   CHECK(check_ops(nodes, {}, library).to_string() ==
         "Unimplemented: [ops] " + files);
   CHECK(
