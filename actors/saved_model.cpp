@@ -34,6 +34,7 @@ Result<std::unique_ptr<SavedModel>> SavedModel::load(
   std::unique_ptr<SavedModel> model(new SavedModel);
   model->signatures_ = std::move(file.signatures);
   model->state_ = std::move(file.state);
+  model->queue_runners_ = std::move(file.queue_runners);
   Result<graph::Graph> graph = graph::build_graph(std::move(file));
   if (!graph.ok())
     return std::move(graph).status().with_prefix(path.string() + ": ");

@@ -69,6 +69,10 @@ class SavedModel {
     return signatures_;
   }
   const graph::SavedState& state() const { return state_; }
+  // Who is to fill the queues of the model: start_queue_runners() starts them.
+  const std::vector<graph::QueueRunnerDef>& queue_runners() const {
+    return queue_runners_;
+  }
   Session& session() { return *session_; }
 
  private:
@@ -86,6 +90,7 @@ class SavedModel {
 
   std::map<std::string, graph::Signature> signatures_;
   graph::SavedState state_;
+  std::vector<graph::QueueRunnerDef> queue_runners_;
   std::unique_ptr<Session> session_;
   std::mutex mutex_;  // of what follows
   std::map<std::pair<std::string, std::vector<std::string>>,

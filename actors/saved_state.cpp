@@ -225,10 +225,12 @@ Status check_needs_none(const Session& session, const SavedState& state,
                  "[saved_model] \"{}\" is a V1 checkpoint, which cannot be "
                  "read; save it with V2 (variable \"{}\" needs a value)",
                  files.prefix, names[0]);
-  const std::string more =
-      names.size() == 1 ? "" : fmt::format(", and {} more", names.size() - 1);
-  return std::move(missing).with_prefix(fmt::format(
-      "[saved_model] variable \"{}\"{} needs a value: ", names[0], more));
+  const std::string need =
+      names.size() == 1
+          ? "needs a value"
+          : fmt::format("and {} more need values", names.size() - 1);
+  return std::move(missing).with_prefix(
+      fmt::format("[saved_model] variable \"{}\" {}: ", names[0], need));
 }
 
 Status restore(Session& session, const SavedState& state, const Files& files,

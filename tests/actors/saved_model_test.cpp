@@ -324,7 +324,7 @@ TEST_CASE("files that are missing or damaged are named, with the variable") {
   const fs::path path = folder.write_model(kLinear + kObjects);
   const std::string prefix = (path / "variables/variables").string();
   CHECK(failure(path, Code::kNotFound) ==
-        fmt::format("[saved_model] variable \"v\", and 1 more needs a value: "
+        fmt::format("[saved_model] variable \"v\" and 1 more need values: "
                     "[checkpoint] there is no checkpoint \"{0}\": no file "
                     "\"{0}.index\"",
                     prefix));
