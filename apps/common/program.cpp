@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <new>
@@ -29,6 +30,8 @@ ExitCode run_body(int argc, char** argv, ExitCode (*body)(int, char**)) {
 
 int run_program(int argc, char** argv, ExitCode (*body)(int, char**)) {
   claim_standard_streams();
+  // A file that may not grow is an error of the write, as a full disk is.
+  std::signal(SIGXFSZ, SIG_IGN);
   set_up_logging();
   ExitCode code = run_body(argc, argv, body);
   const ExitCode printed = report(run_time_error(flush_stdout()));
