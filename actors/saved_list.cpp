@@ -45,7 +45,7 @@ void SavedList::read() {
       state_.all.push_back(prefix);
       state_.timestamps.push_back(
           state->timestamps.empty() ? 0 : state->timestamps[i]);
-    } else if (is_in(folder_, prefix)) {
+    } else if (is_left_of_ours(prefix)) {
       static_cast<void>(checkpoint::remove_bundle(prefix, options_));
     }
   }
@@ -53,6 +53,15 @@ void SavedList::read() {
   if (!newest.ok() || has(*newest)) return;
   state_.all.push_back(*newest);
   state_.timestamps.push_back(seconds_since_1970());
+}
+
+// Ours have no MetaGraph beside them: what has one is somebody else's, as the
+// checkpoints of version 1 are, which have no index.
+bool SavedList::is_left_of_ours(const std::string& prefix) const {
+  checkpoint::FileSystem& files = options_.file_system();
+  return is_in(folder_, prefix) &&
+         fs::path(prefix).filename().string().starts_with(name_ + "-") &&
+         !files.exists(prefix) && !files.exists(prefix + ".meta");
 }
 
 bool SavedList::has(const std::string& prefix) const {

@@ -25,7 +25,7 @@ class SavedList {
         keep_(keep),
         options_(options) {}
 
-  // What the folder's file says, and removes what is left of those that went.
+  // What the folder's file says, and removes what is left of ours that went.
   // Where the file is not there, or no such file, the newest checkpoint is on
   // the list, and others are left alone.
   void read();
@@ -39,6 +39,8 @@ class SavedList {
 
  private:
   bool has(const std::string& prefix) const;
+  // Whether what there is of a prefix without an index may be removed.
+  bool is_left_of_ours(const std::string& prefix) const;
   Status write() const;
   Status remove_first(size_t count);
   void forget_first(size_t count);

@@ -137,6 +137,11 @@ Status Saver::Parts::save_if_due(int64_t step) {
 Status Saver::Parts::save_in_turn(int64_t step) {
   if (step < 0)
     return invalid_argument("[saver] {} is no number of a step", step);
+  {  // Nobody closes it out of turn.
+    std::lock_guard lock(mutex_);
+    if (is_closed_)
+      return error(Code::kFailedPrecondition, "[saver] it is closed");
+  }
   TAGFLOW_RETURN_IF_ERROR(wait_for_writer());
   Checkpoint checkpoint;
   checkpoint.step = step;
@@ -144,8 +149,6 @@ Status Saver::Parts::save_in_turn(int64_t step) {
   last_step_ = step;
   last_time_ = Clock::now();
   std::lock_guard lock(mutex_);
-  if (is_closed_)
-    return error(Code::kFailedPrecondition, "[saver] it is closed");
   next_ = std::move(checkpoint);
   changed_.notify_all();
   return {};

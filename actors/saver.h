@@ -1,10 +1,11 @@
 // Saver: checkpoints of a session's variables, written beside running steps.
 //
-//   auto saver = Saver::create(*session, {.folder = "out", .every_steps =
-//   100}); auto restored = (*saver)->restore();      // the newest, where there
-//   is one
+//   SaverOptions options = {.folder = "out", .every_steps = 100};
+//   auto saver = Saver::create(*session, options);
+//   auto restored = (*saver)->restore();  // the newest, where there is one
 //   ... run a step; (*saver)->save_if_due(++step); ...
-//   (*saver)->save(step); (*saver)->close();
+//   (*saver)->save(step);
+//   (*saver)->close();
 #pragma once
 
 #include <chrono>
@@ -61,13 +62,13 @@ enum class OtherTensors : uint8_t { kIgnored, kRefused };
 // restores what random ops go on from, where it has that. `path` is a folder,
 // of which the newest complete checkpoint is taken, the prefix of one, or a
 // .safetensors file. A variable that had no value when it was saved stays as it
-// is. All of the file is in memory meanwhile. Errors, after which nothing has
-// changed:
+// is. All of the file is in memory meanwhile. Snapshots::restore() says what
+// steps that run meanwhile see. Errors, after which nothing has changed:
 //   NotFound         there is none
 //   InvalidArgument  it is of another model: lists the variables that it does
 //                    not have, has with another type or shape, and what else
 //                    there is
-//   DataLoss         it is damaged
+//   DataLoss         it is damaged, or all of the folder are
 // REQUIRES: as for Session::run().
 Result<Restored> restore_checkpoint(
     const Session& session, const std::string& path,
@@ -104,9 +105,9 @@ class Saver {
   Saver& operator=(const Saver&) = delete;
 
   // Restores the newest complete checkpoint of the folder, as
-  // restore_checkpoint() does; nothing where there is none. Refuses one that
-  // has other tensors than the graph has variables: the next ones would not
-  // have them.
+  // restore_checkpoint() does; nothing where the folder has none. It is an
+  // error where it has some, but none that is whole. Refuses one that has other
+  // tensors than the graph has variables: the next ones would not have them.
   Result<std::optional<Restored>> restore();
 
   // Waits for the writing of the checkpoint before, takes a snapshot, and has

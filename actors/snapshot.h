@@ -52,11 +52,14 @@ class Snapshots {
   // at which no step was halfway through. REQUIRES: as for Session::run().
   Result<Snapshot> take(
       std::chrono::nanoseconds timeout = std::chrono::minutes(1));
-  // Assigns all variables of the snapshot, in one step, and then the rest. The
-  // variables of the graph that it does not have stay as they are: `missing`,
-  // where it is not null, gets their names. InvalidArgument that lists what
-  // differs, where the graph lacks a variable, or has it with another type or
-  // shape; then nothing is changed. REQUIRES: as for Session::run().
+  // Assigns all variables of the snapshot, in one step, and then, where it has
+  // a seed, seed and counts of the state: a step that runs at the same time may
+  // see some of these and not the others, so run none. A session that has a
+  // seed of its own (SessionOptions::seed) keeps that. The variables of the
+  // graph that it does not have stay as they are: `missing`, where it is not
+  // null, gets their names. InvalidArgument that lists what differs, where the
+  // graph lacks a variable, or has it with another type or shape; then nothing
+  // is changed. REQUIRES: as for Session::run().
   Status restore(const Snapshot& snapshot,
                  std::vector<std::string>* missing = nullptr);
   // The names, in ascending order.

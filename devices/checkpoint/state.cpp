@@ -106,8 +106,10 @@ Result<std::string> find_newest_checkpoint(const std::string& folder) {
   if (first.ok())
     return error(Code::kNotFound, "[checkpoint] there is none in \"{}\"",
                  folder);
-  return error(Code::kNotFound,
-               "[checkpoint] there is no whole one in \"{}\": {}", folder,
+  // It is not for the caller to take this for an empty folder.
+  const Code code =
+      first.code() == Code::kNotFound ? Code::kDataLoss : first.code();
+  return error(code, "[checkpoint] there is no whole one in \"{}\": {}", folder,
                first.message());
 }
 

@@ -214,6 +214,64 @@ TEST_CASE("what is left of earlier processes goes, and nothing else does") {
             "model.ckpt-5.index", "model.ckpt-9.tmp-x", "notes.tmp-1-0"});
 }
 
+TEST_CASE("what other programs have in the folder stays") {
+  const Folder folder("others");
+  fs::create_directories(folder.path());
+  // A checkpoint of version 1 with its MetaGraph; what another saver has left;
+  // what we have.
+  for (const char* name :
+       {"model.ckpt-5", "model.ckpt-5.meta", "model.ckpt-6-00000-of-00001",
+        "model.ckpt-6.meta", "other-7.data-00000-of-00001",
+        "model.ckpt-8.data-00000-of-00001"})
+    std::ofstream(folder.path(name)) << "x";
+  std::ofstream list(folder.path("checkpoint"));
+  list << "model_checkpoint_path: \"model.ckpt-5\"\n";
+  for (const char* name :
+       {"model.ckpt-5", "model.ckpt-6", "other-7", "model.ckpt-8"})
+    list << "all_model_checkpoint_paths: \"" << name << "\"\n";
+  list.close();
+  const auto session = make_session({}, counting());
+  make_saver(*session, {.folder = folder.path()});
+  CHECK(folder.names() == std::vector<std::string>{
+                              "checkpoint", "model.ckpt-5", "model.ckpt-5.meta",
+                              "model.ckpt-6-00000-of-00001",
+                              "model.ckpt-6.meta",
+                              "other-7.data-00000-of-00001"});
+}
+
+TEST_CASE("a folder whose checkpoints are damaged is not taken for an empty") {
+  const Folder folder("damaged");
+  const auto session = make_session({}, counting());
+  run_target(*session, "init");
+  {
+    const auto saver = make_saver(*session, {.folder = folder.path()});
+    must(saver->save(7));
+    must(saver->close());
+  }
+  fs::resize_file(folder.path("model.ckpt-7.data-00000-of-00001"), 10);
+  const auto names = folder.names();
+  const auto saver = make_saver(*session, {.folder = folder.path()});
+  const Status status = saver->restore().status();
+  CHECK(status.code() == Code::kDataLoss);
+  CHECK(contains(error_of(status), "there is no whole one in"));
+  CHECK(contains(error_of(status), "model.ckpt-7"));
+  CHECK(restore_checkpoint(*session, folder.path()).status().code() ==
+        Code::kDataLoss);
+  CHECK(folder.names() == names);
+}
+
+TEST_CASE("a saver that is closed waits for no moment to save") {
+  const Folder folder("closed");
+  const auto session = make_session({}, counting());
+  run_target(*session, "init");
+  const auto saver = make_saver(
+      *session, {.folder = folder.path(), .every_steps = 1, .patience = {}});
+  CHECK(saver->save(1).code() == Code::kDeadlineExceeded);
+  must(saver->close());
+  for (int i = 0; i < 2; ++i)
+    CHECK(saver->save_if_due(1).code() == Code::kFailedPrecondition);
+}
+
 TEST_CASE("a save is due after so many steps, or so much time") {
   const Folder folder("due");
   const auto session = make_session({}, counting());

@@ -86,8 +86,14 @@ TEST_CASE("the newest whole checkpoint is found, not a part of one") {
   CHECK(newest_in(folder) == "a");
   fs::resize_file(folder.path("a.index"), 10);
   const std::string none = newest_in(folder);
-  CHECK(none.starts_with("NotFound: [checkpoint] there is no whole one in"));
+  CHECK(none.starts_with("DataLoss: [checkpoint] there is no whole one in"));
   CHECK(none.find("has 39 bytes") != std::string::npos);
+  // A list is no empty folder either.
+  for (const char* name : {"a.index", "b.index", "c.index"})
+    fs::remove(folder.path(name));
+  CHECK(newest_in(folder).starts_with("DataLoss: "));
+  fs::remove(folder.path("checkpoint"));
+  CHECK(newest_in(folder).starts_with("NotFound: "));
 }
 
 }  // namespace
