@@ -5,6 +5,7 @@
 
 #include "devices/checkpoint/bundle_writer.h"
 #include "devices/checkpoint/tensor_file.h"
+#include "graph/object_graph.h"
 
 namespace tagflow::actors {
 namespace {
@@ -14,8 +15,6 @@ constexpr std::string_view kStep = "_tagflow/step";
 constexpr std::string_view kSeed = "_tagflow/seed";
 constexpr std::string_view kRuns = "_tagflow/runs/";
 constexpr std::string_view kUnset = "_tagflow/unset/";
-// What TensorFlow 2 writes beside variables, and no variable.
-constexpr std::string_view kObjectGraph = "_CHECKPOINTABLE_OBJECT_GRAPH";
 
 std::string unset_name(std::string_view variable) {
   return fmt::format("{}{}", kUnset, variable);
@@ -55,7 +54,7 @@ std::vector<std::string> differences(const checkpoint::TensorFile& file,
   }
   for (const checkpoint::TensorInfo& info : file.tensors())
     if (!known.contains(info.name) && !info.name.starts_with(kOurs) &&
-        info.name != kObjectGraph)
+        info.name != graph::kObjectGraphKey)
       unused.push_back(info.name);
   return wrong;
 }

@@ -23,13 +23,19 @@ T attr_or(const AttrMap& attrs, std::string_view name) {
   return value == nullptr ? T() : *value;
 }
 
+std::string describe_container(const std::string& name) {
+  return name.empty() ? "no container" : fmt::format("container \"{}\"", name);
+}
+
 Status add_variable(const graph::NodeDef& node, ByName& variables) {
   std::string shared = attr_or<std::string>(node.attrs, "shared_name");
   if (shared == devices::kAnonymousName) return {};
   if (shared.empty()) shared = node.name;
-  const std::string container = attr_or<std::string>(node.attrs, "container");
   GraphVariable variable;
-  variable.name = container.empty() ? shared : container + "/" + shared;
+  variable.container = attr_or<std::string>(node.attrs, "container");
+  variable.name = variable.container.empty()
+                      ? shared
+                      : fmt::format("{}/{}", variable.container, shared);
   variable.maker = node;
   variable.maker.inputs.clear();
   variable.maker.attrs.insert_or_assign("shared_name", shared);
@@ -37,13 +43,18 @@ Status add_variable(const graph::NodeDef& node, ByName& variables) {
   variable.shape = attr_or<PartialShape>(node.attrs, "shape");
   // Of a type that depends on the call, the variable is known by its calls.
   if (variable.dtype == DataType::kInvalid) return {};
-  std::string name = variable.name;
-  const auto [it, is_new] =
-      variables.try_emplace(std::move(name), std::move(variable));
-  if (!is_new && it->second.maker.op != node.op)
+  const auto [it, is_new] = variables.try_emplace(variable.name, variable);
+  const GraphVariable& known = it->second;
+  if (known.is_reference() != variable.is_reference())
     return invalid_argument(
         "[snapshot] the graph has two variables \"{}\": a {} and a {}",
-        it->first, it->second.maker.op, node.op);
+        known.name, known.maker.op, node.op);
+  if (known.container != variable.container)
+    return invalid_argument(
+        "[snapshot] the graph has two variables \"{}\": one of {}, and one of "
+        "{}",
+        known.name, describe_container(known.container),
+        describe_container(variable.container));
   return {};
 }
 

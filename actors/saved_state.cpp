@@ -4,7 +4,6 @@
 #include <system_error>
 
 #include "actors/saved_model.h"
-#include "actors/shared_state.h"
 #include "actors/snapshot.h"
 #include "devices/checkpoint/bundle_reader.h"
 #include "devices/state/resource_op.h"
@@ -205,10 +204,6 @@ Status restore_values(Session& session, const BundleReader& reader,
     TAGFLOW_ASSIGN(snapshot,
                    read_by_names(reader, state, snapshots->names(), objects));
   }
-  // The checkpoint says nothing of random numbers.
-  const std::shared_ptr<SharedState> shared = session.shared_state();
-  snapshot.seed = shared->seed();
-  snapshot.run_counts = shared->run_counts().all();
   return snapshots->restore(snapshot).with_prefix(
       fmt::format("[saved_model] checkpoint \"{}\": ", reader.prefix()));
 }

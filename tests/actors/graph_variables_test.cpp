@@ -43,11 +43,32 @@ TEST_CASE("variables are known by their names, of functions too, each once") {
                                           "inner float<unknown> resource",
                                           "mine/b float[4] resource"});
 
+  // One resource, whichever op of the two makes it.
+  s.named("old").op("Variable", {},
+                    {{"dtype", DataType::kInt64},
+                     {"shape", PartialShape::scalar()},
+                     {"shared_name", "a"}});
+  REQUIRE(s.status().ok());
+  CHECK(must(find_variables(graph)).size() == texts.size());
+
   ops::reference_variable(s.named("c"), DataType::kInt64, {},
                           {.shared_name = "b"});
   CHECK(find_variables(graph).status().message() ==
         "[snapshot] the graph has two variables \"b\": a VarHandleOp and a "
         "VariableV2");
+}
+
+TEST_CASE("no two variables have one name, whatever their containers") {
+  graph::Graph graph;
+  const graph::Scope s(graph);
+  ops::variable(s.named("x"), DataType::kFloat, {4},
+                {.container = "a", .shared_name = "b"});
+  ops::variable(s.named("y"), DataType::kFloat, {4}, {.shared_name = "a/b"});
+  REQUIRE(s.status().ok());
+  CHECK(
+      find_variables(graph).status().message() ==
+      "[snapshot] the graph has two variables \"a/b\": one of container \"a\", "
+      "and one of no container");
 }
 
 TEST_CASE("of many texts, the first are listed") {
