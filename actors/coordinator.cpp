@@ -63,23 +63,24 @@ Status Coordinator::start(std::string name, std::function<Status()> body) {
   if (state_->stop)
     return error(Code::kFailedPrecondition,
                  "[coordinator] no thread \"{}\" after a stop", name);
-  Worker& worker = state_->workers.emplace_back();
-  worker.name = std::move(name);
-  const auto run = [this, &worker, body = std::move(body)] {
-    Status status = guarded("coordinator", body);
-    if (!status.ok()) request_stop(std::move(status));
-    const std::lock_guard ended(state_->mutex);
-    worker.ended = true;
-    state_->changed.notify_all();
-  };
   try {
-    worker.thread = std::thread(run);
+    // Aside: one that was not started is never waited for.
+    std::list<Worker> started(1);
+    Worker& worker = started.front();
+    worker.thread = std::thread([this, &worker, body = std::move(body)] {
+      Status status = guarded("coordinator", body);
+      if (!status.ok()) request_stop(std::move(status));
+      const std::lock_guard ended(state_->mutex);
+      worker.ended = true;
+      state_->changed.notify_all();
+    });
+    worker.name = std::move(name);
+    state_->workers.splice(state_->workers.end(), started);
   } catch (const std::system_error& failure) {
-    Status status =
-        error(Code::kResourceExhausted, "[coordinator] no thread \"{}\": {}",
-              worker.name, failure.what());
-    state_->workers.pop_back();
-    return status;
+    return error(Code::kResourceExhausted, "[coordinator] no thread \"{}\": {}",
+                 name, failure.what());
+  } catch (...) {
+    return current_fault("coordinator");
   }
   return {};
 }

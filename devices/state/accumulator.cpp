@@ -10,7 +10,7 @@
 namespace tagflow::devices {
 namespace {
 
-// value / count, in place where nobody else holds it.
+// value / count, in a buffer of its own: somebody else may have the value's.
 Result<Tensor> divided(const KernelContext& context, Tensor value,
                        int64_t count) {
   Tensor quotient = value;
@@ -21,12 +21,15 @@ Result<Tensor> divided(const KernelContext& context, Tensor value,
   visit_numeric(value.dtype(), [&]<class T>(TypeTag<T>) {
     const T* from = value.data<T>();
     T* to = quotient.mutable_data<T>();
-    const T divisor = T(float(count));
     for (int64_t i = 0, n = value.num_elements(); i < n; ++i) {
       if constexpr (std::is_integral_v<T>) {
         to[i] = T(int64_t(from[i]) / count);
+      } else if constexpr (std::is_floating_point_v<T>) {
+        to[i] = from[i] / T(count);
+      } else if constexpr (requires { typename T::value_type; }) {
+        to[i] = from[i] / typename T::value_type(count);
       } else {
-        to[i] = T(from[i] / divisor);
+        to[i] = T(from[i] / T(float(count)));
       }
     }
   });

@@ -48,24 +48,49 @@ Status Barrier::insert(const KernelContext& context, const Tensor& keys,
   TAGFLOW_RETURN_IF_ERROR(check_keys(context, keys, part));
   std::vector<Tensor> rows;
   TAGFLOW_RETURN_IF_ERROR(unstack_rows(context, values, rows));
+  // Aside what takes memory, so that an error changes nothing.
   const size_t width = spec_.types.size();
+  const std::string* const names = keys.data<std::string>();
+  std::unordered_map<std::string, Incomplete> begun;
+  std::map<Order, Ready> completed;
   for (size_t i = 0; i < rows.size(); ++i) {
-    const std::string& key = keys.data<std::string>()[i];
-    const auto it =
-        incomplete_
-            .try_emplace(
-                key, Incomplete{insertions_, width, std::vector<Tensor>(width)})
-            .first;
-    Incomplete& tuple = it->second;
-    tuple.parts[part] = std::move(rows[i]);
-    if (--tuple.missing > 0) continue;
-    ready_.emplace(Order(tuple.insertion, completions_++),
-                   Ready{key, std::move(tuple.parts)});
-    incomplete_.erase(it);
+    const auto known = incomplete_.find(names[i]);
+    const bool is_new = known == incomplete_.end();
+    const size_t missing = (is_new ? width : known->second.missing) - 1;
+    if (missing > 0 && !is_new) continue;
+    Incomplete tuple{insertions_, missing, std::vector<Tensor>(width)};
+    if (!is_new) {
+      tuple.insertion = known->second.insertion;
+      tuple.parts = known->second.parts;
+    }
+    tuple.parts[part] = rows[i];
+    if (missing > 0) {
+      begun.emplace(names[i], std::move(tuple));
+    } else {
+      completed.emplace(
+          Order(tuple.insertion, completions_ + int64_t(completed.size())),
+          Ready{names[i], std::move(tuple.parts)});
+    }
   }
+  incomplete_.reserve(incomplete_.size() + begun.size());
+  commit(keys, part, rows, begun, completed);
+  return {};
+}
+
+void Barrier::commit(const Tensor& keys, size_t part, std::vector<Tensor>& rows,
+                     std::unordered_map<std::string, Incomplete>& begun,
+                     std::map<Order, Ready>& completed) noexcept {
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const auto known = incomplete_.find(keys.data<std::string>()[i]);
+    if (known == incomplete_.end()) continue;
+    known->second.parts[part] = std::move(rows[i]);
+    if (--known->second.missing == 0) incomplete_.erase(known);
+  }
+  incomplete_.merge(begun);
+  completions_ += int64_t(completed.size());
+  ready_.merge(completed);
   ++insertions_;
   publish();
-  return {};
 }
 
 Status Barrier::take(KernelContext& context, int64_t count) {

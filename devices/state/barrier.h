@@ -43,7 +43,8 @@ class Barrier final : public StateActor {
   bool is_closed() const { return is_closed_; }
   bool drops_incomplete() const { return drops_incomplete_; }
   // Part `part` of the tuples of these keys, by rows. All or nothing:
-  // InvalidArgument where one is there, Cancelled where it is closed.
+  // InvalidArgument where one is there, Cancelled where it is closed, and what
+  // lack of memory is.
   // REQUIRES: they are of the part's type and shape.
   Status insert(const KernelContext& context, const Tensor& keys, size_t part,
                 const Tensor& values);
@@ -70,6 +71,11 @@ class Barrier final : public StateActor {
 
   Status check_keys(const KernelContext& context, const Tensor& keys,
                     size_t part) const;
+  // Carries out an insertion of which all is ready: what it begins, for which
+  // there is room, and what it completes.
+  void commit(const Tensor& keys, size_t part, std::vector<Tensor>& rows,
+              std::unordered_map<std::string, Incomplete>& begun,
+              std::map<Order, Ready>& completed) noexcept;
   void publish() noexcept;
 
   const std::string name_;

@@ -3,11 +3,13 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <atomic>
 #include <future>
 #include <stdexcept>
 #include <thread>
 
+#include "tests/failing_new.h"
 #include "tests/graph/hand_made.h"
 
 using namespace tagflow;
@@ -140,6 +142,27 @@ TEST_CASE("the end of a coordinator stops its threads") {
     }));
   }
   CHECK(ended);
+}
+
+TEST_CASE("a thread that there is no memory for is never waited for") {
+  const std::array<char, 64> large{};
+  for (int64_t k = 1;; ++k) {
+    CAPTURE(k);
+    Coordinator threads;
+    std::function<Status()> body = [large]() -> Status {
+      return large[0] == 0 ? Status() : invalid_argument("it is not the same");
+    };
+    FailAllocation fail(k);
+    const Status status = threads.start("a", std::move(body));
+    fail.stop();
+    if (!status.ok()) CHECK(status.code() == Code::kResourceExhausted);
+    must(threads.join());
+    if (!fail.failed()) {
+      CHECK(status.ok());
+      CHECK(k > 2);
+      break;
+    }
+  }
 }
 
 TEST_CASE("many threads and stops at once") {

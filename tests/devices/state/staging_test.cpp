@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/devices/state/calls.h"
+#include "tests/failing_new.h"
 
 using namespace tagflow;
 using namespace tagflow::devices;
@@ -312,6 +313,46 @@ TEST_CASE("a barrier gives tuples when all their parts are there") {
                "string[1], not float[0]");
   expect_error(barrier.insert(2, {"x"}, {1}), Code::kInvalidArgument,
                "has 2 components, none of index 2");
+}
+
+TEST_CASE("an insertion that lacks memory changes nothing of a barrier") {
+  const TestedOp insert(
+      "BarrierInsertMany",
+      {make_ref(DataType::kString), DataType::kString, DataType::kFloat},
+      {{"component_index", 1}});
+  const std::vector<std::string> keys = {"a", "key that is no short one", "c"};
+  int failures = 0;
+  for (int64_t k = 1;; ++k) {
+    CAPTURE(k);
+    TestedBarrier barrier;
+    CHECK(barrier.insert(0, {keys[0], "b", keys[1]}, {1, 2, 3}).ok());
+    Call call(insert,
+              {barrier.handle, Tensor::of<std::string>({3}, keys),
+               Tensor::vector<float>({10, 20, 30})},
+              &barrier.state);
+    FailAllocation fail(k);
+    call.start();
+    fail.stop();
+    if (call.status().ok()) {
+      if (!fail.failed()) break;
+    } else {
+      ++failures;
+      CHECK(call.status().code() == Code::kResourceExhausted);
+      CHECK(barrier.size("BarrierReadySize") == 0);
+      CHECK(barrier.size("BarrierIncompleteSize") == 3);
+      CHECK(barrier.insert(1, keys, {10, 20, 30}).ok());
+    }
+    CHECK(barrier.size("BarrierReadySize") == 2);
+    CHECK(barrier.size("BarrierIncompleteSize") == 2);
+    CHECK(barrier.insert(0, {keys[2]}, {5}).ok());
+    Call taken(barrier.take, {barrier.handle, one(3)}, &barrier.state);
+    taken.start();
+    expect_close(taken.output(1),
+                 Tensor::vector<std::string>({keys[0], keys[1], keys[2]}));
+    expect_close(taken.output(2), Tensor::vector<float>({1, 3, 5}));
+    expect_close(taken.output(3), Tensor::vector<float>({10, 20, 30}));
+  }
+  CHECK(failures > 5);
 }
 
 TEST_CASE("a closed barrier completes what it has, and nothing new") {
