@@ -21,14 +21,15 @@ namespace tagflow::graph {
 struct BucketOptions {
   int64_t batch_size = 1;  // positive
   // Of the queue of each bucket in elements, and of the queue of batches. At
-  // least batch_size for all to be of use.
+  // least batch_size.
   int64_t capacity = 32;
   // At the end, whether what is left of a bucket makes a batch that is smaller.
   bool smaller_final_batch = false;
   // Pads the components' unknown dimensions with zeros, as far as the longest
   // element of a batch. Otherwise their shapes must be known.
   bool pad = false;
-  int64_t threads = 1;  // that compute elements and put them into buckets
+  // That compute elements and put them into buckets: from 1 to 1024.
+  int64_t threads = 1;
 };
 
 // What runs fetch: one batch.
@@ -41,7 +42,10 @@ struct Buckets {
 // The elements with the same number of bucket, of `count` buckets, go into one
 // batch. `bucket` is an int32 scalar, computed anew for each element with
 // `components`; one that is out of range drops the element. Elements end with
-// an error OutOfRange of what computes them; the batches do, then.
+// an error OutOfRange of what computes them; the batches do, then. `count` is
+// from 1 to 10000. InvalidArgument, of the scope, where an option, the type of
+// `bucket`, or what is known of a component's shape is none of these; then
+// nothing of the result is valid. Thread-compatible, as the graph.
 Buckets bucket(const Scope& s, const Input& bucket, const Outputs& components,
                int64_t count, const BucketOptions& options);
 

@@ -54,11 +54,13 @@ Output checked_lengths(const Scope& s, const Input& given, const RnnSize& batch,
          count, batch.value});
     lengths = ops::with_dependencies(s, check, lengths);
   }
-  if (dtype == DataType::kInt64) {
-    const Output most = ops::cast(s, steps.value, dtype);
-    lengths = ops::cast(s, ops::minimum(s, lengths, most), DataType::kInt32);
-  }
-  return lengths;
+  if (dtype == DataType::kInt32) return ops::minimum(s, lengths, steps.value);
+  const Output most = ops::cast(s, steps.value, dtype);
+  return ops::cast(s, ops::minimum(s, lengths, most), DataType::kInt32);
+}
+
+bool is_given(const Input& input) {
+  return input.is_literal() || input.output().valid();
 }
 
 // One dynamic_rnn(): a loop whose variables are the time, the flow of the array
@@ -174,10 +176,6 @@ class DynamicRnn {
     return next;
   }
 
-  static bool is_given(const Input& input) {
-    return input.is_literal() || input.output().valid();
-  }
-
   const Scope& scope_;
   const RnnOptions& options_;
   const DataType dtype_;
@@ -218,15 +216,23 @@ BidirectionalResult bidirectional_dynamic_rnn(
   const Scope s = ScopeAccess::construct_scope(outer, "bidirectional_rnn");
   const VariableScope own = vars.sub_scope(options.scope);
   RnnOptions rnn;
-  rnn.sequence_length = options.sequence_length;
-  if (rnn.sequence_length.is_literal())
-    rnn.sequence_length =
-        s.resolve(rnn.sequence_length, DataType::kInt32, "lengths");
   rnn.time_major = options.time_major;
   rnn.parallel_iterations = options.parallel_iterations;
   const int time = options.time_major ? 0 : 1;
+  Output lengths;
+  if (is_given(options.sequence_length)) {
+    if (Status status = input_size_of(ScopeAccess::name(s), inputs).status();
+        !status.ok()) {
+      s.fail(std::move(status));
+      return {};
+    }
+    lengths = checked_lengths(s, options.sequence_length,
+                              rnn_size(s, inputs, 1 - time),
+                              rnn_size(s, inputs, time));
+    if (!s.ok()) return {};
+    rnn.sequence_length = lengths;
+  }
   const auto reversed = [&](const Output& x) -> Output {
-    const Output& lengths = rnn.sequence_length.output();
     if (!lengths.valid()) return ops::reverse(s, x, {time});
     return s.op("ReverseSequence", {x, lengths},
                 {{"seq_dim", time}, {"batch_dim", 1 - time}});

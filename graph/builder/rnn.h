@@ -6,7 +6,7 @@
 //   r.state     // c and h after the last element of each
 //
 // The variables of a cell are "rnn/lstm_cell/kernel" and so on. All are
-// outside of the loop; see rnn_cell.h.
+// outside of the loop; see rnn_cell.h. Thread-compatible, as the graph.
 #pragma once
 
 #include <functional>
@@ -28,7 +28,6 @@ struct RnnOptions {
   // instead of [batch, time, size].
   bool time_major = false;
   int64_t parallel_iterations = 32;
-  bool swap_memory = false;  // accepted; without effect
   // The variable scope below that of the caller.
   std::string scope = "rnn";
 };
@@ -47,12 +46,12 @@ RnnResult dynamic_rnn(const Scope& s, const VariableScope& vars,
                       const RnnCell& cell, const Output& inputs,
                       const RnnOptions& options = {});
 
+// As RnnOptions; lengths must not be negative.
 struct BidirectionalOptions {
   Input sequence_length = {};
   Outputs initial_state_forward = {}, initial_state_backward = {};
   bool time_major = false;
   int64_t parallel_iterations = 32;
-  bool swap_memory = false;
   std::string scope = "bidirectional_rnn";  // with "fw" and "bw" in it
 };
 struct BidirectionalResult {
@@ -100,7 +99,7 @@ struct RawRnnResult {
 // Runs the cell until all sequences are finished, over inputs that the function
 // makes as it goes, of what the cell put out if it likes. The state of a
 // sequence stays what it is once that is finished. Of RnnOptions it knows
-// parallel_iterations, swap_memory and scope.
+// parallel_iterations and scope.
 RawRnnResult raw_rnn(const Scope& s, const VariableScope& vars,
                      const RnnCell& cell, const RawRnnFn& fn,
                      const RnnOptions& options = {});

@@ -214,6 +214,41 @@ TEST_CASE("sizes that only the run knows do") {
   CHECK(contains(message, "not as many sequence lengths as sequences:"));
 }
 
+TEST_CASE("lengths beyond the inputs count as theirs, in both directions") {
+  const auto cell = [] { return AddingCell(); };
+  for (const DataType dtype : {DataType::kInt32, DataType::kInt64}) {
+    for (const bool time_major : {false, true}) {
+      CAPTURE(dtype_name(dtype));
+      CAPTURE(time_major);
+      Program p;
+      const VariableScope vars;
+      const Output x = p.input("x", DataType::kFloat, {-1, -1, 1});
+      const Output n = p.input("n", dtype, {-1});
+      const BidirectionalResult r = bidirectional_dynamic_rnn(
+          p.s, vars, cell(), cell(), x,
+          {.sequence_length = n, .time_major = time_major});
+      const Tensor xs = time_major
+                            ? Tensor::of<float>({3, 2, 1}, {1, 4, 2, 5, 3, 6})
+                            : batch_of({1, 2, 3, 4, 5, 6}, 2);
+      const Tensor ns = dtype == DataType::kInt32
+                            ? Tensor::vector<int32_t>({2, 9})
+                            : Tensor::vector<int64_t>({2, int64_t{1} << 40});
+      const auto results = p.run({{"x", xs}, {"n", ns}},
+                                 {r.forward.outputs, r.backward.outputs,
+                                  r.forward.state[0], r.backward.state[0]});
+      using Values = std::vector<float>;
+      CHECK(
+          elements<float>(results[0]) ==
+          (time_major ? Values{1, 4, 3, 9, 0, 15} : Values{1, 3, 0, 4, 9, 15}));
+      CHECK(elements<float>(results[1]) == (time_major
+                                                ? Values{3, 15, 2, 11, 0, 6}
+                                                : Values{3, 2, 0, 15, 11, 6}));
+      CHECK(elements<float>(results[2]) == Values{3, 15});
+      CHECK(elements<float>(results[3]) == Values{3, 15});
+    }
+  }
+}
+
 TEST_CASE("inputs of no time leave the state as it was") {
   Program p;
   const Output x = p.input("x", DataType::kFloat, {2, -1, 1});
