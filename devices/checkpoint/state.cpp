@@ -1,8 +1,13 @@
 #include "devices/checkpoint/state.h"
 
 #include <algorithm>
+#include <charconv>
+#include <deque>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <system_error>
+#include <tuple>
 
 #include "devices/checkpoint/bundle_reader.h"
 #include "graph/proto/checkpoint.pb.h"
@@ -31,10 +36,33 @@ std::string relative_to(const std::string& folder, const std::string& prefix) {
                                                         : relative;
 }
 
-// Prefixes of the bundles in a folder, the one that was written last first.
+struct Found {
+  std::string prefix;
+  std::string_view series;  // the prefix without "-STEP"
+  int64_t step = -1;        // -1: it has none
+  fs::file_time_type time;
+};
+
+void split_step(Found& found) {
+  found.series = found.prefix;
+  const size_t dash = found.prefix.rfind('-');
+  if (dash == std::string::npos) return;
+  const char* const end = found.prefix.data() + found.prefix.size();
+  const char* const digits = found.prefix.data() + dash + 1;
+  int64_t step = 0;
+  const auto [stop, error] = std::from_chars(digits, end, step);
+  if (error != std::errc() || stop != end || step < 0) return;
+  found.series = found.series.substr(0, dash);
+  found.step = step;
+}
+
+// Prefixes of the bundles in a folder. The series that was written to last goes
+// first; within one it is the step that counts, since copied files may all be
+// of one time.
 std::vector<std::string> bundles_in(const std::string& folder) {
   constexpr std::string_view kSuffix = ".index";
-  std::vector<std::pair<fs::file_time_type, std::string>> found;
+  std::deque<Found> found;                              // series point into it
+  std::map<std::string_view, fs::file_time_type> last;  // by series
   std::error_code code;
   for (fs::directory_iterator it(folder, code), end; !code && it != end;
        it.increment(code)) {
@@ -43,11 +71,20 @@ std::vector<std::string> bundles_in(const std::string& folder) {
     std::error_code unknown;
     const auto time = fs::last_write_time(path, unknown);
     path.resize(path.size() - kSuffix.size());
-    found.emplace_back(time, std::move(path));
+    Found& one = found.emplace_back();
+    one.prefix = std::move(path);
+    one.time = time;
+    split_step(one);
+    const auto [entry, is_new] = last.emplace(one.series, time);
+    if (!is_new) entry->second = std::max(entry->second, time);
   }
-  std::ranges::sort(found, std::ranges::greater());
+  std::vector<const Found*> order;
+  for (const Found& one : found) order.push_back(&one);
+  std::ranges::sort(order, std::ranges::greater(), [&](const Found* one) {
+    return std::tuple(last.at(one->series), one->series, one->step, one->time);
+  });
   std::vector<std::string> prefixes;
-  for (auto& [time, prefix] : found) prefixes.push_back(std::move(prefix));
+  for (const Found* one : order) prefixes.push_back(one->prefix);
   return prefixes;
 }
 

@@ -35,7 +35,8 @@ Status write_checkpoint_state(const std::string& folder,
 // The prefix of the newest checkpoint in the folder of which every file is
 // there with all of its bytes: the one that its file "checkpoint" names, or,
 // where that is not whole, or there is no such file, of the others the one
-// whose index was written last. NotFound where there is none at all. Where
+// whose index was written last; of those whose names differ in "-STEP" only,
+// the one of the last step. NotFound where there is none at all. Where
 // there are some, but none is whole, the error of the first, or DataLoss where
 // a file of it is missing. Thread-safe.
 Result<std::string> find_newest_checkpoint(const std::string& folder);

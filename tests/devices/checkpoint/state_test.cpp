@@ -66,6 +66,21 @@ TEST_CASE("a text that names no checkpoints is refused") {
         std::string::npos);
 }
 
+TEST_CASE("of one series the last step is the newest, whatever its time") {
+  const TempFolder folder("series");
+  for (const std::string name : {"m-4", "m-10", "m-9", "other-99"})
+    save(folder.path(name));
+  set_age(folder.path("m-4.index"), 1);
+  set_age(folder.path("m-9.index"), 5);
+  set_age(folder.path("m-10.index"), 20);
+  set_age(folder.path("other-99.index"), 30);
+  CHECK(newest_in(folder) == "m-10");
+  fs::remove(folder.path("m-10.index"));
+  CHECK(newest_in(folder) == "m-9");
+  set_age(folder.path("other-99.index"), 0);
+  CHECK(newest_in(folder) == "other-99");
+}
+
 TEST_CASE("the newest whole checkpoint is found, not a part of one") {
   const TempFolder folder("newest");
   CHECK(newest_in(folder).starts_with("NotFound: [checkpoint] there is none"));
