@@ -108,14 +108,11 @@ class BarrierInsertKernel final : public HandleKernel<Barrier> {
 class BarrierTakeKernel final : public HandleKernel<Barrier> {
  public:
   static Result<std::unique_ptr<Kernel>> make(const KernelInfo& info) {
-    if (const auto timeout = attr_of<int64_t>(info, "timeout_ms");
-        timeout != -1)
-      return invalid_argument(
-          "[{}] node \"{}\": timeout_ms must be -1, not {}: a run has a "
-          "time-out",
-          info.node().op(), info.name(), timeout);
-    return std::unique_ptr<Kernel>(new BarrierTakeKernel(info));
+    return make_untimed<BarrierTakeKernel>(info);
   }
+  explicit BarrierTakeKernel(const KernelInfo& info)
+      : allows_less_(attr_of<bool>(info, "allow_small_batch")),
+        awaits_incomplete_(attr_of<bool>(info, "wait_for_incomplete")) {}
 
   std::optional<Line> line() const override { return Line::kOut; }
   Status check(const KernelContext& context, const StateActor& actor,
@@ -154,10 +151,6 @@ class BarrierTakeKernel final : public HandleKernel<Barrier> {
   }
 
  private:
-  explicit BarrierTakeKernel(const KernelInfo& info)
-      : allows_less_(attr_of<bool>(info, "allow_small_batch")),
-        awaits_incomplete_(attr_of<bool>(info, "wait_for_incomplete")) {}
-
   // What a closed barrier has, and is to have.
   int64_t rest(const Barrier& barrier) const {
     return barrier.ready() + (awaits_incomplete_ ? barrier.incomplete() : 0);

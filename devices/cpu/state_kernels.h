@@ -2,6 +2,7 @@
 // the themes share.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "devices/cpu/array_args.h"
@@ -29,6 +30,18 @@ template <class K>
 void add_both(KernelRegistry& registry, const std::string& op) {
   registry.add<K>(op);
   registry.add<K>(op + "V2");
+}
+
+// A kernel whose attribute timeout_ms must say that there is none:
+// InvalidArgument where it says what no implementation of the op does.
+template <class K>
+Result<std::unique_ptr<Kernel>> make_untimed(const KernelInfo& info) {
+  const auto timeout = attr_of<int64_t>(info, "timeout_ms");
+  if (timeout != -1)
+    return invalid_argument(
+        "[{}] node \"{}\": timeout_ms must be -1, not {}: a run has a time-out",
+        info.node().op(), info.name(), timeout);
+  return std::unique_ptr<Kernel>(std::make_unique<K>(info));
 }
 
 // Whether a kernel's variable travels on as its output: the op takes and gives

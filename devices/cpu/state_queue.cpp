@@ -59,22 +59,6 @@ class FakeQueueKernel final : public CheapKernel {
 
 // --- Putting in -------------------------------------------------------------
 
-// What the op says, but no implementation of it does.
-Status check_timeout(const KernelInfo& info) {
-  const auto timeout = attr_of<int64_t>(info, "timeout_ms");
-  if (timeout == -1) return {};
-  return invalid_argument(
-      "[{}] node \"{}\": timeout_ms must be -1, not {}: a run has a time-out",
-      info.node().op(), info.name(), timeout);
-}
-
-// A kernel whose attribute timeout_ms must say that there is none.
-template <class K>
-Result<std::unique_ptr<Kernel>> make_untimed(const KernelInfo& info) {
-  TAGFLOW_RETURN_IF_ERROR(check_timeout(info));
-  return std::unique_ptr<Kernel>(std::make_unique<K>(info));
-}
-
 Status is_closed(const KernelContext& context, const Queue& queue) {
   return error(Code::kCancelled, "[{}] {} is closed", context.node().op(),
                queue.describe());

@@ -37,6 +37,17 @@ bool ends_with(const Shape& shape, const Shape& end) {
          std::equal(last.begin(), last.end(), dims.end() - last.size());
 }
 
+// Of a table of kind kFixed.
+std::string text_of(const Tensor& keys, int64_t at) {
+  if (keys.dtype() == DataType::kString)
+    return fmt::format("{:?}", keys.data<std::string>()[at]);
+  std::string text;
+  visit_integer(keys.dtype(), [&]<class T>(TypeTag<T>) {
+    text = std::to_string(keys.data<T>()[at]);
+  });
+  return text.empty() ? fmt::format("number {}", at) : text;
+}
+
 }  // namespace
 
 std::string TableSpec::describe() const {
@@ -310,7 +321,7 @@ Status Table::fill(const KernelContext& context, const Tensor& keys,
     if (!is_same)
       status = error(Code::kFailedPrecondition,
                      "[{}] key {} of {} is there twice, with different values",
-                     context.node().op(), i, describe());
+                     context.node().op(), text_of(keys, i), describe());
   }
   if (!status.ok()) {
     clear();

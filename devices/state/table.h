@@ -68,12 +68,14 @@ class Table final : public StateObject {
   Status export_to(KernelContext& context) const;
 
   // --- REQUIRES: the lock is held exclusively.
-  // A key that is there gets the new value.
+  // A key that is there gets the new value. Where memory runs out, some may be
+  // in already.
   Status insert(const KernelContext& context, const Tensor& keys,
                 const Tensor& values);
   // Nothing where a key is not there.
   Status remove(const KernelContext& context, const Tensor& keys);
-  // In place of all that there is.
+  // In place of all that there is. Where memory runs out, the table has some of
+  // the new entries, or none.
   Status import_all(const KernelContext& context, const Tensor& keys,
                     const Tensor& values);
   // Fills one of kFixed. FailedPrecondition where it has been filled, or a key

@@ -78,7 +78,7 @@ TEST_CASE("a table that is filled once gives values and defaults") {
   expect_error(
       table.change("InitializeTableV2", {texts({"a", "a"}), longs({1, 2})}),
       Code::kFailedPrecondition,
-      "key 0 of table \"t\" is there twice, with different values");
+      "key \"a\" of table \"t\" is there twice, with different values");
   CHECK(table.size() == 0);
   CHECK(table
             .change("InitializeTableV2",
