@@ -29,7 +29,7 @@ struct RunOptions {
   SignatureOptions signature;
   TrainingOptions training;
   int repeat = 1;
-  int64_t steps = 0;  // 0: one run, which is none
+  int64_t steps = 0;  // 0: none; it runs `repeat` times
   std::string out;
   std::string trace;
   std::string logdir;

@@ -1,8 +1,9 @@
 // Op functions: queues.
 //
-//   const ops::Queue q = ops::fifo_queue(s, {DataType::kFloat}, {.capacity =
-//   8}); Output put = ops::enqueue(s, q, {x});   // an operation; waits for
-//   space Outputs got = ops::dequeue(s, q);       // waits for an element
+//   const ops::QueueArgs args = {.capacity = 8};
+//   const ops::Queue q = ops::fifo_queue(s, {DataType::kFloat}, args);
+//   Output put = ops::enqueue(s, q, {x});  // an operation; waits for space
+//   Outputs got = ops::dequeue(s, q);      // waits for an element
 #pragma once
 
 #include <string>

@@ -2,19 +2,18 @@
 // that functions of a program share weights by asking for them again.
 //
 //   const VariableScope vars;                       // of the program
-//   const auto layer = [&](const Scope& s, const VariableScope& vars, Output x)
-//   {
+//   const auto layer = [&](const VariableScope& vars, const Output& x) {
 //     const Output w = vars.get(s, "w", {64, 64}).read(s);
 //     return ops::tanh(s, ops::matmul(s, x, w));
 //   };
-//   Output y = layer(s, vars.sub_scope("a"), x);    // makes "a/w"
-//   Output z = layer(s, vars.sub_scope("a").with_reuse(Reuse::kAlways), y);
-//   Output init = vars.initialize(s);               // an operation: run it
-//   once
+//   Output y = layer(vars.sub_scope("a"), x);  // makes "a/w"
+//   Output z = layer(vars.sub_scope("a").with_reuse(Reuse::kAlways), y);
+//   Output init = vars.initialize(s);  // an operation: run it once
 //
 // Variables are made outside of all loops and branches, with the device and
 // attributes of the Scope that asked first. Their names, by which checkpoints
-// have them, do not depend on the names of its ops.
+// have them, do not depend on the names of its ops. Thread-compatible, with all
+// scopes over one set of variables as one object.
 #pragma once
 
 #include <functional>
