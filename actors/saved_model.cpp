@@ -86,7 +86,7 @@ Result<std::shared_ptr<const SavedModel::Call>> SavedModel::call_of(
 }
 
 Result<std::shared_ptr<const SavedModel::Call>> SavedModel::make_call(
-    const std::string& signature, std::vector<std::string> names) {
+    const std::string& signature, const std::vector<std::string>& names) {
   const auto it = signatures_.find(signature);
   if (it == signatures_.end()) {
     std::vector<std::string> others;
@@ -120,7 +120,6 @@ Result<std::shared_ptr<const SavedModel::Call>> SavedModel::make_call(
     call->outputs.push_back(name);
     fetches.push_back(tensor);
   }
-  call->inputs = std::move(names);
   TAGFLOW_ASSIGN(call->callable, session_->make_callable(feeds, fetches));
   return std::shared_ptr<const Call>(std::move(call));
 }

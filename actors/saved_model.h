@@ -78,15 +78,15 @@ class SavedModel {
  private:
   // What runs when a signature is called with these inputs.
   struct Call {
-    std::vector<std::string> inputs, outputs;  // the signature's names
+    std::vector<std::string> outputs;  // the signature's names
     Callable callable;
   };
 
   SavedModel() = default;
   Result<std::shared_ptr<const Call>> call_of(const std::string& signature,
                                               const Tensors& inputs);
-  Result<std::shared_ptr<const Call>> make_call(const std::string& signature,
-                                                std::vector<std::string> names);
+  Result<std::shared_ptr<const Call>> make_call(
+      const std::string& signature, const std::vector<std::string>& names);
 
   std::map<std::string, graph::Signature> signatures_;
   graph::SavedState state_;

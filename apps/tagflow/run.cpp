@@ -75,15 +75,8 @@ struct Results {
 // `run` has what the runs have in common.
 Status run_repeatedly(const Prepared& prepared, int repeat,
                       const actors::RunOptions& run, Results& results) {
-  std::vector<std::string> ports;
   std::vector<Tensor> values;
-  for (const auto& [port, value] : prepared.feeds) {
-    ports.push_back(port);
-    values.push_back(value);
-  }
-  TAGFLOW_ASSIGN(const actors::Callable call,
-                 prepared.session->make_callable(ports, prepared.fetches,
-                                                 prepared.targets));
+  TAGFLOW_ASSIGN(const actors::Callable call, make_callable(prepared, values));
   Times times;
   for (int i = 0; i < repeat; ++i) {
     TAGFLOW_ASSIGN(results.values, call(values, run, &results.stats));

@@ -282,4 +282,16 @@ Prepared prepare(const SignatureOptions& options, Purpose purpose) {
   return prepared;
 }
 
+Result<actors::Callable> make_callable(const Prepared& prepared,
+                                       std::vector<Tensor>& values) {
+  std::vector<std::string> ports;
+  values.clear();
+  for (const auto& [port, value] : prepared.feeds) {
+    ports.push_back(port);
+    values.push_back(value);
+  }
+  return prepared.session->make_callable(ports, prepared.fetches,
+                                         prepared.targets);
+}
+
 }  // namespace tagflow::apps

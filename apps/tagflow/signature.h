@@ -64,4 +64,9 @@ enum class Purpose : uint8_t {
 Prepared prepare(const SignatureOptions& options,
                  Purpose purpose = Purpose::kRun);
 
+// What runs it; `values` get those of its feeds in step 1. Errors of
+// Session::make_callable().
+Result<actors::Callable> make_callable(const Prepared& prepared,
+                                       std::vector<Tensor>& values);
+
 }  // namespace tagflow::apps

@@ -23,15 +23,8 @@ bool prints_on_terminal(const Prepared& prepared, const StepsOptions& options) {
 Status run_each(const Prepared& prepared, const StepsOptions& options,
                 const WatchedRun& watched, Training& training,
                 std::vector<Tensor>& last) {
-  std::vector<std::string> ports;
   std::vector<Tensor> values;
-  for (const auto& [port, value] : prepared.feeds) {
-    ports.push_back(port);
-    values.push_back(value);
-  }
-  TAGFLOW_ASSIGN(const actors::Callable call,
-                 prepared.session->make_callable(ports, prepared.fetches,
-                                                 prepared.targets));
+  TAGFLOW_ASSIGN(const actors::Callable call, make_callable(prepared, values));
   StepProgress progress(
       training.last_step(), options.steps,
       is_terminal() && !prints_on_terminal(prepared, options));
