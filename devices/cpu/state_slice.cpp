@@ -47,7 +47,8 @@ class StridedAssignKernel final : public UpdateKernel {
                                   const Tensor& value,
                                   const SliceGeometry& geometry) {
     const auto dims = slice_dims(geometry);
-    const auto given = value.shape().dims();
+    const Shape shape = value.shape();
+    const auto given = shape.dims();
     if (std::ranges::equal(dims, given)) return value;
     const size_t missing = dims.size() - std::min(dims.size(), given.size());
     bool fits = given.size() <= dims.size();

@@ -53,6 +53,7 @@ TEST_CASE("what is assigned to a slice has its shape, or is repeated") {
     column.mutable_flat<float>()[1] = 9;
     must_run_on_state(op, slice_of(m, column));
     const float columns[] = {0, 0, 8, 8, 9, 9};
+    CAPTURE(value_of(m).to_string());
     CHECK(std::ranges::equal(value_of(m).flat<float>(), columns));
   }
 }
