@@ -116,11 +116,12 @@ TEST_CASE("only what depends on the run is stateful") {
       CHECK_MESSAGE(!op.is_stateful, name);
     } else if (op.find_attr("seed2") != nullptr &&
                name.find("Queue") == std::string::npos) {
-      CHECK_MESSAGE(op.is_stateful, name);
+      // What is drawn says which accidental hits there are.
+      CHECK_MESSAGE(op.is_stateful == (name != "ComputeAccidentalHits"), name);
       ++random;
     }
   }
-  CHECK(random == 10);
+  CHECK(random == 14);
 }
 
 }  // namespace tagflow::graph
