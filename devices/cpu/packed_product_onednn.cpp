@@ -15,7 +15,6 @@
 // only, so that they are kept in one order for all numbers of rows.
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -23,6 +22,7 @@
 #include <string_view>
 
 #include "devices/cpu/packed_product.h"
+#include "devices/cpu/scratch.h"
 #include "devices/cpu/single_threaded.h"
 
 namespace tagflow::devices {
@@ -65,46 +65,6 @@ struct Plan {
   std::vector<Part> parts;
   double part_cost = 0;  // nanoseconds
   bool works = true;     // the library does it
-};
-
-// Memory of the calling thread, which keeps it for the next product where it is
-// not much. Two at a time would be the same.
-class Scratch {
- public:
-  explicit Scratch(size_t bytes) {
-    constexpr size_t kMostKept = 1 << 20;
-    Block& block = bytes > kMostKept ? own_ : kept();
-    if (block.size < bytes) block = Block(bytes);
-    start_ = block.memory.get();
-  }
-  void* at(size_t offset) const {
-    return static_cast<std::byte*>(start_) + offset;
-  }
-  static size_t rounded(size_t bytes) {
-    return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-  }
-
- private:
-  static constexpr size_t kAlignment = 64;
-  struct Free {
-    void operator()(void* memory) const { std::free(memory); }
-  };
-  struct Block {
-    Block() = default;
-    explicit Block(size_t bytes)
-        : memory(std::aligned_alloc(kAlignment, rounded(bytes))), size(bytes) {
-      if (memory == nullptr) throw std::bad_alloc();
-    }
-    std::unique_ptr<void, Free> memory;
-    size_t size = 0;
-  };
-  static Block& kept() {
-    thread_local Block block;
-    return block;
-  }
-
-  Block own_;
-  void* start_ = nullptr;
 };
 
 class OneDnnProduct final : public PackedProduct {
@@ -246,7 +206,7 @@ class OneDnnProduct final : public PackedProduct {
     }
     double nanoseconds = 0;
     const int64_t wanted = num_parts(g, nanoseconds);
-    if (has_few_rows(g)) {
+    if (has_few_rows(g, nanoseconds)) {
       cut_columns(plan, g, has_bias);
     } else if (is_pointwise(g)) {
       cut_positions(plan, g, wanted, has_bias);
@@ -258,16 +218,22 @@ class OneDnnProduct final : public PackedProduct {
     plan.part_cost = nanoseconds / double(plan.parts.size());
   }
 
-  // Columns of a part, of about as many weights as stay in a core's cache.
+  // Columns of a part: of about as many weights as stay in a core's cache, and
+  // half of all at the most.
   int64_t part_columns() const {
     constexpr int64_t kElements = 64 << 10, kUnit = 64;
-    const int64_t fitting = kElements / weights_.inputs / kUnit * kUnit;
-    return std::max(kUnit, fitting);
+    const auto in_units = [kUnit](int64_t columns) {
+      return std::max(kUnit, columns / kUnit * kUnit);
+    };
+    return std::min(in_units(kElements / weights_.inputs),
+                    in_units(weights_.outputs / 2));
   }
 
-  bool has_few_rows(const Geometry& g) const {
+  bool has_few_rows(const Geometry& g, double nanoseconds) const {
     constexpr int64_t kFewRows = 128;
+    constexpr double kWorthCutting = 30e3;
     return is_pointwise(g) && g.batch * g.out_positions() <= kFewRows &&
+           nanoseconds >= kWorthCutting &&
            weights_.outputs >= 2 * part_columns();
   }
 

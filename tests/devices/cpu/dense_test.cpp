@@ -88,10 +88,10 @@ TEST_CASE("a matrix product equals its definition for every type") {
 
 TEST_CASE("large products agree with small ones, whoever computes them") {
   // Each size takes another path: a loop, Eigen, the back end, vectors.
-  for (auto [m, n, k] :
-       {std::array{8, 8, 8}, std::array{20, 31, 17}, std::array{130, 70, 90},
-        std::array{70, 150, 33}, std::array{1, 200, 300},
-        std::array{300, 1, 200}, std::array{65, 64, 1}}) {
+  for (auto [m, n, k] : {std::array{8, 8, 8}, std::array{20, 31, 17},
+                         std::array{130, 70, 90}, std::array{70, 150, 33},
+                         std::array{1, 200, 300}, std::array{300, 1, 200},
+                         std::array{65, 64, 1}, std::array{32, 70, 300}}) {
     check_matmul<float>(m, n, k);
     check_matmul<double>(m, n, k);
     check_matmul<Complex64>(m, n, k);
@@ -179,6 +179,23 @@ TEST_CASE("bytes multiply into int32") {
   const Tensor b = Tensor::of<uint8_t>({2, 1}, {255, 255});
   expect_close(run_op("BatchMatMulV3", {a, b}, {{"Tout", DataType::kInt32}}),
                Tensor::of<int32_t>({1, 1}, {-255}));
+}
+
+TEST_CASE("gemm leaves what lies between its rows as it is") {
+  // Some columns of a product by a transposed matrix, as a worker does them.
+  constexpr int64_t kRows = 16, kColumns = 30, kInner = 256, kStride = 70;
+  const std::vector<float> a(kRows * kInner, 0.5f);
+  std::vector<float> b(kColumns * kInner);
+  for (size_t i = 0; i < b.size(); ++i) b[i] = float(i / kInner);
+  std::vector<float> c(kRows * kStride, -1.0f);
+  for (int round = 0; round < 2; ++round)
+    gemm<float>(kRows, kColumns, kInner, {a.data(), kInner, false},
+                {b.data(), kInner, true}, c.data() + 20, kStride);
+  for (int64_t i = 0; i < kRows * kStride; ++i) {
+    const int64_t column = i % kStride - 20;
+    const bool is_inside = column >= 0 && column < kColumns;
+    REQUIRE(c[size_t(i)] == (is_inside ? 128.0f * float(column) : -1.0f));
+  }
 }
 
 TEST_CASE("gemm adds to what is there where it is told to") {
