@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdlib>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <string>
 #include <utility>
@@ -24,12 +25,14 @@ constexpr size_t kHeader = 64;  // the Buffer, in front of its data
 static_assert(sizeof(Buffer) <= kHeader);
 
 // Classes are powers of two from 128 bytes (header included) to 4 MiB; a
-// thread keeps at most kCachedBytes of each.
+// thread keeps at most kCachedBytes of each. What is more goes to the depot for
+// all threads: often one allocates what others free.
 constexpr int kSmallestLog = 7;
 constexpr int kLargestLog = 22;
 constexpr uint8_t kUncached = 0xff;
 constexpr size_t kCachedBytes = size_t(1) << 22;
 constexpr size_t kMaxCachedBlocks = 256;
+constexpr size_t kDepotBytes = size_t(1) << 26;
 
 int class_log(size_t bytes) {
   return std::max(kSmallestLog, int(std::bit_width(bytes - 1)));
@@ -59,10 +62,46 @@ class FreeBlocks {
   size_t size_ = 0;
 };
 
+constexpr int kClasses = kLargestLog - kSmallestLog + 1;
+
+size_t block_bytes(uint8_t size_class) {
+  return size_t(1) << (size_class + kSmallestLog);
+}
+
+// Free blocks of all threads, of kDepotBytes at the most. Thread-safe.
+class Depot {
+ public:
+  // Whether it is kept.
+  bool put(uint8_t size_class, void* block) {
+    const std::lock_guard lock(mutex_);
+    if (bytes_ + block_bytes(size_class) > kDepotBytes) return false;
+    bytes_ += block_bytes(size_class);
+    free_[size_class].push(block);
+    return true;
+  }
+  // Null where there is none.
+  void* take(uint8_t size_class) {
+    const std::lock_guard lock(mutex_);
+    void* const block = free_[size_class].pop();
+    if (block != nullptr) bytes_ -= block_bytes(size_class);
+    return block;
+  }
+
+ private:
+  std::mutex mutex_;
+  size_t bytes_ = 0;
+  std::array<FreeBlocks, kClasses> free_;
+};
+
+Depot& depot() {
+  static Depot* const the_depot = new Depot;  // outlives all tensors
+  return *the_depot;
+}
+
 // Free blocks of one thread. After the thread's end (thread_local objects may
 // still release tensors then), blocks go straight back to the system.
 struct BlockCache {
-  std::array<FreeBlocks, kLargestLog - kSmallestLog + 1> free;
+  std::array<FreeBlocks, kClasses> free;
   ~BlockCache();
 };
 thread_local bool cache_gone = false;
@@ -100,12 +139,12 @@ class HostAllocator : public Allocator {
     buffer->~Buffer();
     if (size_class != kUncached && !cache_gone) {
       FreeBlocks& blocks = cache.free[size_class];
-      const size_t block_bytes = size_t(1) << (size_class + kSmallestLog);
       if (blocks.size() < kMaxCachedBlocks &&
-          (blocks.size() + 1) * block_bytes <= kCachedBytes) {
+          (blocks.size() + 1) * block_bytes(size_class) <= kCachedBytes) {
         blocks.push(buffer);
         return;
       }
+      if (depot().put(size_class, buffer)) return;
     }
     std::free(buffer);
   }
@@ -121,6 +160,7 @@ class HostAllocator : public Allocator {
     size_class = uint8_t(log - kSmallestLog);
     if (!cache_gone) {
       if (void* block = cache.free[size_class].pop()) return block;
+      if (void* block = depot().take(size_class)) return block;
     }
     return std::aligned_alloc(64, size_t(1) << log);
   }

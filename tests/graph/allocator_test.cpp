@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -108,4 +109,27 @@ TEST_CASE("Where the environment asks, plain new is off a stricter alignment") {
   if (std::getenv("TAGFLOW_MISALIGNED_NEW") == nullptr) return;
   const auto block = std::make_unique<char>();
   CHECK(reinterpret_cast<uintptr_t>(block.get()) % 64 == 16);
+}
+
+TEST_CASE("what one thread frees another one gets, with its contents its own") {
+  // More than a thread keeps of one size, in both directions.
+  constexpr int kBuffers = 300;
+  constexpr int64_t kWords = 10'000;
+  std::vector<Buffer*> buffers;
+  for (int round = 0; round < 4; ++round) {
+    for (int i = 0; i < kBuffers; ++i) {
+      Buffer* buffer = host_allocator().allocate(DataType::kInt32, kWords);
+      REQUIRE(buffer != nullptr);
+      std::fill_n(static_cast<int32_t*>(buffer->data), kWords, i);
+      buffers.push_back(buffer);
+    }
+    std::thread([&] {
+      for (int i = 0; i < kBuffers; ++i) {
+        const auto* words = static_cast<const int32_t*>(buffers[i]->data);
+        REQUIRE(std::count(words, words + kWords, i) == kWords);
+        release(buffers[i]);
+      }
+    }).join();
+    buffers.clear();
+  }
 }
