@@ -1,5 +1,7 @@
 // Kernels that do not run where they fire: heavy ones, which may go to a lane
 // of the device, those that answer later, and what goes to other partitions.
+#include <algorithm>
+
 #include "actors/frame_actor.h"
 #include "actors/observer.h"
 #include "actors/rendezvous.h"
@@ -98,7 +100,12 @@ void IterationActor::run_heavy(Runner& runner) {
   post_ahead(runner);
   const bool stay = runner.may_stay();
   const bool share = frame_.run->workers > 1 || !stay;
-  while (share && heavy_.size() > (stay ? 1u : 0u)) {
+  // The others go in the order in which they became ready: what is waited for
+  // is likely to be among the first.
+  const size_t kept = stay ? 1 : 0;
+  if (share && heavy_.size() > kept)
+    std::reverse(heavy_.begin() + ptrdiff_t(kept), heavy_.end());
+  while (share && heavy_.size() > kept) {
     KernelRequest* request = take_kernel_request(heavy_.back());
     heavy_.pop_back();
     ++counters_.offloaded;

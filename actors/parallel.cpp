@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "actors/job.h"
+#include "actors/pause.h"
 
 namespace tagflow::actors {
 namespace {
@@ -17,6 +18,8 @@ namespace {
 constexpr double kShardNanoseconds = 20e3;
 // More shards than workers even out workers that are late.
 constexpr int64_t kShardsPerWorker = 4;
+// At some 50 ns each.
+constexpr int kLooks = 1000;
 
 // One call's work. Lives until the last helper has looked at it; `body` is
 // called only while the caller is in run(). What it throws first is kept; the
@@ -36,8 +39,17 @@ class ShardedCall {
       done_.fetch_add(1, std::memory_order_acq_rel);
     }
   }
-  bool done() const { return done_.load(std::memory_order_acquire) == shards_; }
-  // REQUIRES: done.
+  // For the shards that others are in the middle of. To yield gives the core
+  // away for a whole time slice where another process wants it, so that comes
+  // only after about the time of a shard.
+  void wait() const {
+    for (int look = 0; look < kLooks; ++look) {
+      if (is_done()) return;
+      pause_briefly();
+    }
+    while (!is_done()) std::this_thread::yield();
+  }
+  // REQUIRES: wait() has returned.
   void rethrow() {
     if (thrown_) std::rethrow_exception(std::exchange(thrown_, nullptr));
   }
@@ -49,6 +61,9 @@ class ShardedCall {
     } catch (...) {
       if (!has_thrown_.exchange(true)) thrown_ = std::current_exception();
     }
+  }
+  bool is_done() const {
+    return done_.load(std::memory_order_acquire) == shards_;
   }
   int64_t begin_of(int64_t shard) const {
     return int64_t(__int128(total_) * shard / shards_);
@@ -88,7 +103,7 @@ void WorkerParallel::run(int64_t total, double unit_cost,
     return;
   }
   call->work();
-  while (!call->done()) std::this_thread::yield();
+  call->wait();
   call->rethrow();
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "actors/annotated_actor.h"
+#include "actors/pause.h"
 
 namespace tagflow::actors {
 namespace {
@@ -19,12 +20,6 @@ thread_local Worker* current_worker = nullptr;
 // wakings take.
 constexpr std::chrono::microseconds kLook{100};
 constexpr int kLooksPerClockRead = 64;
-
-void pause_briefly() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
 
 }  // namespace
 
