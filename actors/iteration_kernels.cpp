@@ -73,8 +73,11 @@ void IterationActor::take_kernel(KernelRequest* request, Runner& runner) {
 bool IterationActor::defer_if_heavy(uint32_t node, const NodeItem& item) {
   if (item.only_if_large) {
     bool large = false;
-    for (uint32_t i = 0; i < item.num_inputs; ++i)
-      large = large || state_.slot(item.first_slot + i).buffer() != nullptr;
+    for (uint32_t i = 0; i < item.num_inputs; ++i) {
+      const Tensor& input = state_.slot(item.first_slot + i);
+      large = large || (input.buffer() != nullptr &&
+                        input.dtype() != DataType::kResource);
+    }
     if (!large) return false;
   }
   devices::KernelContext context(

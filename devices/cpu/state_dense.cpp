@@ -23,6 +23,7 @@ class AddKernel final : public UpdateKernel {
   double cost(const KernelContext& context) const override {
     return kDenseNanosecondsPerByte * double(context.input(1).bytes());
   }
+  bool may_be_expensive_on_small_inputs() const override { return false; }
 
  protected:
   Status update(KernelContext& context) const override {
@@ -40,13 +41,16 @@ class AddKernel final : public UpdateKernel {
     const T* before = variable->value().template data<T>();
     const T* by = change.data<T>();
     T* after = result.mutable_data<T>();
-    context.parallel_for(
-        change.num_elements(), kDenseNanosecondsPerByte * sizeof(T),
-        [&](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i)
-            after[i] = kAdds ? T(wrap(before[i]) + wrap(by[i]))
-                             : T(wrap(before[i]) - wrap(by[i]));
-        });
+    const auto update_range = [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i)
+        after[i] = kAdds ? T(wrap(before[i]) + wrap(by[i]))
+                         : T(wrap(before[i]) - wrap(by[i]));
+    };
+    if (change.buffer() == nullptr)
+      update_range(0, change.num_elements());
+    else
+      context.parallel_for(change.num_elements(),
+                           kDenseNanosecondsPerByte * sizeof(T), update_range);
     TAGFLOW_RETURN_IF_ERROR(variable->set(std::move(result)));
     pass_reference_on(context);
     return {};

@@ -97,7 +97,10 @@ class Variable final : public StateObject {
   void on_end(const Status& reason) override;
 
  private:
-  void count_change() { version_.fetch_add(1, std::memory_order_release); }
+  void count_change() {
+    version_.store(version_.load(std::memory_order_relaxed) + 1,
+                   std::memory_order_release);
+  }
 
   const std::string name_;
   const DataType dtype_;
