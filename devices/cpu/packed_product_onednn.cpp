@@ -221,7 +221,7 @@ class OneDnnProduct final : public PackedProduct {
   // Columns of a part: of about as many weights as stay in a core's cache, and
   // half of all at the most.
   int64_t part_columns() const {
-    constexpr int64_t kElements = 64 << 10, kUnit = 64;
+    constexpr int64_t kElements = 160 << 10, kUnit = 64;
     const auto in_units = [kUnit](int64_t columns) {
       return std::max(kUnit, columns / kUnit * kUnit);
     };
