@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "devices/state/resource_op.h"
+#include "devices/state/state_kind.h"
 #include "graph/allocator.h"
 #include "graph/frames.h"
 #include "graph/passes/rewriting.h"
@@ -18,8 +19,7 @@ using graph::Endpoint;
 using graph::Node;
 
 bool makes_variable(const Node& node) {
-  return node.op() == "VarHandleOp" || node.op() == "VariableV2" ||
-         node.op() == "Variable";
+  return devices::makes_variable(node.op());
 }
 
 bool is_on_host(const Tensor& value) {
@@ -191,8 +191,7 @@ class Freezer {
   };
 
   Version find_version(const Node& maker) const {
-    const auto key = devices::resource_key(
-        maker, maker.op() == "VarHandleOp" ? "variable" : "reference variable");
+    const devices::ResourceKey key = devices::resource_key(maker);
     const Ref<devices::StateObject> object = resources_.find(key);
     auto* const variable = dynamic_cast<Variable*>(object.get());
     if (key.name == devices::kAnonymousName || variable == nullptr ||

@@ -5,16 +5,14 @@
 #include <utility>
 
 #include "devices/state/resource_op.h"
+#include "devices/state/state_kind.h"
+#include "devices/state/variable.h"
 #include "graph/function.h"
 
 namespace tagflow::actors {
 namespace {
 
 using ByName = std::map<std::string, GraphVariable, std::less<>>;
-
-bool makes_variable(std::string_view op) {
-  return op == "VarHandleOp" || op == "VariableV2" || op == "Variable";
-}
 
 template <class T>
 T attr_or(const AttrMap& attrs, std::string_view name) {
@@ -28,17 +26,14 @@ std::string describe_container(const std::string& name) {
 }
 
 Status add_variable(const graph::NodeDef& node, ByName& variables) {
-  std::string shared = attr_or<std::string>(node.attrs, "shared_name");
-  if (shared == devices::kAnonymousName) return {};
-  if (shared.empty()) shared = node.name;
+  const devices::ResourceKey key = devices::resource_key(node);
+  if (key.name == devices::kAnonymousName) return {};
   GraphVariable variable;
-  variable.container = attr_or<std::string>(node.attrs, "container");
-  variable.name = variable.container.empty()
-                      ? shared
-                      : fmt::format("{}/{}", variable.container, shared);
+  variable.container = key.container;
+  variable.name = key.path();
   variable.maker = node;
   variable.maker.inputs.clear();
-  variable.maker.attrs.insert_or_assign("shared_name", shared);
+  variable.maker.attrs.insert_or_assign("shared_name", key.name);
   variable.dtype = attr_or<DataType>(node.attrs, "dtype");
   variable.shape = attr_or<PartialShape>(node.attrs, "shape");
   // Of a type that depends on the call, the variable is known by its calls.
@@ -60,15 +55,19 @@ Status add_variable(const graph::NodeDef& node, ByName& variables) {
 
 }  // namespace
 
+bool GraphVariable::is_reference() const {
+  return devices::kind_of(maker.op) == devices::Variable::kReferenceKind;
+}
+
 Result<std::vector<GraphVariable>> find_variables(const graph::Graph& graph) {
   ByName by_name;
   for (const graph::Node* node : graph.nodes())
-    if (makes_variable(node->op()))
+    if (devices::makes_variable(node->op()))
       TAGFLOW_RETURN_IF_ERROR(
           add_variable(graph::Graph::to_def(*node), by_name));
   for (const graph::FunctionDef* function : graph.library().functions())
     for (const graph::NodeDef& node : function->nodes)
-      if (makes_variable(node.op))
+      if (devices::makes_variable(node.op))
         TAGFLOW_RETURN_IF_ERROR(add_variable(node, by_name));
   std::vector<GraphVariable> variables;
   for (auto& [name, variable] : by_name)

@@ -22,7 +22,7 @@ struct GraphVariable {
   PartialShape shape;  // as declared
 
   // As TensorFlow 1 has them; else a resource.
-  bool is_reference() const { return maker.op != "VarHandleOp"; }
+  bool is_reference() const;
 };
 
 // Those of the graph and of its functions, by name, each once. Not those

@@ -7,6 +7,8 @@
 #include "actors/snapshot.h"
 #include "devices/checkpoint/bundle_reader.h"
 #include "devices/state/resource_op.h"
+#include "devices/state/state_kind.h"
+#include "devices/state/variable.h"
 #include "graph/fault.h"
 #include "graph/object_graph.h"
 #include "graph/prune.h"
@@ -69,9 +71,7 @@ Result<std::vector<Feed>> feeds_of(const std::vector<graph::Asset>& assets,
 
 // The name under which snapshots have the variable of a node.
 std::string variable_name(const graph::Node& node) {
-  const devices::ResourceKey key = devices::resource_key(node, "variable");
-  return key.container.empty() ? key.name
-                               : fmt::format("{}/{}", key.container, key.name);
+  return devices::resource_key(node).path();
 }
 
 // The objects of the program that wrote the checkpoint; none where it says
@@ -154,7 +154,8 @@ Result<std::set<std::string>> names_of_saver(const graph::Graph& graph,
                  state.saver_restore);
   for (const graph::Node* node :
        graph::needed_nodes(graph, {}, std::span(&restore, 1), {}))
-    if (node->op() == "VarHandleOp") names.insert(variable_name(*node));
+    if (devices::kind_of(node->op()) == devices::Variable::kKind)
+      names.insert(variable_name(*node));
   return names;
 }
 

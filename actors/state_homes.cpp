@@ -14,19 +14,8 @@
 namespace tagflow::actors {
 namespace {
 
-// By the op: what it makes is found by a name.
-bool makes_state(const graph::Node& node) {
-  if (!node.op_def().is_stateful || node.num_outputs() != 1) return false;
-  const DataType type = node.output_dtypes()[0];
-  return (is_ref(type) || type == DataType::kResource) &&
-         node.attrs().contains("shared_name");
-}
-
-// Homes are known by op: that is what a kind is, but for what only the kernel
-// knows.
-devices::ResourceKey home_key(const graph::Node& node) {
-  return devices::resource_key(node, node.op());
-}
+using devices::makes_resource;
+using devices::resource_key;
 
 // All memory of the host is one.
 bool is_on_host(std::span<const graph::DeviceInfo> devices,
@@ -54,18 +43,20 @@ class Groups {
 
   Groups(const graph::Graph& graph, std::span<const graph::DeviceInfo> devices,
          const graph::KernelCatalog& catalog) {
-    if (std::ranges::none_of(
-            graph.nodes(), [](const auto* node) { return makes_state(*node); }))
+    if (std::ranges::none_of(graph.nodes(), [](const auto* node) {
+          return makes_resource(*node);
+        }))
       return;
     graph::UnionFind ties(graph.end_id());
     std::vector<const graph::Node*> tied;
     std::map<devices::ResourceKey, const graph::Node*> first;
     for (const graph::Node* node : graph.nodes()) {
       if (!graph::functions_of(node->attrs()).empty()) continue;
-      bool is_tied = makes_state(*node);
+      bool is_tied = makes_resource(*node);
       if (is_tied)
-        ties.unite(node->id(),
-                   first.emplace(home_key(*node), node).first->second->id());
+        ties.unite(
+            node->id(),
+            first.emplace(resource_key(*node), node).first->second->id());
       for (size_t i = 0; i < node->inputs().size(); ++i) {
         const graph::Endpoint& input = node->inputs()[i];
         if (!is_handle(input) || graph::reads_reference(*node, i)) continue;
@@ -82,9 +73,9 @@ class Groups {
       const auto [entry, is_new] = groups_.try_emplace(ties.find(node->id()));
       Group& group = entry->second;
       if (is_new) group.types = types;
-      if (makes_state(*node)) {
+      if (makes_resource(*node)) {
         group.makers.push_back(node);
-        group_of_.emplace(home_key(*node), &group);
+        group_of_.emplace(resource_key(*node), &group);
       }
       // What has a kernel nowhere is an error elsewhere.
       const auto lacks = [&](const std::string& type) {
@@ -97,7 +88,7 @@ class Groups {
 
   // Null where the whole graph has no such maker.
   const Group* of(const graph::Node& maker) const {
-    const auto it = group_of_.find(home_key(maker));
+    const auto it = group_of_.find(resource_key(maker));
     return it == group_of_.end() ? nullptr : it->second;
   }
 
@@ -115,20 +106,20 @@ class Pinning {
 
   Status pin(graph::Graph& graph) {
     for (graph::Node* node : graph.nodes()) {
-      if (!makes_state(*node)) continue;
+      if (!makes_resource(*node)) continue;
       TAGFLOW_ASSIGN(const auto asked,
                      graph::DeviceName::parse(node->device()));
       // What requests a device that does not exist is told so elsewhere.
       const bool exists = std::ranges::any_of(
           devices_, [&](const auto& info) { return asked.matches(info.name); });
       if (!exists) continue;
-      if (const auto home = resources_.home(home_key(*node))) {
+      if (const auto home = resources_.home(resource_key(*node))) {
         TAGFLOW_ASSIGN(const auto there, graph::DeviceName::parse(*home));
         if (!asked.matches(there))
           return invalid_argument(
               "[placement] node \"{}\" requests \"{}\", but \"{}\" has been on "
               "{} since it was made",
-              node->name(), node->device(), home_key(*node).name, *home);
+              node->name(), node->device(), resource_key(*node).name, *home);
         graph.set_device(node, *home);
       } else if (const Groups::Group* group = groups_.of(*node)) {
         TAGFLOW_RETURN_IF_ERROR(join(graph, node, asked, *group));
@@ -142,13 +133,13 @@ class Pinning {
   Status join(graph::Graph& graph, graph::Node* node,
               const graph::DeviceName& asked, const Groups::Group& group) {
     for (const graph::Node* other : group.makers)
-      if (const auto home = resources_.home(home_key(*other))) {
+      if (const auto home = resources_.home(resource_key(*other))) {
         TAGFLOW_ASSIGN(const auto there, graph::DeviceName::parse(*home));
         if (!asked.matches(there))
           give_way(*node,
                    fmt::format("\"{}\", which some op takes together with it, "
                                "has been on {} since it was made",
-                               home_key(*other).name, *home));
+                               resource_key(*other).name, *home));
         graph.set_device(node, *home);
         return {};
       }
@@ -230,16 +221,17 @@ Status claim_homes(const graph::Program& program,
   while (!open.empty()) {
     const auto [node, device] = open.back();
     open.pop_back();
-    if (makes_state(*node) &&
-        !resources.claim_home(home_key(*node),
+    if (makes_resource(*node) &&
+        !resources.claim_home(resource_key(*node),
                               devices[device].name.to_string()) &&
-        !is_on_host(devices, resources.home(home_key(*node)), device))
-      return error(Code::kAborted,
-                   "[placement] \"{}\" has been on {} since it was made, but "
-                   "some nodes of this run that use it can only be on {}",
-                   home_key(*node).name,
-                   resources.home(home_key(*node)).value_or("another device"),
-                   devices[device].name.to_string());
+        !is_on_host(devices, resources.home(resource_key(*node)), device))
+      return error(
+          Code::kAborted,
+          "[placement] \"{}\" has been on {} since it was made, but "
+          "some nodes of this run that use it can only be on {}",
+          resource_key(*node).name,
+          resources.home(resource_key(*node)).value_or("another device"),
+          devices[device].name.to_string());
     if (node->op() != "_Call") continue;
     const auto body = size_t(node->attr<int64_t>("body").value());
     if (body >= is_known.size() || is_known[body]) continue;

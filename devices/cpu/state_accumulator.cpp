@@ -19,8 +19,7 @@ AccumulatorSpec accumulator_spec(const KernelInfo& info) {
 class AccumulatorKernel final : public CheapKernel {
  public:
   explicit AccumulatorKernel(const KernelInfo& info)
-      : resource_(info, ConditionalAccumulator::kKind),
-        spec_(accumulator_spec(info)) {}
+      : resource_(info), spec_(accumulator_spec(info)) {}
 
   Status compute(KernelContext& context) const override {
     TAGFLOW_RETURN_IF_ERROR(

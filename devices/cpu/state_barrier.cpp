@@ -60,7 +60,7 @@ class BarrierKernel final : public CheapKernel {
 
  private:
   BarrierKernel(const KernelInfo& info, BarrierSpec spec)
-      : resource_(info, Barrier::kKind), spec_(std::move(spec)) {}
+      : resource_(info), spec_(std::move(spec)) {}
 
   const ResourceOp resource_;
   const BarrierSpec spec_;

@@ -40,7 +40,7 @@ class QueueKernel final : public CheapKernel {
 
  private:
   QueueKernel(const KernelInfo& info, QueueSpec spec)
-      : resource_(info, Queue::kKind), spec_(std::move(spec)) {}
+      : resource_(info), spec_(std::move(spec)) {}
 
   const ResourceOp resource_;
   const QueueSpec spec_;

@@ -17,7 +17,7 @@ template <class Area>
 class StagingKernel : public ActorKernel {
  public:
   explicit StagingKernel(const KernelInfo& info)
-      : resource_(info, Area::kKind),
+      : resource_(info),
         limits_{attr_of<int64_t>(info, "capacity"),
                 attr_of<int64_t>(info, "memory_limit")} {}
 

@@ -92,7 +92,7 @@ class TableKernel final : public CheapKernel {
 
  private:
   TableKernel(const KernelInfo& info, TableSpec spec)
-      : resource_(info, Table::kKind),
+      : resource_(info),
         is_anonymous_(resource_.is_anonymous() ||
                       info.node().op().starts_with("Anonymous")),
         spec_(std::move(spec)) {}

@@ -50,9 +50,7 @@ class VariableKernel final : public CheapKernel {
   static constexpr bool kTakesHandles = true;
 
   explicit VariableKernel(const KernelInfo& info)
-      : resource_(info, info.node().op() == "VarHandleOp"
-                            ? "variable"
-                            : "reference variable"),
+      : resource_(info),
         dtype_(attr_of<DataType>(info, "dtype")),
         shape_(declared_shape(info.node()).value()) {}
 

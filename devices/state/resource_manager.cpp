@@ -27,6 +27,10 @@ std::string ResourceKey::describe() const {
                                          name, container);
 }
 
+std::string ResourceKey::path() const {
+  return container.empty() ? name : fmt::format("{}/{}", container, name);
+}
+
 ResourceManager::~ResourceManager() {
   for (auto& [key, entry] : table_)
     if (entry.object)

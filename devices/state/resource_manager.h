@@ -54,8 +54,8 @@ class StateObject : public Resource {
   Status reason_;
 };
 
-// What a resource is found by. The kind is that of the class, as
-// "variable"; an empty container is the one named "".
+// What a resource is found by. The kind is as kind_of() says (state_kind.h); an
+// empty container is the one named "".
 struct ResourceKey {
   std::string container;
   std::string kind;
@@ -63,6 +63,8 @@ struct ResourceKey {
   auto operator<=>(const ResourceKey&) const = default;
   // 'variable "w"', with the container where that has a name.
   std::string describe() const;
+  // The name; where the container has one, that and a slash before it.
+  std::string path() const;
 };
 
 // Thread-safe.

@@ -1,23 +1,45 @@
 #include "devices/state/resource_op.h"
 
+#include "devices/state/state_kind.h"
+
 namespace tagflow::devices {
 namespace {
 
-std::string text_attr(const graph::Node& node, std::string_view name) {
-  Result<std::string> text = node.attr<std::string>(name);
-  return text.ok() ? *std::move(text) : std::string();
+std::string text_attr(const AttrMap& attrs, std::string_view name) {
+  const auto it = attrs.find(name);
+  const auto* text =
+      it == attrs.end() ? nullptr : it->second.get_if<std::string>();
+  return text == nullptr ? std::string() : *text;
+}
+
+ResourceKey key_of(std::string_view op, const std::string& node,
+                   const AttrMap& attrs) {
+  std::string name = text_attr(attrs, "shared_name");
+  if (name.empty()) name = node;
+  return {text_attr(attrs, "container"), std::string(kind_of(op)),
+          std::move(name)};
 }
 
 }  // namespace
 
-ResourceKey resource_key(const graph::Node& node, std::string_view kind) {
-  std::string name = text_attr(node, "shared_name");
-  if (name.empty()) name = node.name();
-  return {text_attr(node, "container"), std::string(kind), std::move(name)};
+ResourceKey resource_key(const graph::Node& node) {
+  return key_of(node.op(), node.name(), node.attrs());
 }
 
-ResourceOp::ResourceOp(const KernelInfo& info, std::string_view kind)
-    : key_(resource_key(info.node(), kind)),
+ResourceKey resource_key(const graph::NodeDef& node) {
+  return key_of(node.op, node.name, node.attrs);
+}
+
+bool makes_resource(const graph::Node& node) {
+  if (!node.op_def().is_stateful || node.num_outputs() != 1) return false;
+  const DataType type = node.output_dtypes()[0];
+  return (is_ref(type) || type == DataType::kResource) &&
+         node.attrs().contains("shared_name") &&
+         text_attr(node.attrs(), "shared_name") != kAnonymousName;
+}
+
+ResourceOp::ResourceOp(const KernelInfo& info)
+    : key_(resource_key(info.node())),
       is_anonymous_(key_.name == kAnonymousName) {}
 
 Result<Ref<StateObject>> ResourceOp::find_or_make(

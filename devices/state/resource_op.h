@@ -19,8 +19,7 @@ inline constexpr std::string_view kAnonymousName =
 // Thread-safe.
 class ResourceOp {
  public:
-  // `kind` is that of the resource's class, in words: "variable".
-  ResourceOp(const KernelInfo& info, std::string_view kind);
+  explicit ResourceOp(const KernelInfo& info);
 
   const ResourceKey& key() const { return key_; }
   bool is_anonymous() const { return is_anonymous_; }
@@ -40,7 +39,11 @@ class ResourceOp {
   mutable const ResourceManager* manager_ = nullptr;  // whose it is
 };
 
-// The key of what a node makes, by its attributes and its name.
-ResourceKey resource_key(const graph::Node& node, std::string_view kind);
+// The key of what a node makes, by its op, its attributes and its name.
+ResourceKey resource_key(const graph::Node& node);
+ResourceKey resource_key(const graph::NodeDef& node);
+
+// Whether the node makes a resource that is found by a key, and hands it on.
+bool makes_resource(const graph::Node& node);
 
 }  // namespace tagflow::devices

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "devices/kernel.h"
 #include "devices/state/resource_manager.h"
@@ -33,6 +34,11 @@ Result<PartialShape> declared_shape(const graph::Node& maker);
 // with its manager.
 class Variable final : public StateObject {
  public:
+  static constexpr std::string_view kKind = "variable";
+  // A name in a graph may mean one of either: what the ops of TensorFlow 1
+  // make is apart.
+  static constexpr std::string_view kReferenceKind = "reference variable";
+
   // `name` is for messages; `dtype` and `shape` are what the graph declares.
   Variable(std::string name, DataType dtype, PartialShape shape)
       : name_(std::move(name)), dtype_(dtype), shape_(std::move(shape)) {}
