@@ -184,8 +184,11 @@ void IterationActor::park(uint32_t node, devices::StateClaim&& claim) {
 }
 
 class KernelRequest::Parked final : public devices::StateLock::Waiter {
+  using StateLock = devices::StateLock;
+
  public:
-  explicit Parked(KernelRequest& request) : request_(request) {}
+  Parked(KernelRequest& request, StateLock& lock)
+      : request_(request), lock_(lock) {}
 
   void on_granted() override {
     request_.claim.note_granted();
@@ -193,10 +196,15 @@ class KernelRequest::Parked final : public devices::StateLock::Waiter {
   }
 
  protected:
-  void on_cancel() override { request_.answer_async(request_.cancelled()); }
+  void on_cancel() override {
+    lock_.pass_over();
+    request_.answer_async(request_.cancelled());
+  }
 
  private:
-  KernelRequest& request_;  // there for as long as the step waits
+  // There for as long as the step waits; so is the lock, which is the claim's.
+  KernelRequest& request_;
+  StateLock& lock_;
 };
 
 Status KernelRequest::cancelled() const {
@@ -219,9 +227,11 @@ void KernelRequest::go_on_waiting() {
   }
   std::shared_ptr<Parked> parked;
   Status failed = guarded(item->node->op(), [&]() -> Status {
-    parked = std::make_shared<Parked>(*this);
+    const devices::StateClaim::Part awaited = claim.next();
+    parked = std::make_shared<Parked>(*this, *awaited.lock);
     if (!batch.step->info.cancels->add(parked)) return cancelled();
-    claim.wait(parked);
+    // From here on a cancellation may end the request at any time.
+    awaited.wait(parked);
     return {};
   });
   if (!failed.ok() && (parked == nullptr || parked->claim()))

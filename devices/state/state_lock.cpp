@@ -78,41 +78,32 @@ void StateLock::grant() noexcept {
 }
 
 StateClaim::StateClaim(StateClaim&& other) noexcept
-    : entries_(std::move(other.entries_)),
-      taken_(std::exchange(other.taken_, 0)) {
-  other.entries_.clear();
+    : parts_(std::move(other.parts_)), taken_(std::exchange(other.taken_, 0)) {
+  other.parts_.clear();
 }
 
 StateClaim& StateClaim::operator=(StateClaim&& other) noexcept {
   release();
-  entries_ = std::move(other.entries_);
+  parts_ = std::move(other.parts_);
   taken_ = std::exchange(other.taken_, 0);
-  other.entries_.clear();
+  other.parts_.clear();
   return *this;
 }
 
 void StateClaim::add(StateLock& lock, Mode mode, Ref<Resource> owner) {
   const auto place =
-      std::ranges::lower_bound(entries_, &lock, std::less<>(),
-                               [](const Entry& entry) { return entry.lock; });
-  if (place != entries_.end() && place->lock == &lock) {
+      std::ranges::lower_bound(parts_, &lock, std::less<>(), &Part::lock);
+  if (place != parts_.end() && place->lock == &lock) {
     if (mode == Mode::kExclusive) place->mode = mode;
     return;
   }
-  entries_.insert(place, Entry{&lock, mode, std::move(owner)});
+  parts_.insert(place, Part{&lock, mode, std::move(owner)});
 }
 
 bool StateClaim::take() noexcept {
-  for (; taken_ < entries_.size(); ++taken_)
-    if (!entries_[taken_].lock->try_lock(entries_[taken_].mode)) return false;
+  for (; taken_ < parts_.size(); ++taken_)
+    if (!parts_[taken_].lock->try_lock(parts_[taken_].mode)) return false;
   return true;
-}
-
-void StateClaim::wait(std::shared_ptr<StateLock::Waiter> waiter) {
-  const Entry& entry = entries_[taken_];
-  // By then the claim may be gone, where the wait is over at once.
-  const Ref<Resource> owner = entry.owner;
-  entry.lock->wait(entry.mode, std::move(waiter));
 }
 
 namespace {
@@ -149,8 +140,12 @@ bool StateClaim::take_blocking(CancelList* hooks) {
   while (!take()) {
     const auto waiter = std::make_shared<BlockedThread>();
     if (hooks != nullptr && !hooks->add(waiter)) return false;
-    wait(waiter);
-    if (!waiter->wait()) return false;
+    const Part& awaited = parts_[taken_];
+    awaited.wait(waiter);
+    if (!waiter->wait()) {
+      awaited.lock->pass_over();
+      return false;
+    }
     note_granted();
   }
   return true;
@@ -160,9 +155,9 @@ void StateClaim::release() noexcept {
   // The owners go last: a lock may lie in one.
   while (taken_ > 0) {
     --taken_;
-    entries_[taken_].lock->unlock(entries_[taken_].mode);
+    parts_[taken_].lock->unlock(parts_[taken_].mode);
   }
-  entries_.clear();
+  parts_.clear();
 }
 
 }  // namespace tagflow::devices

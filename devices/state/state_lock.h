@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "devices/cancellation.h"
 #include "graph/handle.h"
@@ -55,7 +56,8 @@ class StateLock {
   void wait(Mode mode, std::shared_ptr<Waiter> waiter);
   // REQUIRES: the caller has it in that mode.
   void unlock(Mode mode) noexcept;
-  // A wait was cancelled: those behind it need not wait for its turn.
+  // A wait was cancelled: those behind it need not wait for its turn. To be
+  // called before the owner of the lock may go.
   void pass_over() noexcept { grant(); }
 
  private:
@@ -88,19 +90,31 @@ class StateClaim {
   StateClaim& operator=(StateClaim&& other) noexcept;
   ~StateClaim() { release(); }
 
+  // A lock that it asks for, and who keeps that alive.
+  struct Part {
+    StateLock* lock;
+    Mode mode;
+    Ref<Resource> owner;
+    void wait(std::shared_ptr<StateLock::Waiter> waiter) const {
+      lock->wait(mode, std::move(waiter));
+    }
+  };
+
   // Asks for the lock, which `owner` keeps alive. Twice is once, in the
   // stronger mode. REQUIRES: nothing was taken yet.
   void add(StateLock& lock, Mode mode, Ref<Resource> owner);
-  bool empty() const { return entries_.empty(); }
+  bool empty() const { return parts_.empty(); }
 
   // Takes those that are left, in their order, up to one that is in use. Says
   // whether it has all of them.
   bool take() noexcept;
-  // Waits for the one at which take() stopped. When on_granted() is called, it
-  // belongs to this claim; take() goes on from there. REQUIRES: take() was
-  // false.
-  void wait(std::shared_ptr<StateLock::Waiter> waiter);
-  // What wait() asked for has been given.
+  // The one at which take() stopped. Who waits for it has a copy, since a
+  // cancellation may end the claim before the wait has begun. A waiter that is
+  // cancelled says so to the lock: StateLock::pass_over().
+  // REQUIRES: take() was false.
+  Part next() const { return parts_[taken_]; }
+  // That one has been given: it belongs to this claim, and take() goes on
+  // behind it.
   void note_granted() { ++taken_; }
   // Blocks the thread until it has all. Where `hooks` is given and cancelled
   // meanwhile, false.
@@ -108,12 +122,7 @@ class StateClaim {
   void release() noexcept;
 
  private:
-  struct Entry {
-    StateLock* lock;
-    Mode mode;
-    Ref<Resource> owner;
-  };
-  boost::container::small_vector<Entry, 4> entries_;
+  boost::container::small_vector<Part, 4> parts_;
   size_t taken_ = 0;  // of them, from the first on
 };
 

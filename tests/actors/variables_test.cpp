@@ -6,7 +6,10 @@
 #include <thread>
 #include <vector>
 
+#include "actors/shared_state.h"
+#include "devices/state/variable.h"
 #include "graph/builder/builder.h"
+#include "tests/actors/pending.h"
 #include "tests/actors/sessions.h"
 
 using namespace tagflow;
@@ -309,4 +312,35 @@ TEST_CASE("a variable of another type or shape is refused by name") {
   CHECK(status.code() == Code::kInvalidArgument);
   CHECK(status.message().find("a value of shape [3] does not fit variable "
                               "\"v\" of int32[2]") != std::string::npos);
+}
+
+TEST_CASE("an update that is cancelled keeps no reader behind it waiting") {
+  using Mode = devices::StateLock::Mode;
+  const auto session = make_session({}, counters());
+  run_targets(*session, {"h_init"});
+  const auto object =
+      session->shared_state()->resources().find({"", "variable", "h"});
+  auto* const h = dynamic_cast<devices::Variable*>(object.get());
+  REQUIRE(h != nullptr);
+  // Somebody reads for a long time.
+  REQUIRE(h->lock().try_lock(Mode::kShared));
+  Callable add = must(session->make_callable({}, {}, {"h_add"}));
+  CancelToken token;
+  RunOptions cancellable = within_a_minute();
+  cancellable.cancel = token;
+  std::promise<Status> added;
+  add.run_async({}, cancellable, [&](auto answer, RunStats) {
+    added.set_value(answer.status());
+  });
+  while (h->lock().try_lock(Mode::kShared)) {
+    h->lock().unlock(Mode::kShared);
+    std::this_thread::yield();
+  }
+  Pending read(*session, {}, {"h_read"}, within_a_minute());
+  while (session->counters().waiting < 2) std::this_thread::yield();
+  CHECK_FALSE(read.answered());
+  token.cancel();
+  CHECK(added.get_future().get().code() == Code::kCancelled);
+  CHECK(must(must(read.get())[0].item<int32_t>()) == 10);
+  h->lock().unlock(Mode::kShared);
 }

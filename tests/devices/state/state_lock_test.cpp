@@ -139,7 +139,7 @@ TEST_CASE("a claim keeps what it has while it waits for the rest") {
   for (StateLock& lock : locks) claim.add(lock, Mode::kExclusive, owner);
   CHECK_FALSE(claim.take());
   CHECK_FALSE(locks[0].try_lock(Mode::kShared));
-  claim.wait(std::make_shared<TestWaiter>("claim", heard));
+  claim.next().wait(std::make_shared<TestWaiter>("claim", heard));
   CHECK(locks[2].try_lock(Mode::kShared));
   locks[2].unlock(Mode::kShared);
   locks[1].unlock(Mode::kShared);
@@ -177,6 +177,31 @@ TEST_CASE("a thread may wait for a claim, until it is cancelled") {
   patient.join();
   CHECK(has_it);
   CHECK(lock.try_lock(Mode::kExclusive));
+}
+
+TEST_CASE("a thread that gives up keeps nobody behind it waiting") {
+  StateLock lock;
+  const Ref<Resource> owner(new Owner);
+  Heard heard;
+  REQUIRE(lock.try_lock(Mode::kShared));
+  CancelList cancels;
+  bool has_it = true;
+  std::thread writer([&] {
+    StateClaim claim;
+    claim.add(lock, Mode::kExclusive, owner);
+    has_it = claim.take_blocking(&cancels);
+  });
+  // Until it waits.
+  while (lock.try_lock(Mode::kShared)) {
+    lock.unlock(Mode::kShared);
+    std::this_thread::yield();
+  }
+  lock.wait(Mode::kShared, std::make_shared<TestWaiter>("reader", heard));
+  CHECK(heard.empty());
+  cancels.cancel();
+  writer.join();
+  CHECK_FALSE(has_it);
+  CHECK(heard == Heard{"reader granted"});
 }
 
 TEST_CASE("threads that change what a lock guards never meet") {
