@@ -338,28 +338,4 @@ void Table::clear() noexcept {
   capacity_ = size_ = 0;
 }
 
-void Table::on_end(const Status&) {
-  // Not while a kernel uses it: the last that has the lock lets go.
-  class Clearing final : public StateLock::Waiter {
-   public:
-    explicit Clearing(Ref<Table> table) : table_(std::move(table)) {}
-    void on_granted() override {
-      table_->clear();
-      table_->lock_.unlock(StateLock::Mode::kExclusive);
-    }
-
-   protected:
-    void on_cancel() override {}
-
-   private:
-    const Ref<Table> table_;
-  };
-  const auto clearing = std::make_shared<Clearing>(Ref<Table>(this));
-  if (lock_.try_lock(StateLock::Mode::kExclusive)) {
-    clearing->on_granted();
-  } else {
-    lock_.wait(StateLock::Mode::kExclusive, clearing);
-  }
-}
-
 }  // namespace tagflow::devices

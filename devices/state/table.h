@@ -5,8 +5,7 @@
 #include <string>
 
 #include "devices/kernel.h"
-#include "devices/state/resource_manager.h"
-#include "devices/state/state_lock.h"
+#include "devices/state/guarded_state.h"
 #include "devices/state/table_index.h"
 #include "graph/tensor.h"
 
@@ -41,7 +40,7 @@ struct TableSpec {
 // Life cycle: made by the first node of its name, empty; one of kFixed is
 // filled by the first initialisation, and not usable before; ended by a reset
 // of its container, or with its manager.
-class Table final : public StateObject {
+class Table final : public GuardedState {
  public:
   static constexpr std::string_view kKind = "table";
 
@@ -52,8 +51,6 @@ class Table final : public StateObject {
   const TableSpec& spec() const { return spec_; }
   // 'table "t" of string -> int64'.
   std::string describe() const override;
-  // What guards the rest: Note [Parking] in state_lock.h.
-  StateLock& lock() { return lock_; }
 
   // --- REQUIRES: the lock is held, in any mode. Each checks what it is given.
   int64_t size() const { return size_; }
@@ -82,9 +79,7 @@ class Table final : public StateObject {
   // has two values: then it stays empty.
   Status fill(const KernelContext& context, const Tensor& keys,
               const Tensor& values);
-
- protected:
-  void on_end(const Status& reason) override;
+  void clear() noexcept override;
 
  private:
   // How many keys those are. `values_like` is what each has beside it.
@@ -102,11 +97,9 @@ class Table final : public StateObject {
                 int64_t b_at) const;
   uint32_t row_of(const Tensor& keys, int64_t at, uint32_t hash) const;
   Status reserve(const KernelContext& context, int64_t rows);
-  void clear() noexcept;
 
   const std::string name_;
   const TableSpec spec_;
-  StateLock lock_;
   TableIndex index_;
   Tensor keys_, values_;  // of `capacity_` rows
   int64_t capacity_ = 0;

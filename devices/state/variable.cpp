@@ -95,30 +95,4 @@ Result<Tensor*> Variable::change_rows(const KernelContext& context) {
   return change(context);
 }
 
-void Variable::on_end(const Status&) {
-  // Not while a kernel uses the value: the last that has the lock lets go.
-  class Clearing final : public StateLock::Waiter {
-   public:
-    explicit Clearing(Ref<Variable> variable)
-        : variable_(std::move(variable)) {}
-    void on_granted() override {
-      variable_->clear();
-      variable_->lock_.unlock(StateLock::Mode::kExclusive);
-    }
-
-   protected:
-    void on_cancel() override {}
-
-   private:
-    const Ref<Variable> variable_;
-  };
-  if (lock_.try_lock(StateLock::Mode::kExclusive)) {
-    clear();
-    lock_.unlock(StateLock::Mode::kExclusive);
-  } else {
-    lock_.wait(StateLock::Mode::kExclusive,
-               std::make_shared<Clearing>(Ref<Variable>(this)));
-  }
-}
-
 }  // namespace tagflow::devices

@@ -7,8 +7,7 @@
 #include <string_view>
 
 #include "devices/kernel.h"
-#include "devices/state/resource_manager.h"
-#include "devices/state/state_lock.h"
+#include "devices/state/guarded_state.h"
 #include "graph/tensor.h"
 
 namespace tagflow::devices {
@@ -32,7 +31,7 @@ Result<PartialShape> declared_shape(const graph::Node& maker);
 // Life cycle: made by the first node of its name, without a value;
 // initialised by the first assignment; ended by a reset of its container, or
 // with its manager.
-class Variable final : public StateObject {
+class Variable final : public GuardedState {
  public:
   static constexpr std::string_view kKind = "variable";
   // A name in a graph may mean one of either: what the ops of TensorFlow 1
@@ -51,9 +50,6 @@ class Variable final : public StateObject {
 
   // Whether it is such a variable as the node asks for, which makes one.
   bool is_as_declared(const graph::Node& maker) const;
-
-  // What guards the rest: Note [Parking] in state_lock.h.
-  StateLock& lock() { return lock_; }
 
   // How often the value has changed, or was about to. Thread-safe: who has seen
   // the end of an update sees another number than before it.
@@ -77,7 +73,7 @@ class Variable final : public StateObject {
   // Replaces the value. What ended() says where it has ended.
   Status set(Tensor value);
   // Not initialized any more.
-  void clear() {
+  void clear() noexcept override {
     count_change();
     value_.reset();
   }
@@ -99,9 +95,6 @@ class Variable final : public StateObject {
     return bytes_hint_.load(std::memory_order_relaxed);
   }
 
- protected:
-  void on_end(const Status& reason) override;
-
  private:
   void count_change() {
     version_.store(version_.load(std::memory_order_relaxed) + 1,
@@ -111,7 +104,6 @@ class Variable final : public StateObject {
   const std::string name_;
   const DataType dtype_;
   const PartialShape shape_;
-  StateLock lock_;
   Tensor value_;
   std::atomic<uint64_t> version_{0};
   std::atomic<bool> read_by_copy_{false};

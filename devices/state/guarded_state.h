@@ -1,0 +1,28 @@
+// GuardedState: a StateObject whose contents kernels claim.
+#pragma once
+
+#include "devices/state/resource_manager.h"
+#include "devices/state/state_lock.h"
+
+namespace tagflow::devices {
+
+// Thread-safe, but for its contents, which its lock guards.
+class GuardedState : public StateObject {
+ public:
+  // What guards the contents: Note [Parking] in state_lock.h.
+  StateLock& lock() { return lock_; }
+
+  // Lets go of the contents. REQUIRES: the lock is held exclusively.
+  virtual void clear() noexcept = 0;
+
+ protected:
+  // Clears it, but not while a kernel uses it: then when those that have the
+  // lock, or wait for it, have let go of it.
+  void on_end(const Status& reason) final;
+
+ private:
+  class Clearing;
+  StateLock lock_;
+};
+
+}  // namespace tagflow::devices
