@@ -6,19 +6,12 @@
 #include <optional>
 #include <vector>
 
-#include "actors/session_state.h"
-
 namespace tagflow::actors {
 
 namespace {
 
 // A close operation waits for nothing; one that does not answer is given up.
 constexpr std::chrono::seconds kClosing{30};
-
-bool is_closed(const Status& status) {
-  const Status closed = SessionState::closed_session();
-  return status.code() == closed.code() && status.message() == closed.message();
-}
 
 // What the threads of one runner share.
 class Filler {
@@ -60,7 +53,7 @@ class Filler {
       const bool stopped = coordinator_.should_stop();
       // What is cancelled by a stop, or by the end of the session, is no error.
       Status reason;
-      if (!stopped && !is_closed(status))
+      if (!stopped && !enqueues_[i].is_closed())
         reason = std::move(status).with_prefix(
             fmt::format("[queue_runner] {}: ", thread_name(i)));
       coordinator_.request_stop(std::move(reason));
@@ -95,7 +88,7 @@ class Filler {
     RunOptions options;
     options.timeout = kClosing;
     Status status = (*last)({}, options).status();
-    if (stopped || status.ok() || is_closed(status)) return {};
+    if (stopped || status.ok() || last->is_closed()) return {};
     return std::move(status).with_prefix(
         fmt::format("[queue_runner] closing \"{}\": ", name_));
   }

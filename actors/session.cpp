@@ -47,6 +47,10 @@ Result<std::vector<Tensor>> Callable::operator()(std::span<const Tensor> feeds,
   return impl_->session->state->run(impl_->prepared, feeds, options, stats);
 }
 
+bool Callable::is_closed() const {
+  return !impl_ || impl_->session->state->is_closed();
+}
+
 void Callable::run_async(std::span<const Tensor> feeds,
                          const RunOptions& options, Done done) const {
   if (!impl_) {

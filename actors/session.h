@@ -177,6 +177,9 @@ class Callable {
   // As Session::run_async. Thread-safe.
   void run_async(std::span<const Tensor> feeds, const RunOptions& options,
                  Done done) const;
+  // Whether its session is closed: that refuses all calls from then on, and
+  // has cancelled those that ran. Also of an empty one. Thread-safe.
+  bool is_closed() const;
 
  private:
   friend class Session;

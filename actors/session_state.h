@@ -55,8 +55,8 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
                  std::span<const Tensor> feeds, const RunOptions& options,
                  Done done);
   Status close(std::optional<std::chrono::nanoseconds> deadline);
-  // What calls after that are answered with.
-  static Status closed_session();
+  // Whether it was called.
+  bool is_closed();
   // A deadline of close() has passed.
   bool is_left();
   // Calls `done` and destroys it. What it throws is a warning.
@@ -92,7 +92,8 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   class CompileLock;
   // FailedPrecondition, too, where the session is closed.
   Result<CompileLock> lock_compiling();
-  bool is_closed();
+  // What calls are answered with when the session is closed.
+  static Status closed_session();
   // REQUIRES of these: compile_mutex_ and, at least shared, graph_mutex_ are
   // held.
   Result<Request> find_request(const Signature& signature);
