@@ -1,29 +1,12 @@
 #include "apps/common/feed_rows.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <utility>
 
+#include "devices/cpu/array_copy.h"
+
 namespace tagflow::apps {
-namespace {
-
-// So many elements, from those places on. The tensors are of one type.
-void copy_elements(const Tensor& from, int64_t from_at, Tensor& to,
-                   int64_t to_at, int64_t count) {
-  if (count == 0) return;
-  if (from.dtype() == DataType::kString) {
-    std::copy_n(from.data<std::string>() + from_at, count,
-                to.mutable_data<std::string>() + to_at);
-    return;
-  }
-  const size_t size = dtype_size(from.dtype());
-  std::memcpy(static_cast<char*>(to.mutable_raw()) + size_t(to_at) * size,
-              static_cast<const char*>(from.raw()) + size_t(from_at) * size,
-              size_t(count) * size);
-}
-
-}  // namespace
 
 Result<FeedRows> FeedRows::create(Tensor all, int64_t batch) {
   if (all.rank() == 0 || all.dim(0) == 0)
@@ -50,8 +33,8 @@ Result<Tensor> FeedRows::at(int64_t step) const {
   for (int64_t done = 0; done < taken_;) {
     const int64_t row = (before + done) % rows_;
     const int64_t count = std::min(taken_ - done, rows_ - row);
-    copy_elements(all_, row * row_size, value, done * row_size,
-                  count * row_size);
+    devices::copy_elements(all_, row * row_size, value, done * row_size,
+                           count * row_size);
     done += count;
   }
   return value;
