@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "actors/graph_variables.h"
-#include "actors/saver.h"
+#include "actors/restore.h"
 #include "actors/snapshot.h"
 #include "devices/checkpoint/atomic_file.h"
 #include "graph/status.h"

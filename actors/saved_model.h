@@ -50,10 +50,10 @@ class SavedModel {
   using Tensors = std::map<std::string, Tensor>;
 
   // Reads a SavedModel's folder or a MetaGraph (graph::load_file), and makes a
-  // session that has it, with its state loaded. On several devices, its
-  // signatures are placed before, so that variables are where these use them.
-  // Errors as of load_file(), build_graph(), Session::create() and
-  // load_saved_state().
+  // session that has it, with its state loaded. Where there are several
+  // devices, the signatures are placed before their variables get values: so
+  // each variable is on the device where the signatures need it. Errors as of
+  // load_file(), build_graph(), Session::create() and load_saved_state().
   static Result<std::unique_ptr<SavedModel>> load(
       const std::filesystem::path& path, SessionOptions options = {});
 

@@ -232,14 +232,4 @@ std::optional<int64_t> Saver::saved_step() const {
   return parts_->saved_step();
 }
 
-Result<Restored> restore_checkpoint(const Session& session,
-                                    const std::string& path,
-                                    OtherTensors others) {
-  TAGFLOW_ASSIGN(const auto variables, find_variables(session.graph()));
-  TAGFLOW_ASSIGN(auto loaded, load_checkpoint(path, variables, others));
-  TAGFLOW_ASSIGN(const auto snapshots, Snapshots::create(session));
-  TAGFLOW_RETURN_IF_ERROR(snapshots->restore(loaded.checkpoint.snapshot));
-  return std::move(loaded.restored);
-}
-
 }  // namespace tagflow::actors

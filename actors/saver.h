@@ -13,8 +13,8 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
+#include "actors/restore.h"
 #include "graph/status.h"
 
 namespace tagflow::checkpoint {
@@ -22,8 +22,6 @@ class FileSystem;
 }
 
 namespace tagflow::actors {
-
-class Session;
 
 struct SaverOptions {
   // Made where it is missing. One saver at a time has it.
@@ -46,33 +44,6 @@ struct SaverOptions {
   // Internal: where files are written; null: the system's. Outlives the saver.
   checkpoint::FileSystem* files = nullptr;
 };
-
-// What was restored.
-struct Restored {
-  std::string path;  // the prefix of a bundle, or a file
-  int64_t step = 0;  // 0 where another program wrote it
-  // What the file has that is no variable of the graph.
-  std::vector<std::string> unused;
-};
-
-// What becomes of tensors that are no variables of the graph.
-enum class OtherTensors : uint8_t { kIgnored, kRefused };
-
-// Assigns what the file has to all variables that the session's graph has, and
-// restores what random ops go on from, where it has that. `path` is a folder,
-// of which the newest complete checkpoint is taken, the prefix of one, or a
-// .safetensors file. A variable that had no value when it was saved stays as it
-// is. All of the file is in memory meanwhile. Snapshots::restore() says what
-// steps that run meanwhile see. Errors, after which nothing has changed:
-//   NotFound         there is none
-//   InvalidArgument  it is of another model: lists the variables that it does
-//                    not have, has with another type or shape, and what else
-//                    there is
-//   DataLoss         it is damaged, or all of the folder are
-// REQUIRES: as for Session::run().
-Result<Restored> restore_checkpoint(
-    const Session& session, const std::string& path,
-    OtherTensors others = OtherTensors::kIgnored);
 
 // Saves what Snapshots takes: all variables that the graph has when this is
 // made, at one moment between steps, and the counts of random ops. A thread of

@@ -149,6 +149,10 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   void end_step(Step& step, Step::Answer answer, const RunStats& stats);
   void count_answer();
 
+  // "For ever", without overflowing a time point.
+  static constexpr std::chrono::nanoseconds kLongestTimeout =
+      std::chrono::hours(24 * 365 * 100);
+
   const SessionOptions options_;
   const std::shared_ptr<DeviceSet> devices_;
   SignatureCache cache_;

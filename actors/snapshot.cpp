@@ -1,11 +1,9 @@
 #include "actors/snapshot.h"
 
 #include <algorithm>
-#include <condition_variable>
-#include <mutex>
-#include <thread>
 #include <utility>
 
+#include "actors/alone_at_border.h"
 #include "actors/graph_variables.h"
 #include "actors/session.h"
 #include "actors/shared_state.h"
@@ -54,68 +52,6 @@ void add_nodes(const Entry& entry, std::vector<graph::NodeDef>& nodes) {
         {entry.node("assign"), "AssignVariableOp", {source, value}, "", type});
   }
 }
-
-// The border, alone.
-class AloneAtBorder {
- public:
-  explicit AloneAtBorder(devices::StateLock& border) : border_(border) {}
-  ~AloneAtBorder() {
-    if (has_it_) border_.unlock(devices::StateLock::Mode::kExclusive);
-  }
-  AloneAtBorder(const AloneAtBorder&) = delete;
-  AloneAtBorder& operator=(const AloneAtBorder&) = delete;
-
-  // Whether it was got in time.
-  bool wait(std::chrono::steady_clock::time_point deadline) {
-    using std::chrono::milliseconds;
-    milliseconds patience(100);
-    while (std::chrono::steady_clock::now() < deadline) {
-      has_it_ = try_for(patience);
-      if (has_it_) return true;
-      // Those that wait behind may be what is waited for.
-      std::this_thread::sleep_for(milliseconds(10));
-      patience = std::min(2 * patience, milliseconds(2000));
-    }
-    return false;
-  }
-
- private:
-  class Waiter final : public devices::StateLock::Waiter {
-   public:
-    void on_granted() override {
-      std::lock_guard lock(mutex_);
-      granted_ = true;
-      changed_.notify_all();
-    }
-    bool wait_for(std::chrono::milliseconds time) {
-      std::unique_lock lock(mutex_);
-      changed_.wait_for(lock, time, [this] { return granted_; });
-      // Who grants it claims it before.
-      if (granted_ || claim()) return granted_;
-      changed_.wait(lock, [this] { return granted_; });
-      return true;
-    }
-
-   protected:
-    void on_cancel() override {}
-
-   private:
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    bool granted_ = false;
-  };
-
-  bool try_for(std::chrono::milliseconds time) {
-    const auto waiter = std::make_shared<Waiter>();
-    border_.wait(devices::StateLock::Mode::kExclusive, waiter);
-    if (waiter->wait_for(time)) return true;
-    border_.pass_over();
-    return false;
-  }
-
-  devices::StateLock& border_;
-  bool has_it_ = false;
-};
 
 }  // namespace
 

@@ -117,6 +117,7 @@ void register_dense_update_kernels(KernelRegistry& registry) {
 
 void register_state_kernels(KernelRegistry& registry) {
   register_variable_kernels(registry);
+  register_variable_life_kernels(registry);
   register_dense_update_kernels(registry);
   register_state_gather_kernels(registry);
   register_state_scatter_kernels(registry);

@@ -12,6 +12,7 @@
 namespace tagflow::devices {
 
 void register_variable_kernels(KernelRegistry& registry);
+void register_variable_life_kernels(KernelRegistry& registry);
 void register_dense_update_kernels(KernelRegistry& registry);
 void register_state_gather_kernels(KernelRegistry& registry);
 void register_state_scatter_kernels(KernelRegistry& registry);

@@ -9,20 +9,6 @@
 namespace tagflow::devices {
 namespace {
 
-constexpr std::string_view name_of(TableSpec::Kind kind) {
-  switch (kind) {
-    case TableSpec::Kind::kFixed:
-      return "HashTable";
-    case TableSpec::Kind::kScalar:
-      return "MutableHashTable";
-    case TableSpec::Kind::kTensor:
-      return "MutableHashTableOfTensors";
-    case TableSpec::Kind::kDense:
-      return "MutableDenseHashTable";
-  }
-  return {};
-}
-
 // Good in all bits: Steele et al., "Fast splittable pseudorandom number
 // generators", with the constants of Stafford's variant 13.
 uint32_t mixed(uint64_t bits) {
@@ -49,22 +35,6 @@ std::string text_of(const Tensor& keys, int64_t at) {
 }
 
 }  // namespace
-
-std::string TableSpec::describe() const {
-  return fmt::format("{} of {}{} -> {}{}", name_of(kind), dtype_name(key),
-                     key_shape.rank() > 0 ? key_shape.to_string() : "",
-                     dtype_name(value),
-                     value_shape.rank() > 0 ? value_shape.to_string() : "");
-}
-
-Status TableSpec::check_same(std::string_view table,
-                             const TableSpec& other) const {
-  if (kind == other.kind && key == other.key && value == other.value &&
-      key_shape == other.key_shape && value_shape == other.value_shape)
-    return {};
-  return invalid_argument("{} is a {}, but the node asks for a {}", table,
-                          describe(), other.describe());
-}
 
 std::string Table::describe() const {
   return fmt::format("{} \"{}\"", kKind, name_);

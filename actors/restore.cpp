@@ -1,0 +1,19 @@
+#include "actors/restore.h"
+
+#include "actors/checkpoint.h"
+#include "actors/session.h"
+#include "actors/snapshot.h"
+
+namespace tagflow::actors {
+
+Result<Restored> restore_checkpoint(const Session& session,
+                                    const std::string& path,
+                                    OtherTensors others) {
+  TAGFLOW_ASSIGN(const auto variables, find_variables(session.graph()));
+  TAGFLOW_ASSIGN(auto loaded, load_checkpoint(path, variables, others));
+  TAGFLOW_ASSIGN(const auto snapshots, Snapshots::create(session));
+  TAGFLOW_RETURN_IF_ERROR(snapshots->restore(loaded.checkpoint.snapshot));
+  return std::move(loaded.restored);
+}
+
+}  // namespace tagflow::actors
