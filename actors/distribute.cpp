@@ -176,8 +176,8 @@ Result<Distribution> distribute(const graph::Graph& graph,
                                 const graph::FrameMap& frames,
                                 const Request& request,
                                 const SessionOptions& options, Devices devices,
-                                const graph::CostModel& costs,
-                                Purpose purpose) {
+                                const graph::CostModel& costs, Purpose purpose,
+                                const StateGroups* groups) {
   const bool explain = purpose == Purpose::kExplanation;
   TAGFLOW_RETURN_IF_ERROR(check_outside_loops(
       frames, request.feeds, "feed", "feed what enters the loop instead"));
@@ -199,9 +199,10 @@ Result<Distribution> distribute(const graph::Graph& graph,
   for (const auto& device : devices) infos.push_back(device->info());
   const devices::RegisteredKernels kernels;
   std::vector<std::string> pinned;
+  devices::ResourceManager::Homes homes;
   if (options.state != nullptr) {
-    TAGFLOW_ASSIGN(pinned, pin_state(program, graph, infos, kernels,
-                                     options.state->resources()));
+    homes = options.state->resources().homes();
+    TAGFLOW_ASSIGN(pinned, pin_state(program, *groups, infos, homes));
   }
   TAGFLOW_ASSIGN(std::vector<std::string> warnings,
                  graph::resolve_constraints(program, infos, kernels,
@@ -226,8 +227,8 @@ Result<Distribution> distribute(const graph::Graph& graph,
     result.placed = program.graph.clone();
   }
   if (options.state != nullptr)
-    TAGFLOW_RETURN_IF_ERROR(claim_homes(program, infos,
-                                        result.placement.placement,
+    TAGFLOW_RETURN_IF_ERROR(claim_homes(program, *groups, infos,
+                                        result.placement.placement, homes,
                                         options.state->resources()));
   graph::ReadersFirstOptions turns{.odd_frames = {}, .may_wait = may_wait};
   TAGFLOW_ASSIGN(turns.odd_frames, graph::find_odd_frames(program));

@@ -17,6 +17,7 @@
 namespace tagflow::actors {
 
 class FrozenVariables;
+class StateGroups;
 
 using Devices = std::span<const std::unique_ptr<devices::Device>>;
 
@@ -63,12 +64,14 @@ struct Distribution {
 // are given. It looks at what is needed of the graph only, and costs by that.
 // Thread-safe: several threads may distribute parts of one graph at once, as
 // long as nobody changes that, its frames or the costs meanwhile.
-// REQUIRES: `graph` is valid, and `frames` are its.
+// REQUIRES: `graph` is valid, and `frames` are its; so are `groups`, where the
+// options have a state.
 Result<Distribution> distribute(const graph::Graph& graph,
                                 const graph::FrameMap& frames,
                                 const Request& request,
                                 const SessionOptions& options, Devices devices,
                                 const graph::CostModel& costs,
-                                Purpose purpose = Purpose::kRun);
+                                Purpose purpose = Purpose::kRun,
+                                const StateGroups* groups = nullptr);
 
 }  // namespace tagflow::actors

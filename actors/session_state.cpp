@@ -3,6 +3,7 @@
 #include "actors/compile.h"
 #include "actors/freezing.h"
 #include "actors/shared_state.h"
+#include "devices/kernel_catalog.h"
 
 namespace tagflow::actors {
 namespace {
@@ -120,18 +121,26 @@ Result<Request> SessionState::find_request(const Signature& signature) {
 Result<Distribution> SessionState::distribute(const Request& request,
                                               Purpose purpose) {
   TAGFLOW_RETURN_IF_ERROR(check_graph());
-  constexpr int kMostTries = 3;
+  // Each try that fails was overtaken by another session, which claimed a home.
+  // These stay, so that there are few such tries.
+  constexpr int kMostTries = 100;
   for (int tries = 1;; ++tries) {
     Result<Distribution> distribution =
         actors::distribute(graph_, check_.frames(), request, options_,
-                           devices_->devices(), costs_, purpose);
-    if (distribution.status().code() != Code::kAborted) return distribution;
-    // Homes that are claimed stay. So it is not another session any more, but
-    // what the run does with the state that cannot be where that is.
-    if (tries == kMostTries)
-      return error(Code::kFailedPrecondition, "{}",
-                   distribution.status().message());
+                           devices_->devices(), costs_, purpose, &groups());
+    if (distribution.status().code() != Code::kAborted || tries == kMostTries)
+      return distribution;
   }
+}
+
+const StateGroups& SessionState::groups() {
+  if (!groups_ || !groups_->covers(graph_)) {
+    std::vector<graph::DeviceInfo> infos;
+    for (const auto& device : devices_->devices())
+      infos.push_back(device->info());
+    groups_.emplace(graph_, infos, devices::RegisteredKernels());
+  }
+  return *groups_;
 }
 
 Result<Distribution> SessionState::explain(const Signature& signature) {

@@ -7,6 +7,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <shared_mutex>
 #include <span>
@@ -20,6 +21,7 @@
 #include "actors/freezing.h"
 #include "actors/session.h"
 #include "actors/signature_cache.h"
+#include "actors/state_groups.h"
 #include "actors/step.h"
 #include "graph/graph.h"
 #include "graph/validate.h"
@@ -104,6 +106,8 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
                                             FrozenVariables* frozen);
   // Checks what the graph was extended by since.
   Status check_graph();
+  // Those of the graph as it is.
+  const StateGroups& groups();
   void warn_once(std::span<const std::string> warnings);
 
   Status check_call(const Prepared& prepared, std::span<const Tensor> feeds,
@@ -160,8 +164,9 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   std::atomic<std::thread::id> compiling_thread_;  // who has compile_mutex_
   std::shared_mutex graph_mutex_;
   graph::Graph graph_;
-  graph::GrowingCheck check_;      // of graph_
-  size_t num_frame_warnings_ = 0;  // of it, that were told
+  graph::GrowingCheck check_;          // of graph_
+  size_t num_frame_warnings_ = 0;      // of it, that were told
+  std::optional<StateGroups> groups_;  // of it, as it was once
   std::set<std::string> warned_;
   graph::CostModel costs_;
   std::mutex steps_mutex_;  // guards the below

@@ -99,19 +99,32 @@ size_t ResourceManager::size() const {
       table_, [](const auto& item) { return bool(item.second.object); }));
 }
 
-std::optional<std::string> ResourceManager::home(const ResourceKey& key) const {
+ResourceManager::Homes ResourceManager::homes() const {
   std::lock_guard lock(mutex_);
-  const auto it = table_.find(key);
-  if (it == table_.end() || it->second.home.empty()) return std::nullopt;
-  return it->second.home;
+  Homes homes;
+  for (const auto& [key, entry] : table_)
+    if (!entry.home.empty()) homes.emplace_hint(homes.end(), key, entry.home);
+  return homes;
 }
 
-bool ResourceManager::claim_home(const ResourceKey& key,
-                                 const std::string& device) {
+bool ResourceManager::may_have(const ResourceKey& key,
+                               const std::string& home) const {
+  const auto it = table_.find(key);
+  return it == table_.end() || it->second.home.empty() ||
+         it->second.home == home;
+}
+
+bool ResourceManager::claim_homes(std::span<const HomeClaim> claims) {
   std::lock_guard lock(mutex_);
-  Entry& entry = table_[key];
-  if (entry.home.empty()) entry.home = device;
-  return entry.home == device;
+  for (const auto& [key, device, tied] : claims) {
+    const auto may_be_there = [&](const ResourceKey& one) {
+      return may_have(one, device);
+    };
+    if (!may_be_there(key) || !std::ranges::all_of(tied, may_be_there))
+      return false;
+  }
+  for (const HomeClaim& claim : claims) table_[claim.key].home = claim.device;
+  return true;
 }
 
 }  // namespace tagflow::devices

@@ -6,7 +6,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -95,12 +94,21 @@ class ResourceManager {
   size_t size() const;
 
   // --- Homes ---
-  // The device that has, or is to have, the resource; nothing where none is
-  // known. The first claim stays, beyond a reset, since what was placed by it
+  // The devices that have, or are to have, resources, all as of one moment. The
+  // first claim of a home stays, beyond a reset, since what was placed by it
   // does.
-  std::optional<std::string> home(const ResourceKey& key) const;
-  // Whether the device is its home now.
-  bool claim_home(const ResourceKey& key, const std::string& device);
+  using Homes = std::map<ResourceKey, std::string>;
+  struct HomeClaim {
+    ResourceKey key;
+    std::string device;
+    // Resources that are not claimed, but have to be there, too, where they
+    // have a home.
+    std::span<const ResourceKey> tied;
+  };
+  Homes homes() const;
+  // Gives all of them their homes, or none. False where one of them, or what is
+  // tied to it, had another home before.
+  bool claim_homes(std::span<const HomeClaim> claims);
 
  private:
   struct Entry {
@@ -108,6 +116,8 @@ class ResourceManager {
     std::string home;
   };
   using Table = std::map<ResourceKey, Entry>;
+  // REQUIRES: mutex_ is held.
+  bool may_have(const ResourceKey& key, const std::string& home) const;
 
   mutable std::mutex mutex_;  // guards the table; objects end outside of it
   Table table_;
