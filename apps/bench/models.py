@@ -1,21 +1,29 @@
-"""Frozen Keras models in TensorFlow, for `tagflow bench models`.
+"""Keras models in TensorFlow, for `tagflow bench models`.
 
 usage: models.py MANIFEST
 
-MANIFEST is JSON: {"folder", "repeats", "models": [{"name", "batch"}]}. Prints
-"ready VERSION". Then answers each line of stdin, an index into the models: the
-first time it makes the model, with random weights by a fixed seed, runs it
-eagerly, freezes it, and writes into the folder
+MANIFEST is JSON: {"folder", "repeats", "losses", "models": [{"name", "batch"}]}.
+Prints "ready VERSION". Then answers each line of stdin, an index into the
+models: the first time it makes the model, with random weights by a fixed seed,
+and writes into the folder, of a model that is run forward,
 
   NAME.pb                  the GraphDef, functions inlined, variables constants
-  NAME.feed.npy            the input
-  NAME.fetch.npy           the result of the eager model
+  NAME                     the SavedModel, with variables: signature "forward"
+  NAME.feed.npy            the input, x
+  NAME.fetch.npy           the result of the eager model, y
 
-and prints {"feed", "fetch", "how", "seconds"} as JSON: the names of the two
-tensors, and the seconds of a run of the frozen graph. How that is run is
-whichever is faster of a ConcreteFunction of TensorFlow 2, and a session of a
-v1 graph; both with all optimisers, as TensorFlow comes. Later times it times
-that one again.
+or, of a train step,
+
+  NAME                     the SavedModel: signature "train"
+  NAME.x.npy, NAME.y.npy   its inputs, a batch
+  NAME.losses.npy          the results of its first steps, so many as `losses`
+
+and prints {"how", "seconds"} as JSON, of a run of the frozen graph or a train
+step, and for a frozen graph the names of its tensors, "feed" and "fetch". How
+that is run is the fastest way: as a ConcreteFunction of TensorFlow 2, in a
+session of a v1 graph, and, a train step, as a signature of the loaded model;
+all with all optimisers, as TensorFlow comes. Later times it times that one
+again.
 """
 import json
 import os
@@ -89,6 +97,21 @@ def transformer():
     return tf.keras.Model(inputs, x), (64, 256)
 
 
+def perceptron():
+    """Two layers and plain gradient descent: the step is its products."""
+    inputs = tf.keras.Input((784,))
+    hidden = LAYERS.Dense(512, activation="relu")(inputs)
+    return (tf.keras.Model(inputs, LAYERS.Dense(10)(hidden)), (784,),
+            tf.keras.optimizers.SGD(0.01))
+
+
+def trained_lstm():
+    inputs = tf.keras.Input((28, 28))
+    last = LAYERS.LSTM(128)(inputs)
+    return (tf.keras.Model(inputs, LAYERS.Dense(10)(last)), (28, 28),
+            tf.keras.optimizers.Adam(0.001))
+
+
 MODELS = {
     "mobilenet": mobilenet,
     "resnet": resnet,
@@ -96,6 +119,11 @@ MODELS = {
     "lstm": lstm,
     "bigru": bigru,
     "transformer": transformer,
+}
+# Classifiers of ten classes, and their optimisers.
+TRAINED = {
+    "mlp_train": perceptron,
+    "lstm_train": trained_lstm,
 }
 
 
@@ -117,51 +145,23 @@ def randomise(model):
         variable.assign(value.astype(np.float32))
 
 
-class Model:
-    """A frozen model, run in both ways."""
+class Variables(tf.Module):
+    """What a SavedModel keeps: these and no more."""
 
-    def __init__(self, name, batch, manifest):
-        tf.keras.utils.set_random_seed(SEED)
-        model, shape = MODELS[name]()
-        randomise(model)
-        shape = (batch,) + shape
-        random = np.random.default_rng(SEED + 1)
-        self.x = random.uniform(-1, 1, shape).astype(np.float32)
-        eager = model(self.x, training=False).numpy()
-        function = tf.function(lambda x: model(x, training=False))
-        concrete = function.get_concrete_function(
-            tf.TensorSpec((None,) + shape[1:], tf.float32, name="x"))
-        frozen = convert_to_constants.convert_variables_to_constants_v2(
-            concrete)
-        self.feed = frozen.inputs[0].name
-        self.fetch = frozen.outputs[0].name
-        path = os.path.join(manifest["folder"], name)
-        with open(path + ".pb", "wb") as file:
-            file.write(frozen.graph.as_graph_def().SerializeToString())
-        np.save(path + ".feed.npy", self.x)
-        np.save(path + ".fetch.npy", eager)
-        self.repeats = manifest["repeats"]
-        calls = {"ConcreteFunction": self.by_function(frozen),
-                 "session": self.by_session(frozen)}
+    def __init__(self, *lists):
+        super().__init__()
+        self.kept = [v.value for variables in lists for v in variables]
+
+
+class Timed:
+    """Ways to run the same, of which the fastest counts."""
+
+    def __init__(self, repeats, calls):
+        self.repeats = repeats
         times = {how: self.seconds(call) for how, call in calls.items()}
         self.how = min(times, key=times.get)
         self.call = calls[self.how]
         self.first = times[self.how]
-
-    def by_function(self, frozen):
-        x = tf.constant(self.x)
-        return lambda: [y.numpy() for y in frozen(x)]
-
-    def by_session(self, frozen):
-        v1 = tf.compat.v1
-        graph = tf.Graph()
-        with graph.as_default():
-            tf.import_graph_def(frozen.graph.as_graph_def(), name="")
-        session = v1.Session(graph=graph)
-        call = session.make_callable(
-            [graph.get_tensor_by_name(self.fetch)],
-            [graph.get_tensor_by_name(self.feed)])
-        return lambda: call(self.x)
 
     def seconds(self, call=None):
         call = call or self.call
@@ -172,6 +172,111 @@ class Model:
             if i > 1:  # the first ones warm up
                 times.append(time.perf_counter() - start)
         return statistics.median_low(times)
+
+
+class Forward(Timed):
+    """A frozen model."""
+
+    def __init__(self, path, name, batch, manifest):
+        model, shape = MODELS[name]()
+        randomise(model)
+        shape = (batch,) + shape
+        random = np.random.default_rng(SEED + 1)
+        self.x = random.uniform(-1, 1, shape).astype(np.float32)
+        eager = model(self.x, training=False).numpy()
+        function = tf.function(lambda x: {"y": model(x, training=False)})
+        concrete = function.get_concrete_function(
+            tf.TensorSpec((None,) + shape[1:], tf.float32, name="x"))
+        frozen = convert_to_constants.convert_variables_to_constants_v2(
+            concrete)
+        self.names = {"feed": frozen.inputs[0].name,
+                      "fetch": frozen.outputs[0].name}
+        with open(path + ".pb", "wb") as file:
+            file.write(frozen.graph.as_graph_def().SerializeToString())
+        tf.saved_model.save(Variables(model.variables), path,
+                            signatures={"forward": concrete})
+        np.save(path + ".feed.npy", self.x)
+        np.save(path + ".fetch.npy", eager)
+        super().__init__(manifest["repeats"],
+                         {"ConcreteFunction": self.by_function(frozen),
+                          "session": self.by_session(frozen)})
+
+    def by_function(self, frozen):
+        x = tf.constant(self.x)
+        return lambda: [y.numpy() for y in tf.nest.flatten(frozen(x))]
+
+    def by_session(self, frozen):
+        v1 = tf.compat.v1
+        graph = tf.Graph()
+        with graph.as_default():
+            tf.import_graph_def(frozen.graph.as_graph_def(), name="")
+        session = v1.Session(graph=graph)
+        call = session.make_callable(
+            [graph.get_tensor_by_name(self.names["fetch"])],
+            [graph.get_tensor_by_name(self.names["feed"])])
+        return lambda: call(self.x)
+
+
+class Train(Timed):
+    """A train step: loss, gradients and updates, always of the same batch.
+    Each way has variables of its own."""
+
+    def __init__(self, path, name, batch, manifest):
+        model, shape, optimizer = TRAINED[name]()
+        optimizer.build(model.trainable_variables)
+        loss_of = tf.keras.losses.SparseCategoricalCrossentropy(
+            from_logits=True)
+
+        def train(x, y):
+            with tf.GradientTape() as tape:
+                loss = loss_of(y, model(x, training=True))
+            gradients = tape.gradient(loss, model.trainable_variables)
+            optimizer.apply_gradients(
+                zip(gradients, model.trainable_variables))
+            return {"loss": loss}
+
+        concrete = tf.function(train).get_concrete_function(
+            tf.TensorSpec((None,) + shape, tf.float32, name="x"),
+            tf.TensorSpec((None,), tf.int64, name="y"))
+        tf.saved_model.save(Variables(model.variables, optimizer.variables),
+                            path, signatures={"train": concrete})
+        random = np.random.default_rng(SEED + 1)
+        x = random.normal(size=(batch,) + shape).astype(np.float32)
+        y = random.integers(10, size=batch)
+        np.save(path + ".x.npy", x)
+        np.save(path + ".y.npy", y)
+        tensors = {"x": tf.constant(x), "y": tf.constant(y)}
+        loaded = tf.saved_model.load(path)
+        signature = loaded.signatures["train"]
+        losses = [signature(**tensors)["loss"].numpy()
+                  for _ in range(manifest["losses"])]
+        np.save(path + ".losses.npy", np.array(losses, np.float32))
+        self.names = {}
+        self.kept = loaded  # whose variables the signature only refers to
+        super().__init__(manifest["repeats"], {
+            "ConcreteFunction": lambda: concrete(**tensors)["loss"].numpy(),
+            "signature": lambda: signature(**tensors)["loss"].numpy(),
+            "session": self.by_session(path, x, y)})
+
+    @staticmethod
+    def by_session(path, x, y):
+        v1 = tf.compat.v1
+        graph = tf.Graph()
+        with graph.as_default():
+            session = v1.Session(graph=graph)
+            loaded = v1.saved_model.loader.load(session, ["serve"], path)
+        train = loaded.signature_def["train"]
+        call = session.make_callable(
+            train.outputs["loss"].name,
+            [train.inputs["x"].name, train.inputs["y"].name])
+        return lambda: call(x, y)
+
+
+def make(name, batch, manifest):
+    tf.keras.utils.set_random_seed(SEED)
+    path = os.path.join(manifest["folder"], name)
+    kind = Forward if name in MODELS else Train
+    return kind(path, name, batch, manifest)
 
 
 def main():
@@ -186,10 +291,10 @@ def main():
             model = models[name]
             seconds = model.seconds()
         else:
-            model = models[name] = Model(name, entry["batch"], manifest)
+            model = models[name] = make(name, entry["batch"], manifest)
             seconds = model.first
-        print(json.dumps({"feed": model.feed, "fetch": model.fetch,
-                          "how": model.how, "seconds": seconds}), flush=True)
+        print(json.dumps({**model.names, "how": model.how,
+                          "seconds": seconds}), flush=True)
 
 
 main()

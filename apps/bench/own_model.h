@@ -1,0 +1,65 @@
+// The models of `tagflow bench models` here, from the files that its script
+// wrote.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "actors/session.h"
+#include "graph/status.h"
+#include "graph/tensor.h"
+
+namespace tagflow::apps {
+
+struct ModelEntry {
+  std::string_view name;  // as the script knows it
+  std::string_view what;
+  int batch;
+  bool trains = false;
+};
+
+// The input and the result of a frozen graph.
+struct FrozenNames {
+  std::string feed, fetch;
+};
+
+inline constexpr double kModelTolerance = 1e-4;
+// Of a train step, as many losses are compared.
+inline constexpr int kComparedLosses = 20;
+
+// One run of a model, always with the same input; gives its result.
+using ModelRun = std::function<Result<Tensor>()>;
+
+// A model, in sessions of its own. Thread-compatible.
+class OwnModel {
+ public:
+  // Errors of the files, and of the sessions.
+  static Result<OwnModel> make(const ModelEntry& entry,
+                               const std::filesystem::path& folder,
+                               const FrozenNames& names,
+                               const actors::SessionOptions& options);
+
+  // The largest difference of its results from TensorFlow's, as a part of their
+  // largest element; DataLoss above kModelTolerance. Comes first: a train step
+  // is compared from the weights on with which it was saved.
+  Result<double> difference() const;
+
+  // Seconds of a run, the median of `repeats`.
+  Result<double> seconds(int repeats) const;
+  // The same with variables instead of constants. REQUIRES: !entry.trains
+  Result<double> unfrozen_seconds(int repeats) const;
+
+ private:
+  explicit OwnModel(const ModelEntry& entry) : entry_(entry) {}
+  Result<double> difference_of(const ModelRun& run,
+                               std::string_view what) const;
+  Result<Tensor> results_of(const ModelRun& run) const;
+
+  ModelEntry entry_;
+  Tensor expected_;
+  ModelRun run_, unfrozen_;  // the latter empty of what is trained
+};
+
+}  // namespace tagflow::apps
