@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <limits>
 #include <map>
 #include <optional>
@@ -17,6 +18,10 @@ namespace tagflow::apps {
 namespace {
 
 namespace fs = std::filesystem;
+
+int repeats_of(const CompareEntry& entry, const CompareOptions& options) {
+  return std::min(entry.most_repeats, options.bench.repeats);
+}
 
 // Writes graphs and manifest; returns the manifest's path.
 Result<fs::path> write_manifest(const std::vector<CompareEntry>& entries,
@@ -36,8 +41,10 @@ Result<fs::path> write_manifest(const std::vector<CompareEntry>& entries,
                     {"inner", entry.inner},
                     {"devices", entry.devices},
                     {"as_written", entry.every_node_fires},
-                    {"one_thread", entry.one_thread},
-                    {"repeats", options.bench.repeats}});
+                    {"threads", entry.threads},
+                    {"init", entry.graph.init},
+                    {"written", entry.graph.written},
+                    {"repeats", repeats_of(entry, options)}});
   }
   const nlohmann::json manifest = {{"entries", std::move(list)}};
   const fs::path path = folder / "manifest.json";
@@ -61,14 +68,17 @@ Result<Ways> rival_seconds(Rival& rival, size_t entry) {
 
 Result<double> own_seconds(const CompareEntry& entry,
                            const CompareOptions& options, bool mailbox_only) {
-  EngineOptions engine = options.bench.engine;
+  BenchOptions bench = options.bench;
+  bench.repeats = repeats_of(entry, options);
+  EngineOptions& engine = bench.engine;
   engine.mailbox_only = engine.mailbox_only || mailbox_only;
   if (entry.every_node_fires && engine.passes.empty()) engine.passes = "none";
-  if (entry.one_thread) engine.workers = 1;
+  if (entry.threads > 0) engine.workers = entry.threads;
   if (entry.devices > 1) engine.devices = fmt::format("cpu:{}", entry.devices);
+  if (entry.own) return entry.own(bench);
   TAGFLOW_ASSIGN(actors::SessionOptions session, to_session_options(engine));
   TAGFLOW_ASSIGN(PreparedRun run, PreparedRun::make(entry.graph, session));
-  const int repeats = options.bench.repeats;
+  const int repeats = bench.repeats;
   if (entry.trips == 0) return run.seconds({}, repeats, entry.inner);
   const Tensor none = Tensor::scalar<int32_t>(0);
   const Tensor all = Tensor::scalar<int32_t>(entry.trips);
@@ -77,10 +87,12 @@ Result<double> own_seconds(const CompareEntry& entry,
   return full - base;
 }
 
+// Figures; those are missing that there is no measurement for.
 struct Row {
-  double rival = 0, ours = 0, mailbox = 0;  // figures
-  std::string way;                          // TensorFlow's fastest
-  double ratio = 0;                         // how many times better ours is
+  double ours = 0;
+  std::optional<double> rival, mailbox;
+  std::string way = "-";        // TensorFlow's fastest
+  std::optional<double> ratio;  // how many times better ours is
 };
 
 // Of what was measured in turns: TensorFlow's figure is that of the way whose
@@ -88,8 +100,11 @@ struct Row {
 Row row_of(const CompareEntry& entry, const std::vector<Ways>& theirs,
            const std::vector<double>& ours,
            const std::vector<double>& mailbox) {
-  double least = std::numeric_limits<double>::infinity();
   Row row;
+  row.ours = entry.figure(median(ours));
+  if (!mailbox.empty()) row.mailbox = entry.figure(median(mailbox));
+  if (theirs.empty()) return row;
+  double least = std::numeric_limits<double>::infinity();
   for (const auto& [way, unused] : theirs.front()) {
     std::vector<double> seconds, ratios;
     for (size_t i = 0; i < theirs.size(); ++i) {
@@ -105,8 +120,6 @@ Row row_of(const CompareEntry& entry, const std::vector<Ways>& theirs,
     row.ratio = median(std::move(ratios));
   }
   row.rival = entry.figure(least);
-  row.ours = entry.figure(median(ours));
-  row.mailbox = entry.figure(median(mailbox));
   return row;
 }
 
@@ -114,12 +127,16 @@ Result<Row> compare_entry(const CompareEntry& entry, size_t index, Rival& rival,
                           const CompareOptions& options) {
   std::vector<Ways> theirs;
   std::vector<double> ours, mailbox;
+  if (entry.prepare) TAGFLOW_RETURN_IF_ERROR(entry.prepare());
   for (int round = 0; round < options.rounds; ++round) {
-    TAGFLOW_ASSIGN(theirs.emplace_back(), rival_seconds(rival, index));
+    if (entry.has_rival) {
+      TAGFLOW_ASSIGN(theirs.emplace_back(), rival_seconds(rival, index));
+    }
     // Not counted: a process that was idle is slow at first. TensorFlow's ways
     // follow one another, so that only the first of them meets that.
     TAGFLOW_RETURN_IF_ERROR(own_seconds(entry, options, false).status());
     TAGFLOW_ASSIGN(ours.emplace_back(), own_seconds(entry, options, false));
+    if (entry.own) continue;
     TAGFLOW_ASSIGN(mailbox.emplace_back(), own_seconds(entry, options, true));
   }
   return row_of(entry, theirs, ours, mailbox);
@@ -136,17 +153,27 @@ void print_head(const Rival& rival, const CompareOptions& options) {
 
 void print_row(const CompareEntry& entry, const Row& row, bool json) {
   if (json) {
-    const nlohmann::json line = {
-        {"name", entry.name}, {"what", entry.what},  {"tensorflow", row.rival},
-        {"how", row.way},     {"tagflow", row.ours}, {"mailbox", row.mailbox},
-        {"ratio", row.ratio}, {"unit", entry.unit}};
+    const auto or_null = [](std::optional<double> value) {
+      return value ? nlohmann::json(*value) : nlohmann::json();
+    };
+    const nlohmann::json line = {{"name", entry.name},
+                                 {"what", entry.what},
+                                 {"tensorflow", or_null(row.rival)},
+                                 {"how", row.way},
+                                 {"tagflow", row.ours},
+                                 {"mailbox", or_null(row.mailbox)},
+                                 {"ratio", or_null(row.ratio)},
+                                 {"unit", entry.unit}};
     print_text(line.dump() + "\n");
-  } else {
-    print_text(fmt::format("| {} | {} | {} | {} | {} | {} | {:.3g} |\n",
-                           entry.what, four_digits(row.rival), row.way,
-                           four_digits(row.ours), four_digits(row.mailbox),
-                           entry.unit, row.ratio));
+    return;
   }
+  const auto figure = [](std::optional<double> value) {
+    return value ? four_digits(*value) : "-";
+  };
+  print_text(fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", entry.what,
+                         figure(row.rival), row.way, figure(row.ours),
+                         figure(row.mailbox), entry.unit,
+                         row.ratio ? fmt::format("{:.3g}", *row.ratio) : "-"));
 }
 
 Status compare_all(const std::vector<CompareEntry>& entries,
@@ -158,7 +185,7 @@ Status compare_all(const std::vector<CompareEntry>& entries,
   for (size_t i = 0; i < entries.size(); ++i) {
     // In TensorFlow all sessions of a process share the kernel threads that its
     // first one asked for.
-    if (i == 0 || entries[i].one_thread != entries[i - 1].one_thread) {
+    if (i == 0 || entries[i].threads != entries[i - 1].threads) {
       rival.reset();
       TAGFLOW_ASSIGN(Rival next,
                      Rival::start(options.python, kCompareScript, manifest));

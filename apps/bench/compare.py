@@ -3,19 +3,22 @@
 usage: compare.py MANIFEST
 
 MANIFEST is JSON: {"entries": [{"name", "graph", "feeds", "fetches", "targets",
-"trips", "inner", "repeats", "devices", "as_written", "one_thread"}]}. Prints
-"ready VERSION", then answers each line of stdin, the index of an entry, with
+"trips", "inner", "repeats", "devices", "as_written", "threads", "init",
+"written"}]}. Prints "ready VERSION", then answers each line of stdin, the index of an entry, with
 JSON: for each way in which TensorFlow can run it the seconds of one run, the
 median of `repeats`, each the mean of `inner` runs. Where `trips` is not 0, the
 feed is the number of trips, and the seconds of a run of none are subtracted.
+The operations of `init` run once before; files whose names begin with `written`
+are removed before each measurement.
 
 The ways are TensorFlow as it comes, in the thread of the caller (an empty step
 wakes nobody then), and each of them with the graph optimisers off. Only the
 latter two count where the graph is to run `as_written`: an optimiser would take
-the ops out whose time is asked for. With `one_thread` an op has a single one;
-since a process has the threads of its first session, it is asked only for
-entries whose `one_thread` is the same.
+the ops out whose time is asked for. `threads` is how many there are for ops, and
+for each; 0: as many as the machine has. Since a process has the threads of its
+first session, it is asked only for entries whose `threads` are the same.
 """
+import glob
 import json
 import os
 import statistics
@@ -50,8 +53,8 @@ WAYS = {
 def make_session(graph, entry, threads, optimised):
     config = tf.ConfigProto(
         device_count={"CPU": entry["devices"]},
-        inter_op_parallelism_threads=threads,
-        intra_op_parallelism_threads=1 if entry["one_thread"] else 0)
+        inter_op_parallelism_threads=threads or entry["threads"],
+        intra_op_parallelism_threads=entry["threads"])
     if not optimised:
         config.graph_options.rewrite_options.disable_meta_optimizer = True
         config.graph_options.optimizer_options.opt_level = -1
@@ -71,15 +74,22 @@ def make_calls(entry):
             wanted.append(targets[0] if len(targets) == 1
                           else tf.group(*targets))
         feeds = [graph.get_tensor_by_name(name) for name in entry["feeds"]]
-    return {way: make_session(graph, entry, threads, optimised)
-                 .make_callable(wanted, feeds)
-            for way, (threads, optimised) in WAYS.items()
-            if not (optimised and entry["as_written"])}
+        init = [graph.get_operation_by_name(n) for n in entry["init"]]
+    calls = {}
+    for way, (threads, optimised) in WAYS.items():
+        if not (optimised and entry["as_written"]):
+            session = make_session(graph, entry, threads, optimised)
+            session.run(init)
+            calls[way] = session.make_callable(wanted, feeds)
+    return calls
 
 
 def seconds(call, arguments, entry):
     times = []
     for i in range(entry["repeats"] + 1):
+        if entry["written"]:
+            for path in glob.glob(glob.escape(entry["written"]) + "*"):
+                os.remove(path)
         start = time.perf_counter()
         for _ in range(entry["inner"]):
             call(*arguments)

@@ -1,10 +1,16 @@
 #include "apps/bench/compare_entries.h"
 
 #include <functional>
+#include <memory>
+#include <optional>
+
+#include "apps/bench/checkpoint_files.h"
+#include "apps/bench/stopwatch.h"
 
 namespace tagflow::apps {
 namespace {
 
+constexpr int64_t kCheckpointBytes = 1'000'000'000;
 constexpr double kNano = 1e9, kMicro = 1e6, kMilli = 1e3;
 
 // An entry without its graph, and who makes that.
@@ -119,7 +125,7 @@ Plan matmul(int size) {
   plan.entry.scale = 1 / kNano;
   plan.entry.unit = "GFLOP/s";
   plan.entry.is_rate = true;
-  plan.entry.one_thread = true;
+  plan.entry.threads = 1;
   plan.entry.inner = 3;
   plan.make = [=] { return make_product(size); };
   return plan;
@@ -132,7 +138,7 @@ Plan elements(std::string name, std::string what,
   plan.entry.what = std::move(what);
   plan.entry.scale = kMilli;
   plan.entry.unit = "ms";
-  plan.entry.one_thread = true;
+  plan.entry.threads = 1;
   plan.entry.inner = 5;
   plan.make = [make] { return make(1'000'000); };
   return plan;
@@ -141,11 +147,92 @@ Plan elements(std::string name, std::string what,
 Plan lstm(const LstmSize& size) {
   Plan plan;
   plan.entry.name = "lstm";
-  plan.entry.what = fmt::format("LSTM forward, batch {}, {} steps, {} units",
-                                size.batch, size.steps, size.units);
+  plan.entry.what =
+      fmt::format("LSTM forward, batch {}, {} steps of {}, {} units",
+                  size.batch, size.steps, size.inputs, size.units);
+  plan.entry.threads = 2;
   plan.entry.scale = kMilli;
   plan.entry.unit = "ms";
   plan.make = [=] { return make_lstm(size); };
+  return plan;
+}
+
+Plan embedding() {
+  Plan plan;
+  plan.entry.name = "embedding";
+  plan.entry.what = "gather and update of 128 rows of 10^6 x 64";
+  plan.entry.scale = kMicro;
+  plan.entry.unit = "us";
+  plan.entry.inner = 1000;
+  plan.make = [] { return make_embedding(1'000'000, 64, 128); };
+  return plan;
+}
+
+// The same bytes to and from the page cache. A SaveV2 of ours would wait for
+// the disk, which that of TensorFlow does not: the writer is timed by itself.
+void add_checkpoint_plans(std::vector<Plan>& plans) {
+  struct Shared {
+    std::optional<CheckpointFiles> files;
+  };
+  const auto shared = std::make_shared<Shared>();
+  const auto start = [shared]() -> Status {
+    if (shared->files) return {};
+    TAGFLOW_ASSIGN(CheckpointFiles files,
+                   CheckpointFiles::make(kCheckpointBytes));
+    shared->files.emplace(std::move(files));
+    return {};
+  };
+  const auto common = [] {
+    Plan plan;
+    plan.entry.scale = 1 / kNano;
+    plan.entry.units = kCheckpointBytes;
+    plan.entry.unit = "GB/s";
+    plan.entry.is_rate = true;
+    plan.entry.most_repeats = 3;
+    // There is nothing to optimise, and each way keeps a GB.
+    plan.entry.every_node_fires = true;
+    return plan;
+  };
+  Plan write = common(), read = common();
+  write.entry.name = "checkpoint_write";
+  write.entry.what = "checkpoint of 1 GB, to the page cache";
+  write.make = [=]() -> Result<BenchGraph> {
+    TAGFLOW_RETURN_IF_ERROR(start());
+    return make_save(shared->files->prefix(), shared->files->elements());
+  };
+  write.entry.own = [=](const BenchOptions& options) -> Result<double> {
+    std::vector<double> seconds;
+    for (int i = 0; i < options.repeats; ++i) {
+      TAGFLOW_ASSIGN(seconds.emplace_back(), shared->files->write_seconds());
+    }
+    return median(std::move(seconds));
+  };
+  read.entry.name = "checkpoint_read";
+  read.entry.what = "checkpoint of 1 GB, from the page cache";
+  read.make = [=]() -> Result<BenchGraph> {
+    TAGFLOW_RETURN_IF_ERROR(start());
+    return make_restore(shared->files->prefix());
+  };
+  read.entry.prepare = [=] { return shared->files->write_seconds().status(); };
+  plans.push_back(std::move(write));
+  plans.push_back(std::move(read));
+}
+
+// A workload that TensorFlow has no counterpart of.
+Plan own_only(const char* name, std::string what, double scale,
+              std::string unit) {
+  const Workload* workload = find_workload(name);
+  Plan plan;
+  plan.entry.name = name;
+  plan.entry.what = std::move(what);
+  plan.entry.scale = scale;
+  plan.entry.unit = std::move(unit);
+  plan.entry.has_rival = false;
+  plan.entry.own = [=](const BenchOptions& options) -> Result<double> {
+    TAGFLOW_ASSIGN(const Measurement measured, workload->measure(options));
+    return measured.value / scale;
+  };
+  plan.make = [] { return BenchGraph(); };
   return plan;
 }
 
@@ -177,14 +264,21 @@ std::vector<Plan> all_plans() {
   plans.push_back(nodes("wide", "independent `Identity`", 10'000, fan_out));
   plans.push_back(empty_step());
   add_device_plans(plans);
-  plans.push_back(lstm({1, 100, 16}));
-  plans.push_back(lstm({32, 28, 128}));
-  plans.push_back(lstm({64, 100, 512}));
+  plans.push_back(lstm({1, 100, 16, 16}));
+  plans.push_back(lstm({32, 28, 28, 128}));
+  plans.push_back(lstm({64, 100, 128, 512}));
   plans.push_back(matmul(256));
   plans.push_back(matmul(1024));
   plans.push_back(elements("elementwise", "tanh(x) * x + 1 of 10^6, one thread",
                            make_elementwise));
   plans.push_back(elements("sum", "sum of 10^6, one thread", make_sum));
+  plans.push_back(embedding());
+  plans.push_back(own_only("stream_assign",
+                           "loop that adds 1 MiB to a variable on a `stream`",
+                           kMicro, "us per update"));
+  plans.push_back(own_only(
+      "prefetch", "100 batches of 10 ms beside steps of 10 ms", 1, "s"));
+  add_checkpoint_plans(plans);
   return plans;
 }
 

@@ -1,11 +1,12 @@
 // What is compared with TensorFlow, and how a time becomes a figure.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "apps/bench/graphs.h"
-#include "apps/bench/stopwatch.h"
+#include "apps/bench/workload.h"
 
 namespace tagflow::apps {
 
@@ -19,9 +20,16 @@ struct CompareEntry {
   std::string unit;
   bool is_rate = false;  // units per second instead of seconds per unit
   bool every_node_fires = false;
-  bool one_thread = false;
+  int threads = 0;  // on both sides; 0: as many as the machine has
   int devices = 1;  // CPUs
   int inner = 1;    // runs in one measurement
+  int most_repeats = 10'000;
+  // What is timed here instead of the graph, in seconds; or empty.
+  std::function<Result<double>(const BenchOptions&)> own;
+  // What comes before the first measurement; or empty.
+  std::function<Status()> prepare;
+  // Whether TensorFlow runs the graph, too: some have nothing to compare with.
+  bool has_rival = true;
 
   // Seconds of a run as the figure that the table shows.
   double figure(double seconds) const {

@@ -2,59 +2,12 @@
 
 #include <cmath>
 
-#include "graph/builder/builder.h"
+#include "apps/bench/building.h"
 
 namespace tagflow::apps {
 namespace {
 
 using namespace graph;  // NOLINT: the builder's vocabulary
-
-// A graph under construction and its scope, which must not move meanwhile.
-class Building {
- public:
-  const Scope& scope() const { return scope_; }
-
-  Result<BenchGraph> done(std::vector<std::string> feeds,
-                          const Outputs& fetches, const Outputs& targets = {}) {
-    TAGFLOW_RETURN_IF_ERROR(scope_.status());
-    BenchGraph result;
-    result.feeds = std::move(feeds);
-    for (const Output& o : fetches) result.fetches.push_back(o.name());
-    for (const Output& o : targets) {
-      result.targets.push_back(o.node()->name());
-    }
-    result.graph = std::move(graph_);
-    return result;
-  }
-
- private:
-  Graph graph_;
-  Scope scope_{graph_};
-};
-
-// The number of trips, to be fed.
-Output trip_count(const Scope& s) {
-  return ops::placeholder(s.named("n"), DataType::kInt32,
-                          PartialShape::scalar());
-}
-
-// A value that no pass may take for a constant, since it can be fed.
-Output opaque(const Scope& s, Tensor value) {
-  const PartialShape shape = value.shape();
-  return ops::placeholder_with_default(s, ops::constant(s, std::move(value)),
-                                       shape);
-}
-
-// Floats in [-1, 1), the same in every process.
-Tensor pseudo_random(const Shape& shape) {
-  Tensor tensor = Tensor::make(DataType::kFloat, shape);
-  uint32_t state = 12345;
-  for (float& value : tensor.mutable_flat<float>()) {
-    state = state * 1664525u + 1013904223u;
-    value = float(int32_t(state)) / 2147483648.0f;
-  }
-  return tensor;
-}
 
 // The identity matrix: products with it neither grow nor vanish.
 Tensor identity_matrix(int size) {
@@ -370,8 +323,8 @@ Result<BenchGraph> make_lstm(const LstmSize& size) {
         for (float& value : values.mutable_flat<float>()) value *= float(limit);
         return ops::constant(in, std::move(values));
       });
-  const Output x =
-      opaque(s, pseudo_random({size.steps, size.batch, size.units}));
+  const int inputs = size.inputs > 0 ? size.inputs : size.units;
+  const Output x = opaque(s, pseudo_random({size.steps, size.batch, inputs}));
   const RnnResult last = dynamic_rnn(
       s, weights, *lstm_cell({.units = size.units}), x, {.time_major = true});
   return building.done(

@@ -17,6 +17,8 @@ struct BenchGraph {
   std::vector<std::string> feeds;
   std::vector<std::string> fetches;
   std::vector<std::string> targets;
+  std::vector<std::string> init = {};  // targets that run once, before all else
+  std::string written = {};  // what the files begin with that a run writes
 };
 
 // Each says what it feeds; where it is a number of trips `n`, that is an int32
@@ -81,11 +83,26 @@ struct BusyLoop {
 // called.
 Result<BenchGraph> make_busy_loop(const BusyLoop& loop);
 
+// A variable of rows x width floats, of which a run gathers `count` rows, and
+// then subtracts from them. Also "read", which reads all of it.
+Result<BenchGraph> make_embedding(int64_t rows, int64_t width, int count);
+// while i < n: v += 1, i += 1: a variable of `bytes` on the stream device.
+Result<BenchGraph> make_loop_of_large_updates(int64_t bytes);
+// Writes kCheckpointTensors variables of so many floats to a checkpoint.
+Result<BenchGraph> make_save(const std::string& prefix, int64_t elements);
+// Reads them again.
+Result<BenchGraph> make_restore(const std::string& prefix);
+inline constexpr int kCheckpointTensors = 16;
+// "tensor_3"
+std::string checkpoint_name(int number);
+
 struct LstmSize {
-  int batch = 32, steps = 28, units = 128;
+  int batch = 32, steps = 28;
+  int inputs = 0;  // 0: as many as units
+  int units = 128;
 };
 
-// An LSTM over inputs of [steps, batch, units], with weights that are
+// An LSTM over inputs of [steps, batch, inputs], with weights that are
 // constants: its outputs and its last state.
 Result<BenchGraph> make_lstm(const LstmSize& size);
 // On x, the number of a batch, which the operation "fetch" puts into a queue of

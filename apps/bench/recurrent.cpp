@@ -1,7 +1,6 @@
 // Workloads: recurrent networks, and what feeds them.
 //
-//   lstm      one run of an LSTM over a batch of sequences, forward; its inputs
-//             are as wide as it has units
+//   lstm      one run of an LSTM over a batch of sequences, forward
 //   prefetch  100 batches, each read in 10 ms by a queue runner and used in
 //             10 ms by a step: overlapped, it is little more than one of them
 #include <algorithm>
@@ -47,6 +46,7 @@ Result<Measurement> measure_lstm(const BenchOptions& options) {
   if (options.batch > 0) size.batch = options.batch;
   if (options.steps > 0) size.steps = options.steps;
   if (options.units > 0) size.units = options.units;
+  size.inputs = options.inputs > 0 ? options.inputs : size.units;
   TAGFLOW_ASSIGN(const BenchGraph graph, make_lstm(size));
   TAGFLOW_ASSIGN(actors::SessionOptions session,
                  to_session_options(options.engine));
@@ -57,6 +57,7 @@ Result<Measurement> measure_lstm(const BenchOptions& options) {
                      "ms",
                      {{"batch", size.batch},
                       {"steps", size.steps},
+                      {"inputs", size.inputs},
                       {"units", size.units},
                       {"workers", options.engine.workers},
                       {"repeats", options.repeats}}};

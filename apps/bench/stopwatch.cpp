@@ -29,6 +29,8 @@ Result<PreparedRun> PreparedRun::make(const BenchGraph& graph,
   PreparedRun run;
   TAGFLOW_ASSIGN(run.session_, actors::Session::create(options));
   TAGFLOW_RETURN_IF_ERROR(run.session_->extend(graph.graph));
+  if (!graph.init.empty())
+    TAGFLOW_RETURN_IF_ERROR(run.session_->run({}, {}, graph.init).status());
   TAGFLOW_ASSIGN(run.call_, run.session_->make_callable(
                                 graph.feeds, graph.fetches, graph.targets));
   return run;

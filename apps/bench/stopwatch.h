@@ -29,8 +29,11 @@ struct Took {
 // A session with one graph and a prepared call of its signature.
 class PreparedRun {
  public:
+  // Runs what the graph says of `init`.
   static Result<PreparedRun> make(const BenchGraph& graph,
                                   const actors::SessionOptions& options);
+
+  actors::Session& session() const { return *session_; }
 
   // Seconds of one run, by the median: warms up with one measurement, then
   // takes `repeats`, each the mean of `inner` runs after one another.

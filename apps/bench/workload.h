@@ -26,6 +26,7 @@ struct BenchOptions {
   int64_t bytes = 1'000'000'000;
   int batch = 0;  // of these, 0: the workload's own number
   int steps = 0;
+  int inputs = 0;
   int units = 0;
   int repeats = 9;
   EngineOptions engine;
@@ -96,6 +97,9 @@ Result<Measurement> measure_kmeans_scaling(const BenchOptions& options);
 // recurrent.cpp: ms per run; seconds
 Result<Measurement> measure_lstm(const BenchOptions& options);
 Result<Measurement> measure_prefetch(const BenchOptions& options);
+// state.cpp: us per step or update
+Result<Measurement> measure_embedding(const BenchOptions& options);
+Result<Measurement> measure_stream_assign(const BenchOptions& options);
 // checkpoint.cpp: GB/s
 Result<Measurement> measure_checkpoint(const BenchOptions& options);
 // kernels.cpp: one thread

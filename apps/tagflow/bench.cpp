@@ -151,6 +151,9 @@ void add_bench_command(CLI::App& app, ExitCode& exit_code) {
       ->check(CLI::Range(0, 4096));
   sub->add_option("--steps", bench.steps, "of lstm; 0: its own")
       ->check(CLI::Range(0, 100'000));
+  sub->add_option("--inputs", bench.inputs,
+                  "of lstm, for each step; 0: as many as units")
+      ->check(CLI::Range(0, 4096));
   sub->add_option("--units", bench.units, "of lstm; 0: its own")
       ->check(CLI::Range(0, 4096));
   sub->add_flag("--json", options.json,

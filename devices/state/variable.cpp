@@ -5,6 +5,8 @@
 namespace tagflow::devices {
 namespace {
 
+std::atomic<int64_t> bytes_copied_count{0};
+
 // Elements of its own, in the memory of the kernel.
 Result<Tensor> copy_of(const KernelContext& context, const Tensor& from) {
   if (from.buffer() == nullptr) return from;
@@ -13,10 +15,16 @@ Result<Tensor> copy_of(const KernelContext& context, const Tensor& from) {
   StridedCopy all;
   all.add(from.num_elements(), 1, 1);
   if (from.num_elements() > 0) strided_copy(context, all, from, copy);
+  bytes_copied_count.fetch_add(int64_t(from.bytes()),
+                               std::memory_order_relaxed);
   return copy;
 }
 
 }  // namespace
+
+int64_t Variable::bytes_copied() {
+  return bytes_copied_count.load(std::memory_order_relaxed);
+}
 
 std::string Variable::describe() const {
   return fmt::format("variable \"{}\" of {}{}", name_, dtype_name(dtype_),

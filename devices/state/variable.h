@@ -90,6 +90,10 @@ class Variable final : public GuardedState {
   bool is_read_by_copy() const {
     return read_by_copy_.load(std::memory_order_relaxed);
   }
+  // How many bytes variables of this process have copied of their values, for
+  // who reads them all, or before a change. For tests and benchmarks.
+  // Thread-safe.
+  static int64_t bytes_copied();
   // What the value had in bytes when it was set. Thread-safe: a hint.
   size_t bytes_hint() const {
     return bytes_hint_.load(std::memory_order_relaxed);

@@ -51,6 +51,18 @@ expect 0 '"unit":"ms","config":\{"batch":2,"repeats":1,"steps":3,"units":4' - \
   tagflow bench lstm --batch 2 --steps 3 --units 4 --repeats 1
 expect 0 '"unit":"s","config":\{"batches":3,"ms":10.0' - \
   tagflow bench prefetch --trips 3 --repeats 1
+expect 0 '"inputs":3,.*"units":4' - \
+  tagflow bench lstm --batch 2 --steps 3 --inputs 3 --units 4 --repeats 1
+expect 2 - '--inputs' tagflow bench lstm --inputs -1
+expect 0 '"raw_write":[0-9.]+' - \
+  tagflow bench checkpoint --bytes 100000 --repeats 1
+# Nothing but what the reader asked for, and nothing at all, is copied.
+expect 0 '"bytes_copied":([0-9]+),"bytes_read":\1,' - \
+  tagflow bench embedding --nodes 1000 --trips 20 --repeats 1
+expect 0 '"bytes_to_device":0,"bytes_to_host":0,"new_buffers":0,' - \
+  tagflow bench stream_assign --trips 20 --repeats 1
+expect 1 - 'stream_assign needs an accelerator' \
+  tagflow bench stream_assign --devices cpu:2 --trips 2 --repeats 1
 expect 0 '"unit":"GB/s"' - tagflow bench checkpoint --bytes 100000 --repeats 1
 expect 0 '"unit":"s"' - tagflow bench load --nodes 1000 --repeats 1
 expect 0 '"unit":"bytes"' - tagflow bench loop_memory --trips 1000
@@ -89,7 +101,7 @@ expect 3 - 'cannot start' tagflow bench models --python /no/such/python
 expect 1 - 'import tensorflow' tagflow bench models --python true --only lstm
 # One that answers, with a model that is no such.
 fake="$here/fake_tensorflow.py"
-expect 0 '^\| ResNet50, 224 x 224 x 3 \| 1 \| 250 \| session \| [0-9.e-]+ \| [0-9.e+]+ \|' \
+expect 0 '^\| ResNet50, 224 x 224 x 3 \| 1 \| 250 \| session \| [0-9.e-]+ \| [0-9.e+]+ \| [0-9.e+-]+ \|' \
   - tagflow bench models --python "$fake" --only resnet --repeats 1
 expect 0 '"batch":5,"difference":0.0,"how":"session","name":"transformer"' - \
   tagflow bench models --python "$fake" --only transformer --batch 5 \
@@ -105,6 +117,17 @@ expect 1 '' 'TensorFlow answered "[{]}"' \
   tagflow bench compare --python "$fake" --only sum --repeats 1
 expect 1 '' "lstm: the result differs from TensorFlow's by 2 of" \
   tagflow bench models --python "$fake" --only lstm --repeats 1
+expect 1 '' "mobilenet, not frozen: the result differs from TensorFlow's by 2" \
+  tagflow bench models --python "$fake" --only mobilenet --repeats 1
+expect 0 '^\| train step: 784-512-10, SGD \| 128 \| 250 \| session \| [0-9.e-]+ \| [0-9.e+]+ \| - \|' \
+  - tagflow bench models --python "$fake" --only mlp_train --repeats 1
+expect 1 '' "lstm_train: the result differs from TensorFlow's by 0.33 of" \
+  tagflow bench models --python "$fake" --only lstm_train --repeats 1
+expect 0 '"mailbox":null,"name":"prefetch","ratio":null' - \
+  tagflow bench compare --python "$fake" --only prefetch --repeats 1 \
+  --rounds 1 --json
+expect 0 '^\| 100 batches of 10 ms beside steps of 10 ms \| - \| - \| [0-9.]+ \| - \| s \| - \|' \
+  - tagflow bench compare --python "$fake" --only prefetch --repeats 1 --rounds 1
 expect 1 '' 'TensorFlow answered "Killed"' \
   tagflow bench models --python "$fake" --only bigru --repeats 1
 
