@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "apps/common/interrupt.h"
 #include "apps/io/file.h"
 #include "apps/io/json_tensor.h"
 #include "apps/io/npy.h"
@@ -49,6 +50,18 @@ Status check_value(const std::string& name, const Tensor& value,
                           what, value.describe());
 }
 
+// Rows that are fed together belong together: a file that is shorter than
+// others would be begun again before them. The last one is new.
+Status check_counts(const std::vector<LoadedFeeds::ByRows>& all) {
+  const LoadedFeeds::ByRows& first = all.front();
+  const LoadedFeeds::ByRows& last = all.back();
+  if (first.rows.count() == last.rows.count()) return {};
+  return invalid_argument(
+      "[--feed] \"{}\" has {} rows, but \"{}\" has {}: each step takes rows "
+      "of all files",
+      first.file, first.rows.count(), last.file, last.rows.count());
+}
+
 Failure load_feed(const graph::Graph& graph, const FeedText& text,
                   int64_t batch, std::set<std::string>& seen,
                   LoadedFeeds& loaded) {
@@ -80,13 +93,18 @@ Failure load_feed(const graph::Graph& graph, const FeedText& text,
   std::string_view what = "the value";
   if (text.by_rows) {
     Result<FeedRows> rows = FeedRows::create(std::move(value).value(), batch);
-    value = rows.ok() ? rows->at(1) : Result<Tensor>(rows.status());
+    const Interruptible interruptible;
+    value = rows.ok() ? rows->at(1, [&] { return interruptible.signal() != 0; })
+                      : Result<Tensor>(rows.status());
     if (!value.ok())
-      return run_time_error(std::move(value).status().with_prefix(
+      return interruptible.failure_of(std::move(value).status().with_prefix(
           fmt::format("[--feed] {}: ", name)));
     what = batch > 0 ? "a batch of the value"
                      : "a row of the value, without --batch,";
-    loaded.by_rows.push_back({loaded.feeds.size(), std::move(rows).value()});
+    loaded.by_rows.push_back(
+        {loaded.feeds.size(), text.value, std::move(rows).value()});
+    if (Status fit = check_counts(loaded.by_rows); !fit.ok())
+      return run_time_error(std::move(fit));
   }
   Status status = check_value(name, *value, wanted, what);
   if (!status.ok()) return run_time_error(std::move(status));

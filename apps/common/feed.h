@@ -31,12 +31,15 @@ Result<FeedText> parse_feed(std::string_view text, bool needs_value = true);
 
 // The feeds' tensors, each of the type of the graph's tensor; or why not, with
 // the exit code. Checks that the tensor exists, is fed once, and may have the
-// value's type and shape. A feed without a value has an invalid tensor, and one
-// by rows, of `batch` rows each (0: see FeedRows), the value of step 1.
+// value's type and shape, and that files of rows have equally many. A feed
+// without a value has an invalid tensor, and one by rows, of `batch` rows each
+// (0: see FeedRows), the value of step 1. SIGINT and SIGTERM while that is
+// copied are failures, as in a run: REQUIRES that no Interruptible lives.
 struct LoadedFeeds {
   std::vector<actors::Feed> feeds;
   struct ByRows {
-    size_t feed = 0;  // its place
+    size_t feed = 0;   // its place
+    std::string file;  // where the rows are from
     FeedRows rows;
   };
   std::vector<ByRows> by_rows;

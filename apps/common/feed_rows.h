@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
+#include "apps/common/memory.h"
 #include "graph/shape.h"
 #include "graph/status.h"
 #include "graph/tensor.h"
@@ -16,13 +18,20 @@ class FeedRows {
  public:
   FeedRows() = default;
   // InvalidArgument where the tensor is a scalar, has no rows, or holds
-  // handles. A batch of 0: one row, without its dimension.
-  static Result<FeedRows> create(Tensor all, int64_t batch);
+  // handles; ResourceExhausted where a step's rows are of more bytes than
+  // `memory`. A batch of 0: one row, without its dimension.
+  static Result<FeedRows> create(Tensor all, int64_t batch,
+                                 int64_t memory = available_memory());
+
+  // How many there are.
+  int64_t count() const { return rows_; }
 
   // Of what at() gives.
   const Shape& shape() const { return shape_; }
-  // ResourceExhausted where there is no memory. REQUIRES: step >= 1.
-  Result<Tensor> at(int64_t step) const;
+  // ResourceExhausted where there is no memory; Cancelled where `stop`, which
+  // is asked now and then if it is there, says so. REQUIRES: step >= 1.
+  Result<Tensor> at(int64_t step,
+                    const std::function<bool()>& stop = nullptr) const;
 
  private:
   Tensor all_;

@@ -31,7 +31,11 @@ Status run_each(const Prepared& prepared, const StepsOptions& options,
   for (int64_t step = training.last_step() + 1;
        step <= options.steps && !watched.is_interrupted(); ++step) {
     for (const LoadedFeeds::ByRows& feed : prepared.by_rows) {
-      TAGFLOW_ASSIGN(values[feed.feed], feed.rows.at(step));
+      auto rows =
+          feed.rows.at(step, [&watched] { return watched.is_interrupted(); });
+      // The step has not begun: it ends as between two of them.
+      if (rows.status().code() == Code::kCancelled) return {};
+      TAGFLOW_ASSIGN(values[feed.feed], std::move(rows));
     }
     auto results = call(values, options.run);
     if (!results.ok())

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdint>
+#include <limits>
 #include <string>
 
 namespace tagflow::apps {
@@ -61,10 +63,35 @@ TEST_CASE("what has no rows is refused") {
         "float[] has no rows");
   CHECK_FALSE(FeedRows::create(Tensor::make(DataType::kFloat, {0, 3}), 1).ok());
   CHECK_FALSE(FeedRows::create(Tensor::make(DataType::kVariant, {2}), 0).ok());
-  // A batch larger than any memory is an error of the step, or before.
-  const auto huge = FeedRows::create(Tensor::make(DataType::kFloat, {2, 1024}),
-                                     int64_t{1} << 40);
-  CHECK_FALSE((huge.ok() && huge->at(1).ok()));
+}
+
+TEST_CASE("a batch that memory has no room for is refused") {
+  const Tensor all = Tensor::make(DataType::kFloat, {2, 1024});
+  CHECK(FeedRows::create(all, 3, 3 * 4096).ok());
+  const Status status = FeedRows::create(all, 3, 3 * 4096 - 1).status();
+  CHECK(status.code() == Code::kResourceExhausted);
+  CHECK(status.message() ==
+        "the rows of a step, float[3,1024], need more than the 12287 bytes of "
+        "memory that are free");
+  // Their bytes have no number.
+  constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
+  CHECK(FeedRows::create(all, int64_t{1} << 52, kAny).status().code() ==
+        Code::kResourceExhausted);
+  CHECK_FALSE(FeedRows::create(all, int64_t{1} << 54, kAny).ok());
+}
+
+TEST_CASE("a copy of many rows is cut short") {
+  const Tensor all = Tensor::make(DataType::kInt8, {10});
+  const auto rows = FeedRows::create(all, 3 << 20);
+  REQUIRE(rows.ok());
+  int asked = 0;
+  const auto value = rows->at(1, [&asked] { return ++asked == 2; });
+  CHECK(value.status().code() == Code::kCancelled);
+  CHECK(rows->at(1, [] { return false; }).ok());
+  // Not where there is nothing to wait for.
+  const auto few = FeedRows::create(all, 5);
+  REQUIRE(few.ok());
+  CHECK(few->at(1, [] { return true; }).ok());
 }
 
 }  // namespace
