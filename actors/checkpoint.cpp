@@ -127,6 +127,7 @@ Result<LoadedCheckpoint> load_checkpoint(
   TAGFLOW_ASSIGN(const auto file, checkpoint::open_tensor_file(path));
   LoadedCheckpoint loaded;
   loaded.restored.path = file->path();
+  loaded.restored.damaged = file->damaged();
   TAGFLOW_RETURN_IF_ERROR(
       check(*file, variables, others, loaded.restored.unused));
   for (const GraphVariable& variable : variables) {

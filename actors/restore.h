@@ -17,6 +17,8 @@ struct Restored {
   int64_t step = 0;  // 0 where another program wrote it
   // What the file has that is no variable of the graph.
   std::vector<std::string> unused;
+  // Of a folder: what is wrong with newer checkpoints, which are not whole.
+  std::vector<std::string> damaged;
 };
 
 // What becomes of tensors that are no variables of the graph.

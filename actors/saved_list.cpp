@@ -50,8 +50,8 @@ void SavedList::read() {
     }
   }
   const auto newest = checkpoint::find_newest_checkpoint(folder_);
-  if (!newest.ok() || has(*newest)) return;
-  state_.all.push_back(*newest);
+  if (!newest.ok() || has(newest->prefix)) return;
+  state_.all.push_back(newest->prefix);
   state_.timestamps.push_back(seconds_since_1970());
 }
 

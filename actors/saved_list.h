@@ -13,7 +13,9 @@ namespace tagflow::actors {
 // A new checkpoint is complete before the folder's file names it, and the file
 // does not name older ones as the newest before these go. It forgets them only
 // when they are gone: where the process ends in between, the next one finds
-// them in the file, and removes them.
+// them in the file, and removes them. A whole checkpoint that the file does not
+// name is not ours to remove, as it is not TensorFlow's: a copy that somebody
+// keeps looks just like one that a killed process completed and did not list.
 //
 // Thread-compatible.
 class SavedList {

@@ -30,7 +30,10 @@ struct SaverOptions {
   // "checkpoint" lists that already, FOLDER/NAME-STEP.1, ...: none of the list
   // is written over.
   std::string name = "model.ckpt";
-  // So many of the list stay, those that were made last. 0: all do.
+  // So many of the list stay, those that were made last. 0: all do. What the
+  // list does not name stays, too, since somebody may have put it there: a copy
+  // of a checkpoint, or one that a process completed when it was killed before
+  // it had it listed.
   int keep = 5;
   // What save_if_due() takes for due: so many steps since the last save, or
   // since 0, or so much time since then, or since the saver was made. Zero:

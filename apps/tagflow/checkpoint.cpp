@@ -1,5 +1,6 @@
 // tagflow checkpoint: what is in files of tensors.
 #include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -27,6 +28,16 @@ struct CheckpointOptions {
   int shards = 1;
   bool json = false;
 };
+
+// Says so where a folder's newest checkpoint is damaged, and another is taken.
+Result<std::unique_ptr<checkpoint::TensorFile>> open_file(
+    const std::string& path) {
+  auto file = checkpoint::open_tensor_file(path);
+  if (!file.ok()) return file;
+  for (const std::string& what : (*file)->damaged())
+    spdlog::warn("{}; \"{}\" is taken instead", what, (*file)->path());
+  return file;
+}
 
 std::vector<int64_t> dims_of(const Shape& shape) {
   return {shape.dims().begin(), shape.dims().end()};
@@ -79,7 +90,7 @@ std::string list_json(const checkpoint::TensorFile& file) {
 }
 
 Failure list_tensors(const CheckpointOptions& options) {
-  const auto file = checkpoint::open_tensor_file(options.path);
+  const auto file = open_file(options.path);
   if (!file.ok()) return file_error(file.status());
   print_text(options.json ? list_json(**file) : list_text(**file));
   return {};
@@ -88,7 +99,7 @@ Failure list_tensors(const CheckpointOptions& options) {
 // --- cat ---------------------------------------------------------------------
 
 Failure print_tensor(const CheckpointOptions& options) {
-  const auto file = checkpoint::open_tensor_file(options.path);
+  const auto file = open_file(options.path);
   if (!file.ok()) return file_error(file.status());
   const auto tensor = (*file)->read(options.name);
   if (!tensor.ok()) return file_error(tensor.status());
@@ -126,9 +137,9 @@ std::string difference_json(const TensorDifference& difference) {
 
 // What differs is no error of the program: it is printed, and not logged.
 ExitCode compare(const CheckpointOptions& options) {
-  const auto a = checkpoint::open_tensor_file(options.path);
+  const auto a = open_file(options.path);
   if (!a.ok()) return report(file_error(a.status()));
-  const auto b = checkpoint::open_tensor_file(options.other);
+  const auto b = open_file(options.other);
   if (!b.ok()) return report(file_error(b.status()));
   const auto differences = compare_files(**a, **b, options.tolerance);
   if (!differences.ok()) return report(file_error(differences.status()));
@@ -145,7 +156,7 @@ Failure convert_file(const CheckpointOptions& options) {
   if (checkpoint::is_safetensors_path(options.other) && options.shards > 1)
     return usage_error(
         invalid_argument("[--shards] a .safetensors file has one shard"));
-  const auto file = checkpoint::open_tensor_file(options.path);
+  const auto file = open_file(options.path);
   if (!file.ok()) return file_error(file.status());
   return file_error(convert(**file, options.other, options.shards));
 }

@@ -48,6 +48,14 @@ Failure run_init(const std::vector<std::string>& nodes,
   return {};
 }
 
+// An older checkpoint may be all that there is, but not silently.
+void warn_of_damaged(std::string_view option,
+                     const actors::Restored& restored) {
+  for (const std::string& what : restored.damaged)
+    spdlog::warn("[{}] {}; \"{}\" is taken instead", option, what,
+                 restored.path);
+}
+
 void warn_of_unused(const actors::Restored& restored) {
   if (restored.unused.empty()) return;
   spdlog::warn(
@@ -143,6 +151,7 @@ Failure Training::start(const TrainingOptions& options,
           std::move(restored).status().with_prefix("[--save] "));
     is_resumed = restored->has_value();
     if (is_resumed) {
+      warn_of_damaged("--save", **restored);
       step_ = (*restored)->step;
       spdlog::info("resumed after step {} from \"{}\"", step_,
                    (*restored)->path);
@@ -152,6 +161,7 @@ Failure Training::start(const TrainingOptions& options,
     const auto restored = actors::restore_checkpoint(session, options.restore);
     if (!restored.ok())
       return file_error(restored.status().with_prefix("[--restore] "));
+    warn_of_damaged("--restore", *restored);
     warn_of_unused(*restored);
   } else if (!is_resumed) {
     Failure failure = run_init(options.init, session, run);

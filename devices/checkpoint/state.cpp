@@ -128,16 +128,21 @@ Status write_checkpoint_state(const std::string& folder,
                           options);
 }
 
-Result<std::string> find_newest_checkpoint(const std::string& folder) {
+Result<NewestCheckpoint> find_newest_checkpoint(const std::string& folder) {
   std::vector<std::string> candidates = bundles_in(folder);
   const auto state = read_checkpoint_state(folder);
   if (state.ok() && !state->newest.empty())
     candidates.insert(candidates.begin(), state->newest);
+  NewestCheckpoint newest;
   Status first;
   for (const std::string& prefix : candidates) {
     const auto reader = BundleReader::open(prefix);
     Status status = reader.ok() ? (*reader)->check_complete() : reader.status();
-    if (status.ok()) return prefix;
+    if (status.ok()) {
+      newest.prefix = prefix;
+      return newest;
+    }
+    newest.damaged.emplace_back(status.message());
     if (first.ok()) first = std::move(status);
   }
   if (first.ok())

@@ -32,13 +32,19 @@ Status write_checkpoint_state(const std::string& folder,
                               const CheckpointState& state,
                               const WriteOptions& options);
 
-// The prefix of the newest checkpoint in the folder of which every file is
+struct NewestCheckpoint {
+  std::string prefix;
+  // What is wrong with those that are newer, or that the file names instead.
+  std::vector<std::string> damaged;
+};
+
+// The newest checkpoint in the folder of which every file is
 // there with all of its bytes: the one that its file "checkpoint" names, or,
 // where that is not whole, or there is no such file, of the others the one
 // whose index was written last; of those whose names differ in "-STEP" only,
 // the one of the last step. NotFound where there is none at all. Where
 // there are some, but none is whole, the error of the first, or DataLoss where
 // a file of it is missing. Thread-safe.
-Result<std::string> find_newest_checkpoint(const std::string& folder);
+Result<NewestCheckpoint> find_newest_checkpoint(const std::string& folder);
 
 }  // namespace tagflow::checkpoint

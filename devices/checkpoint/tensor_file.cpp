@@ -14,8 +14,9 @@ namespace {
 
 class BundleFile final : public TensorFile {
  public:
-  explicit BundleFile(std::unique_ptr<BundleReader> reader)
-      : reader_(std::move(reader)) {
+  BundleFile(std::unique_ptr<BundleReader> reader,
+             std::vector<std::string> damaged)
+      : TensorFile(std::move(damaged)), reader_(std::move(reader)) {
     for (const BundleEntry& entry : reader_->tensors())
       tensors_.push_back(info_of(entry));
   }
@@ -95,16 +96,16 @@ Result<std::unique_ptr<TensorFile>> open_tensor_file(const std::string& path) {
         std::make_unique<SafetensorsFile>(std::move(reader)));
   }
   constexpr std::string_view kIndex = ".index";
-  std::string prefix = path;
+  NewestCheckpoint newest{path, {}};
   std::error_code unknown;
   if (std::filesystem::is_directory(path, unknown)) {
-    TAGFLOW_ASSIGN(prefix, find_newest_checkpoint(path));
+    TAGFLOW_ASSIGN(newest, find_newest_checkpoint(path));
   } else if (path.ends_with(kIndex)) {
-    prefix.resize(path.size() - kIndex.size());
+    newest.prefix.resize(path.size() - kIndex.size());
   }
-  TAGFLOW_ASSIGN(auto reader, BundleReader::open(std::move(prefix)));
-  return std::unique_ptr<TensorFile>(
-      std::make_unique<BundleFile>(std::move(reader)));
+  TAGFLOW_ASSIGN(auto reader, BundleReader::open(std::move(newest.prefix)));
+  return std::unique_ptr<TensorFile>(std::make_unique<BundleFile>(
+      std::move(reader), std::move(newest.damaged)));
 }
 
 }  // namespace tagflow::checkpoint

@@ -41,6 +41,16 @@ class TensorFile {
   virtual Result<Tensor> read(std::string_view name) const = 0;
   // Null where there is none of the name.
   const TensorInfo* find(std::string_view name) const;
+  // Of a folder: what is wrong with the newer ones, in place of which this is
+  // taken. Whoever asked for the newest should hear of it.
+  const std::vector<std::string>& damaged() const { return damaged_; }
+
+ protected:
+  explicit TensorFile(std::vector<std::string> damaged = {})
+      : damaged_(std::move(damaged)) {}
+
+ private:
+  const std::vector<std::string> damaged_;
 };
 
 // `path` is a .safetensors file, the prefix of a bundle or its .index, or a

@@ -66,6 +66,13 @@ expect 3 - 'no file "none.npy"' tagflow run $sums --feed x=@none.npy
 expect 2 - 'no feed is by rows' tagflow run $sums --feed 'x=[1, 2]' --batch 2
 echo 7 >"$work/scalar.json"
 expect 1 - 'float\[\] has no rows' tagflow run $sums --feed x=@scalar.json
+# A file that is shorter would be begun again before the others.
+echo '[1, 2, 3]' >"$work/three.json"
+expect 1 - '"line_x.json" has [0-9]+ rows, but "three.json" has 3: each step' \
+  tagflow run $line --target train --init init --steps 1 \
+  --feed x=@line_x.json --feed y=@three.json
+expect 1 - 'ResourceExhausted.*x: the rows of a step, float\[[0-9]+,2\], need' \
+  tagflow run $sums --feed x=@rows.json --batch 1000000000000
 
 # --- Saved, and resumed -------------------------------------------------------
 for passes in "" "--passes none"; do
@@ -103,6 +110,16 @@ expect 0 '^steps = int64\[\] 31$' - tagflow run "$line" --restore second --fetch
 expect 0 - - tagflow run $train --steps 20 --save few --save-every 1 --keep 2
 [ "$(ls "$work"/few/*.index | wc -l)" = 2 ] || complain "not two" --keep
 expect 0 - - tagflow run $train --steps 3 --save few2 --save-every 1000s
+
+# An older one may be all that is whole, but not silently.
+cp -r "$work/few" "$work/damaged"
+truncate -s 9 "$work"/damaged/model.ckpt-20.data-*
+damaged='/model.ckpt-20.data-.*" has 9 bytes.*; "damaged/model.ckpt-19" is taken'
+expect 0 '^steps = int64\[\] 19$' "warning: \[--restore\] .*$damaged" \
+  tagflow run "$line" --restore damaged --fetch steps
+expect 0 'tensors, ' "warning: .*$damaged" tagflow checkpoint ls damaged
+expect 0 - "warning: \[--save\] .*$damaged" \
+  tagflow run $train --steps 20 --save damaged --out results
 
 # --- What is refused ----------------------------------------------------------
 expect 3 - '\[--restore\] .*there is no checkpoint' \

@@ -103,21 +103,21 @@ TEST_CASE("a process that is killed at any moment leaves a whole checkpoint") {
     int status = 0;
     REQUIRE(::waitpid(child, &status, 0) == child);
     REQUIRE(WIFSIGNALED(status));
-    const auto prefix = find_newest_checkpoint(folder.path(""));
+    const auto newest = find_newest_checkpoint(folder.path(""));
     // The first may not have come to its end.
-    if (!prefix.ok()) {
+    if (!newest.ok()) {
       CHECK(!local_files().exists(folder.path("checkpoint")));
       CHECK(!local_files().exists(folder.path("step-0.index")));
       continue;
     }
     ++found;
-    const auto reader = BundleReader::open(*prefix);
+    const auto reader = BundleReader::open(newest->prefix);
     REQUIRE(reader.ok());
     const auto step = (*reader)->read("step");
     const auto large = (*reader)->read("large");
     REQUIRE(step.ok());
     REQUIRE(large.ok());
-    CHECK(prefix->ends_with(
+    CHECK(newest->prefix.ends_with(
         fmt::format("step-{}", step->scalar_value<int32_t>())));
     for (const int32_t element : large->flat<int32_t>())
       REQUIRE(element == step->scalar_value<int32_t>());

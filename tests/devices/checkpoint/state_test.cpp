@@ -24,9 +24,9 @@ void save(const std::string& prefix) {
 
 // The name of the newest one; or the error.
 std::string newest_in(const TempFolder& folder) {
-  const auto prefix = find_newest_checkpoint(folder.path(""));
-  return prefix.ok() ? fs::path(*prefix).filename().string()
-                     : prefix.status().to_string();
+  const auto newest = find_newest_checkpoint(folder.path(""));
+  return newest.ok() ? fs::path(newest->prefix).filename().string()
+                     : newest.status().to_string();
 }
 
 void set_age(const std::string& path, int seconds) {
@@ -94,11 +94,17 @@ TEST_CASE("the newest whole checkpoint is found, not a part of one") {
   state.newest = folder.path("b");
   REQUIRE(write_checkpoint_state(folder.path(""), state, {}).ok());
   CHECK(newest_in(folder) == "b");
+  CHECK(find_newest_checkpoint(folder.path(""))->damaged.empty());
   // One byte is missing.
   fs::resize_file(folder.path("b.data-00000-of-00001"), 39);
   CHECK(newest_in(folder) == "c");
   fs::remove(folder.path("c.data-00000-of-00001"));
   CHECK(newest_in(folder) == "a");
+  const auto damaged = find_newest_checkpoint(folder.path(""))->damaged;
+  REQUIRE(damaged.size() >= 2);
+  CHECK(damaged[0].find("b.data-00000-of-00001\" has 39 bytes") !=
+        std::string::npos);
+  CHECK(damaged[1].find("c.data-00000-of-00001") != std::string::npos);
   fs::resize_file(folder.path("a.index"), 10);
   const std::string none = newest_in(folder);
   CHECK(none.starts_with("DataLoss: [checkpoint] there is no whole one in"));
