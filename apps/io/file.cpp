@@ -95,8 +95,12 @@ Status write_file(const fs::path& path, std::string_view bytes) {
   file.write(bytes.data(), std::streamsize(bytes.size()));
   file.close();
   if (!file) {
+    const int why = errno;
+    // Half a file is worse than none; a device or a pipe stays.
+    std::error_code code;
+    if (fs::is_regular_file(path, code)) fs::remove(path, code);
     return error(Code::kDataLoss, "[file] writing \"{}\" failed: {}",
-                 path.string(), std::strerror(errno));
+                 path.string(), std::strerror(why));
   }
   return {};
 }

@@ -25,7 +25,7 @@ Status check_writable(const std::filesystem::path& path);
 
 // Creates or replaces the file. NotFound where its folder is not there,
 // PermissionDenied where it cannot be opened, DataLoss where not every byte was
-// written. Thread-safe for different paths.
+// written: then a regular file is removed. Thread-safe for different paths.
 Status write_file(const std::filesystem::path& path, std::string_view bytes);
 
 // Makes the folder and those above it. PermissionDenied where it cannot.

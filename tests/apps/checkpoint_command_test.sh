@@ -57,4 +57,21 @@ expect 2 - 'a .safetensors file has one shard' \
 expect 3 - 'there is no checkpoint' tagflow checkpoint convert nowhere x
 expect 3 - 'there is no checkpoint' tagflow checkpoint diff types nowhere
 
+# A file that is only half written is not left. (Of 1024 bytes or 512.)
+small() { (ulimit -f 1; "$bin/tagflow" "$@" 2>"$work/stderr"); }
+truncate -s 4096 "$work/zeros"
+{ printf '\x48\0\0\0\0\0\0\0%-72s' \
+  '{"x":{"dtype":"U8","shape":[4096],"data_offsets":[0,4096]}}'
+  cat "$work/zeros"; } >"$work/large.safetensors"
+expect 0 '^1 tensors, 4096 bytes' - tagflow checkpoint ls large.safetensors
+for command in "cat large.safetensors x --out half.npy" \
+  "convert large.safetensors half" \
+  "convert large.safetensors half.safetensors"; do
+  # shellcheck disable=SC2086
+  (cd "$work" && small checkpoint $command)
+  [ $? = 1 ] && grep -q 'File too large' "$work/stderr" ||
+    complain "no error" $command
+  ls "$work"/half* >/dev/null 2>&1 && complain "half a file is left" $command
+done
+
 finish
