@@ -11,11 +11,13 @@ Result<int> checked_batch_dims(const KernelContext& context,
                                const Tensor& params, int64_t wanted, int axis) {
   const Tensor& indices = context.input(1);
   if (wanted < -indices.rank() || wanted > indices.rank())
-    return context.fail("batch_dims {} is outside indices {}", wanted,
-                        indices.describe());
+    return context.fail("batch_dims is {}, but indices {} have {} dimensions",
+                        wanted, indices.describe(), indices.rank());
   const auto batch = int(wanted < 0 ? wanted + indices.rank() : wanted);
   if (batch > axis)
-    return context.fail("batch_dims {} is over the axis {}", batch, axis);
+    return context.fail(
+        "batch_dims is {}, and must not be more than the axis, {}", batch,
+        axis);
   for (int i = 0; i < batch; ++i)
     if (params.dim(i) != indices.dim(i))
       return context.fail("params {} and indices {} differ in dimension {}",

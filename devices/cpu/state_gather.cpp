@@ -65,6 +65,11 @@ class GatherRowsKernel final : public VariableGatherKernel {
       TAGFLOW_ASSIGN(axis, gather_axis(context));
     } else if (batch_dims_ < 0) {
       return context.fail("batch_dims is {}, below 0", batch_dims_);
+    } else if (batch_dims_ > 0 && batch_dims_ >= params.rank()) {
+      return context.fail(
+          "batch_dims is {}, but params {} have only {} dimensions, of which "
+          "one must be left to gather from",
+          batch_dims_, params.describe(), params.rank());
     }
     TAGFLOW_ASSIGN(const GatherPlan plan,
                    plan_gather(context, params, axis, batch_dims_));

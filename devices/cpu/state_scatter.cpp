@@ -113,9 +113,7 @@ class ScatterRowsKernel final : public ScatterKernel {
     const Tensor& indices = context.input(1);
     const Tensor& updates = context.input(2);
     const Shape shape = variable.value().shape();
-    if (shape.rank() < 1)
-      return context.fail("{} is a scalar, of which there are no rows",
-                          variable.describe());
+    if (shape.rank() < 1) return checked_row(context, variable);
     if (!updates.is_scalar()) {
       Shape wanted = indices.shape();
       for (int i = 1; i < shape.rank(); ++i) wanted.add_dim(shape.dim(i));
@@ -127,6 +125,18 @@ class ScatterRowsKernel final : public ScatterKernel {
             variable.describe(), shape.to_string());
     }
     return row_numbers(context, indices, shape.dim(0));
+  }
+  // The scalar of a resource is one row, as in TensorFlow; that of a reference
+  // has none.
+  Result<Tensor> checked_row(KernelContext& context,
+                             const Variable& variable) const {
+    if (context.node().input_dtypes()[0] != DataType::kResource)
+      return context.fail("{} is a scalar, of which there are no rows",
+                          variable.describe());
+    if (!context.input(2).is_scalar())
+      return context.fail("{} is a scalar, and so must updates be, not {}",
+                          variable.describe(), context.input(2).describe());
+    return row_numbers(context, context.input(1), 1);
   }
   int depth(const Tensor&) const override { return 1; }
 };

@@ -19,9 +19,11 @@ Status refused(const KernelInfo& info, const Status& status) {
       fmt::format("[{}] node \"{}\": ", info.node().op(), info.name()));
 }
 
-// What can be compared byte by byte, and strings.
+// Strings, and what can be compared byte by byte: not numbers with a fraction,
+// of which 0.0 and -0.0 would be two keys, and one NaN as good as any other.
 bool is_key(DataType type) {
-  return type == DataType::kString || is_plain(type);
+  return type == DataType::kBool || type == DataType::kString ||
+         is_integer(type);
 }
 
 Result<TableSpec> make_spec(const KernelInfo& info, Kind kind) {
@@ -30,8 +32,9 @@ Result<TableSpec> make_spec(const KernelInfo& info, Kind kind) {
   spec.key = attr_of<DataType>(info, "key_dtype");
   spec.value = attr_of<DataType>(info, "value_dtype");
   if (!is_key(spec.key))
-    return invalid_argument("a table cannot have keys of {}",
-                            dtype_name(spec.key));
+    return invalid_argument(
+        "a table cannot have keys of {}, only integers, booleans and strings",
+        dtype_name(spec.key));
   if (kind == Kind::kFixed || kind == Kind::kScalar) return spec;
   const auto shape = attr_of<PartialShape>(info, "value_shape");
   if (!shape.fully_known())

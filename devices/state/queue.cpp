@@ -72,7 +72,8 @@ Status Queue::check_values(const KernelContext& context,
       return context.fail("{}, not {}", expected(i), value.describe());
     if (many) {
       if (value.rank() == 0)
-        return context.fail("{}, not {}", expected(i), value.describe());
+        return context.fail("{}, but {} is a scalar, which has no rows",
+                            expected(i), value.describe());
       if (value.dim(0) != values[0].dim(0))
         return context.fail(
             "all components must have the same number of rows, not {} and {}",
@@ -83,8 +84,11 @@ Status Queue::check_values(const KernelContext& context,
     if (wanted.rank() == 0 && value.rank() == int(many)) continue;
     Shape shape = value.shape();
     if (many) shape.remove_dim(0);
-    if (!wanted.accepts(shape)) [[unlikely]]
-      return context.fail("{}, not {}", expected(i), value.describe());
+    if (wanted.accepts(shape)) [[likely]]
+      continue;
+    if (!many) return context.fail("{}, not {}", expected(i), value.describe());
+    return context.fail("{}, but those of {} are of shape {}", expected(i),
+                        value.describe(), shape.to_string());
   }
   return {};
 }

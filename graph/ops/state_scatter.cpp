@@ -15,12 +15,17 @@ Status resource_gather_shape(ShapeContext& c) {
   const PartialShape params = variable_shape(c, 0);
   const PartialShape& indices = c.input(1);
   if (indices.has_rank() && batch_dims > indices.rank())
-    return c.fail(fmt::format("batch_dims {} is outside the indices {}",
-                              batch_dims, indices.to_string()));
+    return c.fail(
+        fmt::format("batch_dims is {}, but indices {} have {} dimensions",
+                    batch_dims, indices.to_string(), indices.rank()));
   if (!params.has_rank()) return unknown_shape(c);
+  if (params.rank() == 0)
+    return c.fail("params must be at least a vector, not a scalar");
   if (params.rank() <= batch_dims)
-    return c.fail(fmt::format("batch_dims {} leaves no axis of params {}",
-                              batch_dims, params.to_string()));
+    return c.fail(
+        fmt::format("batch_dims is {}, but params {} have only {} dimensions, "
+                    "of which one must be left to gather from",
+                    batch_dims, params.to_string(), params.rank()));
   if (!indices.has_rank()) return unknown_shape(c);
   const int batch = int(batch_dims);
   auto merged = sub_shape(params, 0, batch).merge(sub_shape(indices, 0, batch));
@@ -46,9 +51,12 @@ Status scatter_shape(ShapeContext& c) {
   PartialShape variable = state_shape(c, 0);
   const PartialShape& indices = c.input(1);
   const PartialShape& updates = c.input(2);
-  if (variable.has_rank() && variable.rank() < 1)
+  // That of a resource is one row: what TensorFlow does, where the update is a
+  // scalar, too.
+  const bool is_resource = c.node().input_dtypes()[0] == DataType::kResource;
+  if (variable.has_rank() && variable.rank() < 1 && !is_resource)
     return c.fail("the variable must be at least a vector, not a scalar");
-  if (variable.has_rank() && indices.has_rank() &&
+  if (variable.has_rank() && variable.rank() > 0 && indices.has_rank() &&
       !(updates.has_rank() && updates.rank() == 0)) {
     const PartialShape wanted =
         concatenate(indices, sub_shape(variable, 1, variable.rank()));

@@ -56,6 +56,18 @@ TEST_CASE("gathers name what is wrong with the variable or an index") {
       run_on_state("ResourceGather", {v, Tensor::vector<int32_t>({0})},
                    {{"dtype", DataType::kFloat}, {"batch_dims", int64_t(-1)}}),
       Code::kInvalidArgument, "batch_dims is -1, below 0");
+  expect_error(
+      run_on_state("ResourceGather",
+                   {v, Tensor::of<int32_t>({3, 1}, {0, 0, 0})},
+                   {{"dtype", DataType::kFloat}, {"batch_dims", int64_t(2)}}),
+      Code::kInvalidArgument,
+      "batch_dims is 2, but params float[3,2] have only 2 dimensions, of which "
+      "one must be left to gather from");
+  expect_error(
+      run_on_state("ResourceGather", {v, Tensor::scalar<int32_t>(0)},
+                   {{"dtype", DataType::kFloat}, {"batch_dims", int64_t(1)}}),
+      Code::kInvalidArgument,
+      "batch_dims is 1, but indices int32[] have 0 dimensions");
   const Tensor empty = make_variable("empty", DataType::kFloat, {});
   expect_error(run_on_state("Gather", {empty, Tensor::vector<int32_t>({0})}),
                Code::kFailedPrecondition, "variable \"empty\"");

@@ -89,6 +89,24 @@ TEST_CASE("nothing is written where an index is outside") {
   }
 }
 
+// As in TensorFlow 2.21.
+TEST_CASE("the scalar of a resource is one row") {
+  const std::pair<const char*, float> expected[] = {
+      {"Add", 7}, {"Sub", -3},   {"Mul", 10},  {"Div", 0.4f},
+      {"Min", 2}, {"Max", 5.0f}, {"Update", 5}};
+  for (const auto& [what, value] : expected) {
+    const Tensor v = make_variable("v", Tensor::scalar(2.0f));
+    must_run_on_state(
+        fmt::format("ResourceScatter{}", what),
+        {v, Tensor::of<int32_t>({1, 1}, {0}), Tensor::scalar(5.0f)});
+    expect_close(value_of(v), Tensor::scalar(value));
+  }
+  const Tensor v = make_variable("v", Tensor::scalar(2.0f));
+  must_run_on_state("ResourceScatterAdd",
+                    {v, Tensor::vector<int64_t>({0, 0}), Tensor::scalar(1.0f)});
+  expect_close(value_of(v), Tensor::scalar(4.0f));
+}
+
 TEST_CASE("updates fit the indices and the variable") {
   const Tensor v = make_variable("v", numbers(3, 2));
   const Tensor indices = Tensor::vector<int32_t>({0, 1});
@@ -106,6 +124,15 @@ TEST_CASE("updates fit the indices and the variable") {
       run_on_state("ScatterAdd", {scalar, indices, Tensor::scalar<float>(1)}),
       Code::kInvalidArgument,
       "variable \"s\" of float[] is a scalar, of which there are no rows");
+  expect_error(
+      run_on_state("ResourceScatterAdd",
+                   {scalar, indices, Tensor::vector<float>({1, 2})}),
+      Code::kInvalidArgument,
+      "variable \"s\" of float[] is a scalar, and so must updates be, not "
+      "float[2]");
+  expect_error(run_on_state("ResourceScatterAdd",
+                            {scalar, indices, Tensor::scalar<float>(1)}),
+               Code::kInvalidArgument, "indices[1] = 1 is outside [0, 1)");
   expect_error(
       run_on_state("ScatterNdAdd", {scalar, Tensor::of<int32_t>({1, 1}, {0}),
                                     Tensor::vector<float>({1})}),

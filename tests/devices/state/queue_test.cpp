@@ -383,7 +383,15 @@ TEST_CASE("what does not fit a queue is refused") {
       Call(queue.put_many, queue.inputs({two, Tensor::vector<float>({1, 2})}))
           .start()
           .status(),
-      Code::kInvalidArgument, "takes rows of int32[2], not int32[2]");
+      Code::kInvalidArgument,
+      "takes rows of int32[2], but those of int32[2] are of shape []");
+  expect_error(
+      Call(queue.put_many, queue.inputs({Tensor::of<int32_t>({1, 2}, {1, 2}),
+                                         Tensor::scalar(1.0f)}))
+          .start()
+          .status(),
+      Code::kInvalidArgument,
+      "takes rows of float[], but float[] is a scalar, which has no rows");
   expect_error(
       Call(queue.put_many, queue.inputs({Tensor::of<int32_t>({1, 2}, {1, 2}),
                                          Tensor::vector<float>({1, 2})}))

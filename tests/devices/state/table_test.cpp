@@ -198,6 +198,17 @@ TEST_CASE("tables that cannot be, and other uses than they are for") {
   };
   refused("HashTableV2", {{"key_dtype", DataType::kVariant}},
           "a table cannot have keys of variant");
+  // TensorFlow has no such tables either: 0.0 and -0.0 are equal and look
+  // different, and NaN equals nothing.
+  for (const DataType type :
+       {DataType::kFloat, DataType::kDouble, DataType::kHalf,
+        DataType::kBFloat16, DataType::kComplex64})
+    for (const char* op :
+         {"HashTableV2", "MutableHashTableV2", "MutableHashTableOfTensorsV2"})
+      refused(op, {{"key_dtype", type}},
+              fmt::format("a table cannot have keys of {}, only integers, "
+                          "booleans and strings",
+                          dtype_name(type)));
   refused("MutableHashTableOfTensorsV2",
           {{"value_shape", PartialShape({2, 2})}},
           "values must be scalars or vectors, not [2,2]");

@@ -66,9 +66,10 @@ TEST_CASE("updates of rows fit their indices, or are one for all") {
                 "[2] into [4,3]");
   });
   for_both([](Updates& u) {
-    expect_part(u.add("ScatterAdd", {u.state(PartialShape::scalar()),
-                                     u.indices({2}), u.given({2})}),
-                "the variable must be at least a vector");
+    expect_part(
+        u.add("ScatterAdd",
+              {u.state(PartialShape::scalar()), u.indices({2}), u.given({})}),
+        u.is_reference() ? "the variable must be at least a vector" : "");
   });
 }
 
