@@ -49,6 +49,10 @@ constexpr std::string_view kInput =
 constexpr std::string_view kCalls =
     "gradients of functions by name and calls on other machines do not exist "
     "yet";
+// Of graphs before GraphDef's version 16, or 26.
+constexpr std::string_view kOldArrays =
+    "TensorFlow has taken no graph with it since before its version 1; "
+    "TensorArrayV3 and its like have replaced it";
 
 std::string_view advice_on(std::string_view op) {
   static const Absent kAbsent[] = {
@@ -57,6 +61,7 @@ std::string_view advice_on(std::string_view op) {
         "DecodeImage$", "TFRecordReader", "TextLineReader", "WholeFileReader",
         "HistogramSummary$"},
        kInput},
+      {{"TensorArray"}, kOldArrays},
   };
   for (const Absent& absent : kAbsent) {
     for (std::string_view start : absent.starts) {

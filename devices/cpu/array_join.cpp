@@ -81,6 +81,36 @@ class ConcatKernel : public BytesKernel {
   bool axis_first_;
 };
 
+// Rows, one of each input.
+class ParallelConcatKernel final : public BytesKernel {
+ public:
+  explicit ParallelConcatKernel(const KernelInfo& info)
+      : BytesKernel(info, Work::kOutputs),
+        declared_(attr_of<PartialShape>(info, "shape")) {}
+
+  Status compute(KernelContext& context) const override {
+    const Tensor& first = context.input(0);
+    for (const Tensor& input : context.inputs())
+      if (input.rank() < 1 || input.dim(0) != 1 ||
+          input.shape() != first.shape())
+        return context.fail("the inputs must be one row each, not {} and {}",
+                            first.describe(), input.describe());
+    Shape shape = first.shape();
+    shape.set_dim(0, context.num_inputs());
+    if (!declared_.accepts(shape))
+      return context.fail("the result is of shape {}, not {}",
+                          shape.to_string(), declared_.to_string());
+    TAGFLOW_ASSIGN(shape, Shape::make(shape.dims()));
+    TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, shape));
+    Joiner joiner(context, *output, 1, shape.num_elements());
+    for (const Tensor& input : context.inputs()) joiner.append(input);
+    return {};
+  }
+
+ private:
+  const PartialShape declared_;
+};
+
 class ConcatOffsetKernel : public CheapKernel {
  public:
   explicit ConcatOffsetKernel(const KernelInfo&) {}
@@ -222,6 +252,7 @@ void register_array_join_kernels(KernelRegistry& registry) {
   registry.add<ConcatKernel>("Concat");
   registry.add<ConcatKernel>("ConcatV2");
   registry.add<ConcatOffsetKernel>("ConcatOffset");
+  registry.add<ParallelConcatKernel>("ParallelConcat");
   registry.add<PackKernel>("Pack");
   registry.add<TileKernel>("Tile");
 }

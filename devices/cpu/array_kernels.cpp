@@ -25,6 +25,8 @@ void register_array_kernels(KernelRegistry& registry) {
   register_array_string_kernels(registry);
   register_array_text_kernels(registry);
   register_array_encoding_kernels(registry);
+  register_array_update_kernels(registry);
+  register_array_bucket_kernels(registry);
 }
 
 }  // namespace tagflow::devices

@@ -30,6 +30,8 @@ void register_array_count_kernels(KernelRegistry& registry);
 void register_array_string_kernels(KernelRegistry& registry);
 void register_array_text_kernels(KernelRegistry& registry);
 void register_array_encoding_kernels(KernelRegistry& registry);
+void register_array_update_kernels(KernelRegistry& registry);
+void register_array_bucket_kernels(KernelRegistry& registry);
 
 // The text without the white space around it.
 std::string_view stripped(std::string_view text);  // array_string.cpp

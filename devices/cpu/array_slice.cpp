@@ -240,6 +240,38 @@ StridedCopy slice_selection(const SliceGeometry& geometry, const Shape& shape) {
   return copy;
 }
 
+Result<Tensor> repeat_to_slice(const KernelContext& context,
+                               const Tensor& value,
+                               const SliceGeometry& geometry) {
+  const auto dims = slice_dims(geometry);
+  const Shape shape = value.shape();
+  const auto given = shape.dims();
+  if (std::ranges::equal(dims, given)) return value;
+  const size_t missing = dims.size() - std::min(dims.size(), given.size());
+  bool fits = given.size() <= dims.size();
+  for (size_t i = 0; fits && i < given.size(); ++i)
+    fits = given[i] == 1 || given[i] == dims[missing + i];
+  if (!fits)
+    return context.fail("the value is {}, the slice is [{}]", value.describe(),
+                        fmt::join(geometry.output, ","));
+  TAGFLOW_ASSIGN(
+      Tensor repeated,
+      Tensor::allocate(value.dtype(), Shape({dims.begin(), dims.end()}),
+                       context.allocator()));
+  if (repeated.num_elements() == 0) return repeated;
+  StridedCopy copy;
+  copy.loops.resize(dims.size());
+  int64_t from = 1, to = 1;
+  for (size_t i = dims.size(); i-- > 0;) {
+    const bool is_repeated = i < missing || given[i - missing] == 1;
+    copy.loops[i] = {dims[i], is_repeated ? 0 : from, to};
+    to *= dims[i];
+    if (!is_repeated) from *= dims[i];
+  }
+  strided_copy(context, std::move(copy), value, repeated);
+  return repeated;
+}
+
 void register_array_slice_kernels(KernelRegistry& registry) {
   registry.add<SliceKernel>("Slice");
   registry.add<StridedSliceKernel>("StridedSlice");

@@ -23,6 +23,12 @@ Result<SliceGeometry> read_slice(const KernelContext& context, int first,
 // The dimensions of the output. Valid as long as the geometry.
 std::span<const int64_t> slice_dims(const SliceGeometry& geometry);
 
+// A value in the slice's shape: as it is, or repeated along dimensions that it
+// does not have, or has one of. InvalidArgument where it does not fit.
+Result<Tensor> repeat_to_slice(const KernelContext& context,
+                               const Tensor& value,
+                               const SliceGeometry& geometry);
+
 // The copy from the selected elements to consecutive ones.
 // REQUIRES: no count is 0.
 StridedCopy slice_selection(const SliceGeometry& geometry, const Shape& shape);

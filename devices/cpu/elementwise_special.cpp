@@ -118,9 +118,80 @@ struct Digamma : Special<T> {
   }
 };
 
+// The incomplete gamma functions, and what follows from them: by Eigen.
+template <class T>
+struct SlowSpecial : Elementwise<T> {
+  static constexpr double kCost = 300;
+};
+template <class T>
+struct LowerGamma : SlowSpecial<T> {
+  static T apply(T a, T x) { return Eigen::numext::igamma(a, x); }
+};
+template <class T>
+struct UpperGamma : SlowSpecial<T> {
+  static T apply(T a, T x) { return Eigen::numext::igammac(a, x); }
+};
+template <class T>
+struct LowerGammaGrad : SlowSpecial<T> {
+  static T apply(T a, T x) { return Eigen::numext::igamma_der_a(a, x); }
+};
+// How a sample of the gamma distribution moves with its parameter.
+template <class T>
+struct GammaSampleGrad : SlowSpecial<T> {
+  static T apply(T alpha, T sample) {
+    return Eigen::numext::gamma_sample_der_alpha(alpha, sample);
+  }
+};
+template <class T>
+struct Zeta : SlowSpecial<T> {
+  static T apply(T x, T q) { return Eigen::numext::zeta(x, q); }
+};
+template <class T>
+struct Polygamma : SlowSpecial<T> {
+  static T apply(T n, T x) { return Eigen::numext::polygamma(n, x); }
+};
+
+#define TAGFLOW_BESSEL(Name, function)                                  \
+  template <class T>                                                    \
+  struct Bessel##Name : Special<T> {                                    \
+    static T apply(T x) { return Eigen::numext::bessel_##function(x); } \
+  };
+TAGFLOW_BESSEL(I0, i0)
+TAGFLOW_BESSEL(I0e, i0e)
+TAGFLOW_BESSEL(I1, i1)
+TAGFLOW_BESSEL(I1e, i1e)
+TAGFLOW_BESSEL(J0, j0)
+TAGFLOW_BESSEL(J1, j1)
+TAGFLOW_BESSEL(K0, k0)
+TAGFLOW_BESSEL(K0e, k0e)
+TAGFLOW_BESSEL(K1, k1)
+TAGFLOW_BESSEL(K1e, k1e)
+TAGFLOW_BESSEL(Y0, y0)
+TAGFLOW_BESSEL(Y1, y1)
+#undef TAGFLOW_BESSEL
+
 }  // namespace
 
 void register_special_kernels(KernelRegistry& registry) {
+  const Types<float, double> exact;
+  add_binary<LowerGamma>(registry, "Igamma", exact);
+  add_binary<UpperGamma>(registry, "Igammac", exact);
+  add_binary<LowerGammaGrad>(registry, "IgammaGradA", exact);
+  add_binary<GammaSampleGrad>(registry, "RandomGammaGrad", exact);
+  add_binary<Zeta>(registry, "Zeta", exact);
+  add_binary<Polygamma>(registry, "Polygamma", exact);
+  add_unary<BesselI0>(registry, "BesselI0", exact);
+  add_unary<BesselI0e>(registry, "BesselI0e", exact);
+  add_unary<BesselI1>(registry, "BesselI1", exact);
+  add_unary<BesselI1e>(registry, "BesselI1e", exact);
+  add_unary<BesselJ0>(registry, "BesselJ0", exact);
+  add_unary<BesselJ1>(registry, "BesselJ1", exact);
+  add_unary<BesselK0>(registry, "BesselK0", exact);
+  add_unary<BesselK0e>(registry, "BesselK0e", exact);
+  add_unary<BesselK1>(registry, "BesselK1", exact);
+  add_unary<BesselK1e>(registry, "BesselK1e", exact);
+  add_unary<BesselY0>(registry, "BesselY0", exact);
+  add_unary<BesselY1>(registry, "BesselY1", exact);
   const FloatingTypes floating;
   add_unary<Erf>(registry, "Erf", floating);
   add_unary<Erfc>(registry, "Erfc", floating);

@@ -67,8 +67,10 @@ class AddNKernel final : public Kernel {
 
 template <class... Ts>
 void add_sum(KernelRegistry& registry, Types<Ts...>) {
-  (add_kernel(registry, "AddN", kDataTypeOf<Ts>, make_kernel<AddNKernel<Ts>>),
-   ...);
+  // The second is of one shape, which the node says.
+  for (const char* op : {"AddN", "AccumulateNV2"})
+    (add_kernel(registry, op, kDataTypeOf<Ts>, make_kernel<AddNKernel<Ts>>),
+     ...);
 }
 
 }  // namespace

@@ -1,6 +1,10 @@
 // UniformCandidateSampler, LogUniformCandidateSampler, AllCandidateSampler,
-// ComputeAccidentalHits: classes to be told from the true ones.
+// FixedUnigramCandidateSampler, ComputeAccidentalHits: classes to be told from
+// the true ones.
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <fstream>
 #include <limits>
 #include <unordered_map>
 #include <unordered_set>
@@ -17,12 +21,83 @@ enum class Classes : uint8_t {
   kUniform,
   kLogUniform,  // class k with log((k + 2) / (k + 1)) / log(range + 1)
   kAll,         // no draw: class k is candidate k
+  kWeighted,    // as weights say
 };
+
+// More are refused.
+constexpr int64_t kMostClasses = int64_t{1} << 27;
+
+// What each class weighs, from the node's list, or from the last column of each
+// line of a file.
+Result<std::vector<double>> read_weights(const KernelInfo& info) {
+  const auto path = attr_of<std::string>(info, "vocab_file");
+  const auto listed = attr_of<std::vector<float>>(info, "unigrams");
+  std::vector<double> weights(listed.begin(), listed.end());
+  if (path.empty()) return weights;
+  if (!weights.empty())
+    return invalid_argument("there is a vocab_file, and unigrams, too");
+  std::ifstream file(path);
+  std::string line;
+  while (int64_t(weights.size()) < kMostClasses && std::getline(file, line)) {
+    const size_t comma = line.rfind(',');
+    const char* text =
+        line.c_str() + (comma == std::string::npos ? 0 : comma + 1);
+    char* end = nullptr;
+    weights.push_back(std::strtod(text, &end));
+    if (end == text)
+      return invalid_argument("line {} of \"{}\" does not end with a weight",
+                              weights.size(), path);
+  }
+  if (weights.empty())
+    return error(Code::kNotFound, "\"{}\" has no weights", path);
+  return weights;
+}
+
+// The weights of the classes of a shard, cumulated: class k has what is between
+// k and k + 1. Reserved ones weigh nothing.
+Result<std::vector<double>> cumulated_weights(const KernelInfo& info) {
+  TAGFLOW_ASSIGN(std::vector<double> weights, read_weights(info));
+  const auto distortion = double(attr_of<float>(info, "distortion"));
+  const auto reserved = attr_of<int64_t>(info, "num_reserved_ids");
+  const auto shards = attr_of<int64_t>(info, "num_shards");
+  const auto shard = attr_of<int64_t>(info, "shard");
+  const auto range = attr_of<int64_t>(info, "range_max");
+  if (reserved < 0 || reserved > kMostClasses)
+    return invalid_argument("num_reserved_ids {} is outside [0, {}]", reserved,
+                            kMostClasses);
+  if (shard >= shards)
+    return invalid_argument("shard {} is not below num_shards {}", shard,
+                            shards);
+  // As in TensorFlow: classes are those of the shard, and the first weight is
+  // that of the number behind the reserved ones of the shard.
+  std::vector<double> sums = {0};
+  for (int64_t id = shard; id < std::min(reserved, range + 1); id += shards)
+    sums.push_back(0);
+  auto id = int64_t(sums.size()) - 1;
+  for (const double weight : weights) {
+    const double power = std::pow(weight, distortion);
+    if (!(weight >= 0) || !std::isfinite(power))
+      return invalid_argument("weight {} is {}", id, weight);
+    if (id++ % shards == shard) sums.push_back(sums.back() + power);
+  }
+  if (int64_t(sums.size()) - 1 != range)
+    return invalid_argument(
+        "range_max is {}, but there are {} classes, of {} weights and {} "
+        "reserved ones",
+        range, sums.size() - 1, weights.size(), reserved);
+  if (!(sums.back() > 0) || !std::isfinite(sums.back()))
+    return invalid_argument(
+        "no class can be drawn: all weights are 0, or "
+        "their sum has no number");
+  return sums;
+}
 
 class CandidateKernel : public Kernel {
  public:
-  CandidateKernel(const KernelInfo& info, Classes classes)
+  CandidateKernel(const KernelInfo& info, Classes classes,
+                  std::vector<double> sums = {})
       : classes_(classes),
+        sums_(std::move(sums)),
         per_row_(attr_of<int64_t>(info, "num_true")),
         count_(attr_of<int64_t>(info, "num_sampled")),
         range_(classes == Classes::kAll ? count_
@@ -39,6 +114,10 @@ class CandidateKernel : public Kernel {
           "num_sampled {} of unique classes, of which there "
           "are {}",
           count_, range_);
+    if (unique_ && classes_ == Classes::kWeighted && count_ > drawable())
+      return context.fail(
+          "num_sampled {} of unique classes, of which {} can be drawn", count_,
+          drawable());
     TAGFLOW_ASSIGN(Tensor * sampled, context.allocate_output(0, Shape{count_}));
     TAGFLOW_ASSIGN(Tensor * of_true, context.allocate_output(1, given.shape()));
     TAGFLOW_ASSIGN(Tensor * of_sampled,
@@ -93,6 +172,12 @@ class CandidateKernel : public Kernel {
       return int64_t(word % uint64_t(range_));
     }
     const double unit = unit_double(block[0], block[1]);
+    if (classes_ == Classes::kWeighted) {
+      // The last one that begins at or below it, and has a weight.
+      const auto above = std::ranges::upper_bound(sums_, unit * sums_.back());
+      const auto end = std::ranges::lower_bound(sums_, sums_.back());
+      return std::min(above, end) - sums_.begin() - 1;
+    }
     const double value = std::exp(unit * std::log1p(double(range_)));
     // Rounding may reach the end.
     return std::min(int64_t(std::min(value, 9e18)) - 1, range_ - 1);
@@ -101,19 +186,29 @@ class CandidateKernel : public Kernel {
   // How often a class is expected among the candidates.
   float expected(int64_t number, int64_t tries) const {
     if (classes_ == Classes::kAll) return 1;
-    const double chance =
-        classes_ == Classes::kUniform
-            ? 1 / double(range_)
-            : (std::log(double(number) + 2) - std::log(double(number) + 1)) /
-                  std::log1p(double(range_));
+    const double chance = chance_of(number);
     if (tries == count_) return float(chance * double(count_));
     return float(-std::expm1(double(tries) * std::log1p(-chance)));
+  }
+
+  double chance_of(int64_t number) const {
+    if (classes_ == Classes::kUniform) return 1 / double(range_);
+    if (classes_ == Classes::kWeighted)
+      return (sums_[size_t(number) + 1] - sums_[size_t(number)]) / sums_.back();
+    return (std::log(double(number) + 2) - std::log(double(number) + 1)) /
+           std::log1p(double(range_));
+  }
+  int64_t drawable() const {
+    int64_t count = 0;
+    for (size_t i = 1; i < sums_.size(); ++i) count += sums_[i] > sums_[i - 1];
+    return count;
   }
 
   static constexpr int64_t kLook = 1 << 12;
   static constexpr int64_t kMostTries = std::numeric_limits<int32_t>::max();
 
   Classes classes_;
+  std::vector<double> sums_;  // of weights below each class, and of all
   int64_t per_row_, count_, range_;
   bool unique_;
 };
@@ -166,12 +261,21 @@ class AccidentalHitsKernel : public Kernel {
 };
 
 void add_sampler(KernelRegistry& registry, const char* op, Classes classes) {
-  registry.add({.op = op,
-                .factory = [classes](const KernelInfo& info)
-                    -> Result<std::unique_ptr<Kernel>> {
-                  return std::unique_ptr<Kernel>(
-                      std::make_unique<CandidateKernel>(info, classes));
-                }});
+  registry.add(
+      {.op = op,
+       .factory = [classes](const KernelInfo& info)
+           -> Result<std::unique_ptr<Kernel>> {
+         std::vector<double> sums;
+         if (classes == Classes::kWeighted) {
+           auto weights = cumulated_weights(info);
+           if (!weights.ok())
+             return std::move(weights).status().with_prefix(fmt::format(
+                 "[{}] node \"{}\": ", info.node().op(), info.name()));
+           sums = *std::move(weights);
+         }
+         return std::unique_ptr<Kernel>(
+             std::make_unique<CandidateKernel>(info, classes, std::move(sums)));
+       }});
 }
 
 }  // namespace
@@ -180,6 +284,7 @@ void register_random_candidate_kernels(KernelRegistry& registry) {
   add_sampler(registry, "UniformCandidateSampler", Classes::kUniform);
   add_sampler(registry, "LogUniformCandidateSampler", Classes::kLogUniform);
   add_sampler(registry, "AllCandidateSampler", Classes::kAll);
+  add_sampler(registry, "FixedUnigramCandidateSampler", Classes::kWeighted);
   registry.add<AccidentalHitsKernel>("ComputeAccidentalHits");
 }
 

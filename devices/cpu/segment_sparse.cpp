@@ -1,5 +1,6 @@
 // SparseSegmentSum, -Mean, -SqrtN, with and without num_segments, and their
 // gradients.
+#include <algorithm>
 #include <cmath>
 
 #include "devices/cpu/reduction_kernel.h"
@@ -81,16 +82,18 @@ class SparseSegmentKernel : public Kernel {
 enum class Scale { kNone, kMean, kSqrtN };
 
 // Row indices[i] of the output gets the gradient of segment ids[i], divided
-// as the forward op divided it.
+// as the forward op divided it. The second version has only rows that have one,
+// and says which.
 template <class T>
 class SparseSegmentGradKernel : public Kernel {
   using W = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
  public:
   explicit SparseSegmentGradKernel(const KernelInfo& info)
-      : scale_(info.node().op() == "SparseSegmentMeanGrad"    ? Scale::kMean
-               : info.node().op() == "SparseSegmentSqrtNGrad" ? Scale::kSqrtN
-                                                              : Scale::kNone) {}
+      : scale_(info.node().op().find("Mean") != std::string::npos ? Scale::kMean
+               : info.node().op().find("SqrtN") != std::string::npos
+                   ? Scale::kSqrtN
+                   : Scale::kNone) {}
 
   Status compute(KernelContext& context) const override {
     const Tensor& grad = context.input(0);
@@ -98,8 +101,23 @@ class SparseSegmentGradKernel : public Kernel {
       return context.fail("grad is a scalar; it must have rows");
     TAGFLOW_ASSIGN(const Tensor indices, as_int64(context, context.input(1)));
     TAGFLOW_ASSIGN(const Tensor ids, as_int64(context, context.input(2)));
-    TAGFLOW_ASSIGN(const int64_t rows, row_count(context, 3));
+    TAGFLOW_ASSIGN(int64_t rows, row_count(context, 3));
     TAGFLOW_RETURN_IF_ERROR(check_indices(context, indices, rows));
+    const bool is_unique = context.num_outputs() == 2;
+    const auto all = indices.flat<int64_t>();
+    std::vector<int64_t> unique;
+    if (is_unique) {
+      unique.assign(all.begin(), all.end());
+      std::ranges::sort(unique);
+      unique.erase(std::ranges::unique(unique).begin(), unique.end());
+      rows = int64_t(unique.size());
+      TAGFLOW_RETURN_IF_ERROR(set_unique(context, unique));
+    }
+    const auto row_of = [&](int64_t index) {
+      return is_unique
+                 ? std::ranges::lower_bound(unique, index) - unique.begin()
+                 : index;
+    };
     const int64_t segments = grad.dim(0), count = indices.dim(0);
     if (ids.rank() != 1 || ids.dim(0) != count)
       return context.fail("segment_ids are {} for {} indices", ids.describe(),
@@ -124,7 +142,7 @@ class SparseSegmentGradKernel : public Kernel {
     for (int64_t i = 0; i < count; ++i) {
       const W factor = factor_of(in_segment[id[i]]);
       const T* from = grad.data<T>() + id[i] * size;
-      W* to = sum + indices.data<int64_t>()[i] * size;
+      W* to = sum + row_of(all[size_t(i)]) * size;
       for (int64_t j = 0; j < size; ++j) to[j] += W(from[j]) * factor;
     }
     for (int64_t i = 0; i < wide.num_elements(); ++i)
@@ -137,6 +155,18 @@ class SparseSegmentGradKernel : public Kernel {
   }
 
  private:
+  static Status set_unique(KernelContext& context,
+                           const std::vector<int64_t>& unique) {
+    TAGFLOW_ASSIGN(Tensor * out,
+                   context.allocate_output(1, Shape{int64_t(unique.size())}));
+    if (out->dtype() == DataType::kInt64) {
+      std::ranges::copy(unique, out->mutable_data<int64_t>());
+    } else {
+      std::ranges::transform(unique, out->mutable_data<int32_t>(),
+                             [](int64_t index) { return int32_t(index); });
+    }
+    return {};
+  }
   // What one row's gradient is multiplied with.
   W factor_of(int64_t rows) const {
     if (scale_ == Scale::kMean) return W(1) / W(rows);
@@ -162,9 +192,12 @@ void register_sparse_segment_kernels(KernelRegistry& registry) {
   for_each_floating([&]<class T>(TypeTag<T>) {
     add("SparseSegmentMean", TypeTag<MeanOp<T>>{});
     add("SparseSegmentSqrtN", TypeTag<SqrtNOp<T>>{});
-    for (const char* op : {"SparseSegmentSumGrad", "SparseSegmentMeanGrad",
-                           "SparseSegmentSqrtNGrad"})
-      registry.add<SparseSegmentGradKernel<T>>(op, {{"T", {kDataTypeOf<T>}}});
+    for (const std::string op :
+         {"SparseSegmentSumGrad", "SparseSegmentMeanGrad",
+          "SparseSegmentSqrtNGrad"})
+      for (const char* version : {"", "V2"})
+        registry.add<SparseSegmentGradKernel<T>>(op + version,
+                                                 {{"T", {kDataTypeOf<T>}}});
   });
 }
 

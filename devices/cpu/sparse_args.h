@@ -80,5 +80,6 @@ void register_sparse_dense_kernels(KernelRegistry& registry);
 void register_sparse_reduce_kernels(KernelRegistry& registry);
 void register_sparse_product_kernels(KernelRegistry& registry);
 void register_ragged_kernels(KernelRegistry& registry);
+void register_ragged_dense_kernels(KernelRegistry& registry);
 
 }  // namespace tagflow::devices

@@ -129,6 +129,8 @@ void register_state_kernels(KernelRegistry& registry) {
   register_staging_kernels(registry);
   register_accumulator_kernels(registry);
   register_barrier_kernels(registry);
+  register_mutex_kernels(registry);
+  register_session_tensor_kernels(registry);
 }
 
 }  // namespace tagflow::devices

@@ -24,6 +24,8 @@ void register_table_kernels(KernelRegistry& registry);
 void register_staging_kernels(KernelRegistry& registry);
 void register_accumulator_kernels(KernelRegistry& registry);
 void register_barrier_kernels(KernelRegistry& registry);
+void register_mutex_kernels(KernelRegistry& registry);
+void register_session_tensor_kernels(KernelRegistry& registry);
 
 // Adds a kernel for both generations of an op: that on references, and that on
 // handles.

@@ -162,6 +162,7 @@ void register_text_regex_kernels(KernelRegistry& registry) {
 void register_text_kernels(KernelRegistry& registry) {
   register_text_regex_kernels(registry);
   register_text_hash_kernels(registry);
+  register_text_ngram_kernels(registry);
 }
 
 }  // namespace tagflow::devices

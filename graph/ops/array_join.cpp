@@ -84,6 +84,12 @@ Status joined_shape(ShapeContext& c, int first, int count, int axis_input) {
   return {};
 }
 
+Status parallel_concat_shape(ShapeContext& c) {
+  TAGFLOW_ASSIGN(auto shape, c.attr<PartialShape>("shape"));
+  c.set_output(0, std::move(shape));
+  return {};
+}
+
 Status concat_shape(ShapeContext& c) {
   return joined_shape(c, 1, c.num_inputs() - 1, 0);
 }
@@ -224,6 +230,8 @@ void register_array_join_ops(OpRegistry& registry) {
   define(registry, "ConcatV2", {"values: N * T", "axis: Tidx"}, {"output: T"},
          {"N: int >= 2", "T: type", "Tidx: {int32, int64} = int32"},
          concat_v2_shape);
+  define(registry, "ParallelConcat", {"values: N * T"}, {"output: T"},
+         {"N: int >= 1", "T: type", "shape: shape"}, parallel_concat_shape);
   define(registry, "Concat", {"concat_dim: int32", "values: N * T"},
          {"output: T"}, {"N: int >= 2", "T: type"}, concat_shape);
   define(registry, "ConcatOffset",

@@ -21,6 +21,7 @@ void register_array_layout_ops(OpRegistry& registry);  // transpose, pad, ...
 void register_array_diag_ops(OpRegistry& registry);    // matrix diagonals
 void register_array_search_ops(OpRegistry& registry);  // unique, top-k, ...
 void register_array_string_ops(OpRegistry& registry);
+void register_array_update_ops(OpRegistry& registry);  // rows in place, buckets
 
 // Adds an op from OpDefBuilder's texts for inputs, outputs and attributes.
 using Texts = std::initializer_list<std::string_view>;

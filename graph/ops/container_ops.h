@@ -9,6 +9,7 @@ namespace tagflow::graph {
 void register_stack_ops(OpRegistry& registry);
 void register_tensor_array_ops(OpRegistry& registry);
 void register_tensor_list_ops(OpRegistry& registry);
+void register_tensor_map_ops(OpRegistry& registry);
 void register_optional_ops(OpRegistry& registry);
 
 // define() for an op that must run as often as its node says.

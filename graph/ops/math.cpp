@@ -85,6 +85,10 @@ void register_unary(OpRegistry& registry) {
   for (const char* name : {"Floor", "Ceil", "Rint", "Erf", "Erfc", "Erfinv",
                            "Ndtri", "Lgamma", "Digamma"})
     registry.add(unary(name, kFloating));
+  for (const char* name : {"BesselI0", "BesselI0e", "BesselI1", "BesselI1e",
+                           "BesselJ0", "BesselJ1", "BesselK0", "BesselK0e",
+                           "BesselK1", "BesselK1e", "BesselY0", "BesselY1"})
+    registry.add(unary(name, kFloating));
   for (const char* name : {"Neg", "Sign", "Reciprocal", "Inv", "Round"})
     registry.add(unary(name, kSigned));
   registry.add(unary("Abs", kSignedReal));
@@ -102,6 +106,18 @@ void register_unary(OpRegistry& registry) {
                      .output("activations: T")
                      .attr(type_set(kFloating))
                      .shape(unchanged_shape));
+}
+
+Status declared_sum_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(same_shape(c));
+  TAGFLOW_ASSIGN(const auto declared, c.attr<PartialShape>("shape"));
+  auto merged = declared.merge(c.outputs()[0]);
+  if (!merged.ok())
+    return c.fail(fmt::format("the inputs are of shape {}, not {}",
+                              c.outputs()[0].to_string(),
+                              declared.to_string()));
+  c.set_output(0, *std::move(merged));
+  return {};
 }
 
 void register_arithmetic(OpRegistry& registry) {
@@ -130,6 +146,20 @@ void register_arithmetic(OpRegistry& registry) {
                    .output("z: T")
                    .attr(type_set(kFloating))
                    .shape(broadcast_shape));
+  const auto special = [&](const char* op, const char* x, const char* y,
+                           const char* z) {
+    registry.add(OpDefBuilder(op)
+                     .input(x)
+                     .input(y)
+                     .output(z)
+                     .attr("T: {float, double}")
+                     .shape(broadcast_shape));
+  };
+  for (const char* name : {"Igamma", "Igammac", "IgammaGradA"})
+    special(name, "a: T", "x: T", "z: T");
+  special("RandomGammaGrad", "alpha: T", "sample: T", "output: T");
+  special("Zeta", "x: T", "q: T", "z: T");
+  special("Polygamma", "a: T", "x: T", "z: T");
   registry.add(OpDefBuilder("NextAfter")
                    .input("x1: T")
                    .input("x2: T")
@@ -147,6 +177,14 @@ void register_arithmetic(OpRegistry& registry) {
                    .attr(fmt::format("T: {{{}, variant}}", kNumber))
                    .commutative()
                    .shape(same_shape));
+  registry.add(OpDefBuilder("AccumulateNV2")
+                   .input("inputs: N * T")
+                   .output("sum: T")
+                   .attr("N: int >= 1")
+                   .attr("T: numbertype")
+                   .attr("shape: shape")
+                   .commutative()
+                   .shape(declared_sum_shape));
 }
 
 void register_comparisons(OpRegistry& registry) {

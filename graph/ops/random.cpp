@@ -88,7 +88,7 @@ Status accidental_hits_shape(ShapeContext& c) {
 void register_candidate_ops(OpRegistry& registry) {
   for (const char* name :
        {"UniformCandidateSampler", "LogUniformCandidateSampler",
-        "AllCandidateSampler"}) {
+        "AllCandidateSampler", "FixedUnigramCandidateSampler"}) {
     OpDefBuilder op = random_op(name);
     op.input("true_classes: int64")
         .output("sampled_candidates: int64")
@@ -99,6 +99,13 @@ void register_candidate_ops(OpRegistry& registry) {
         .attr("unique: bool");
     if (name != std::string_view("AllCandidateSampler"))
       op.attr("range_max: int >= 1");
+    if (name == std::string_view("FixedUnigramCandidateSampler"))
+      op.attr("vocab_file: string = ''")
+          .attr("distortion: float = 1.0")
+          .attr("num_reserved_ids: int = 0")
+          .attr("num_shards: int >= 1 = 1")
+          .attr("shard: int >= 0 = 0")
+          .attr("unigrams: list(float) = []");
     registry.add(op.shape(candidates_shape));
   }
   registry.add(OpDefBuilder("ComputeAccidentalHits")

@@ -72,6 +72,14 @@ Status sized_sparse_segment_shape(ShapeContext& c) {
   return Status();
 }
 
+// A row for each index that there is.
+Status unique_sparse_segment_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(sparse_segment_shape(c));
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(3, 0).status());
+  c.set_output(1, {PartialShape::kUnknown});
+  return Status();
+}
+
 void add_segment(OpRegistry& registry, const char* name, const char* types) {
   registry.add(OpDefBuilder(name)
                    .input("data: T")
@@ -113,6 +121,17 @@ void add_sparse(OpRegistry& registry, const std::string& name,
                    .input("num_segments: Tnumsegments")
                    .attr("Tnumsegments: {int32, int64} = int32")
                    .shape(sized_sparse_segment_shape));
+  registry.add(OpDefBuilder(name + "GradV2")
+                   .input("grad: T")
+                   .input("indices: Tidx")
+                   .input("segment_ids: Tsegmentids")
+                   .input("dense_output_dim0: int32")
+                   .output("output: T")
+                   .output("sorted_unique_indices: Tidx")
+                   .attr("T: {bfloat16, half, float, double}")
+                   .attr("Tidx: {int32, int64} = int32")
+                   .attr("Tsegmentids: {int32, int64} = int32")
+                   .shape(unique_sparse_segment_shape));
   registry.add(OpDefBuilder(name + "Grad")
                    .input("grad: T")
                    .input("indices: Tidx")

@@ -233,6 +233,52 @@ Status ragged_range_shape(ShapeContext& c) {
   return {};
 }
 
+// Where the shape that is wanted leaves a dimension open it is the longest
+// row's, or the values'.
+Status ragged_to_dense_shape(ShapeContext& c) {
+  constexpr int kPartitions = 3;
+  TAGFLOW_ASSIGN(const auto types,
+                 c.attr<std::vector<std::string>>("row_partition_types"));
+  if (types.empty() || types.size() != size_t(c.num_inputs() - kPartitions))
+    return c.fail(fmt::format("{} row_partition_types for {} partitions",
+                              types.size(), c.num_inputs() - kPartitions));
+  const bool has_size = types[0] == "FIRST_DIM_SIZE";
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(kPartitions, has_size ? 0 : 1).status());
+  for (int i = kPartitions + 1; i < c.num_inputs(); ++i)
+    TAGFLOW_RETURN_IF_ERROR(c.with_rank(i, 1).status());
+  TAGFLOW_ASSIGN(const PartialShape values, c.with_rank_at_least(1, 1));
+  const PartialShape& wanted = c.input(0);
+  PartialShape given;
+  if (wanted.has_rank() && wanted.rank() == 1) {
+    TAGFLOW_ASSIGN(given, c.constant_as_shape(0));
+  }
+  const int ragged = int(types.size()) - (has_size ? 1 : 0);
+  if (!values.has_rank()) {
+    c.set_output(0, std::move(given));
+    return {};
+  }
+  std::vector<int64_t> dims(size_t(ragged) + 1, kUnknown);
+  for (int i = 1; i < values.rank(); ++i) dims.push_back(values.dim(i));
+  if (given.has_rank() && given.rank() != int(dims.size()))
+    return c.fail(fmt::format("shape {} is of rank {}, the ragged tensor of {}",
+                              given.to_string(), given.rank(), dims.size()));
+  for (size_t i = 0; given.has_rank() && i < dims.size(); ++i)
+    if (given.dim_known(int(i))) dims[i] = given.dim(int(i));
+  c.set_output(0, PartialShape(std::span<const int64_t>(dims)));
+  return {};
+}
+
+Status ragged_to_sparse_shape(ShapeContext& c) {
+  const int levels = c.num_inputs() - 1;
+  for (int i = 0; i < levels; ++i)
+    TAGFLOW_RETURN_IF_ERROR(c.with_rank(i, 1).status());
+  TAGFLOW_ASSIGN(const PartialShape values, c.with_rank_at_least(levels, 1));
+  const int64_t rank =
+      values.has_rank() ? int64_t{values.rank()} + levels : kUnknown;
+  set_sparse(c, values.has_rank() ? values.num_elements() : kUnknown, rank);
+  return {};
+}
+
 Status ragged_gather_shape(ShapeContext& c) {
   TAGFLOW_ASSIGN(const int64_t levels, c.attr<int64_t>("PARAMS_RAGGED_RANK"));
   TAGFLOW_ASSIGN(const int64_t wanted, c.attr<int64_t>("OUTPUT_RAGGED_RANK"));
@@ -367,6 +413,21 @@ void register_ragged_ops(OpRegistry& registry) {
           "Tsplits: {int32, int64} = int64", "PARAMS_RAGGED_RANK: int >= 1",
           "OUTPUT_RAGGED_RANK: int >= 0"},
          ragged_gather_shape);
+  define(registry, "RaggedTensorToTensor",
+         {"shape: Tshape", "values: T", "default_value: T",
+          "row_partition_tensors: num_row_partition_tensors * Tindex"},
+         {"result: T"},
+         {"T: type", "Tindex: {int64, int32}", "Tshape: {int64, int32}",
+          "num_row_partition_tensors: int >= 1",
+          "row_partition_types: list(string)"},
+         ragged_to_dense_shape);
+  define(
+      registry, "RaggedTensorToSparse",
+      {"rt_nested_splits: RAGGED_RANK * Tsplits", "rt_dense_values: T"},
+      {"sparse_indices: int64", "sparse_values: T",
+       "sparse_dense_shape: int64"},
+      {"RAGGED_RANK: int >= 1", "T: type", "Tsplits: {int32, int64} = int64"},
+      ragged_to_sparse_shape);
 }
 
 }  // namespace

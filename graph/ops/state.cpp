@@ -35,6 +35,7 @@ void register_state_ops(OpRegistry& registry) {
   register_staging_ops(registry);
   register_accumulator_ops(registry);
   register_barrier_ops(registry);
+  register_session_ops(registry);
 }
 
 }  // namespace tagflow::graph

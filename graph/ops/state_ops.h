@@ -15,6 +15,7 @@ void register_staging_ops(OpRegistry& registry);   // state_staging.cpp
 // state_accumulator.cpp
 void register_accumulator_ops(OpRegistry& registry);
 void register_barrier_ops(OpRegistry& registry);
+void register_session_ops(OpRegistry& registry);  // state_session.cpp
 
 // Of an op that gives a reference to a handle: it looks like two strings.
 Status handle_reference_shape(ShapeContext& c);

@@ -13,6 +13,14 @@ Status regex_shape(ShapeContext& c) {
   return unchanged_shape(c);
 }
 
+Status ngrams_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(0, 1).status());
+  TAGFLOW_ASSIGN(PartialShape splits, c.with_rank(1, 1));
+  c.set_output(0, {PartialShape::kUnknown});
+  c.set_output(1, std::move(splits));
+  return {};
+}
+
 }  // namespace
 
 void register_text_ops(OpRegistry& registry) {
@@ -33,6 +41,12 @@ void register_text_ops(OpRegistry& registry) {
   define(registry, "StringToHashBucketStrong", {"input: string"},
          {"output: int64"}, {"num_buckets: int >= 1", "key: list(int)"},
          unchanged_shape);
+  define(registry, "StringNGrams", {"data: string", "data_splits: Tsplits"},
+         {"ngrams: string", "ngrams_splits: Tsplits"},
+         {"separator: string", "ngram_widths: list(int)", "left_pad: string",
+          "right_pad: string", "pad_width: int",
+          "preserve_short_sequences: bool", "Tsplits: {int32, int64} = int64"},
+         ngrams_shape);
 }
 
 }  // namespace tagflow::graph

@@ -487,6 +487,10 @@ def attr_text(name, value):
         return f"attr {name} int {value}"
     if isinstance(value, float):
         return f"attr {name} float {value}"
+    if isinstance(value, list) and value and isinstance(value[0], float):
+        return f'attr {name} floats "{" ".join(map(str, value))}"'
+    if isinstance(value, list) and value and isinstance(value[0], str):
+        return f'attr {name} strings "{" ".join(value)}"'
     if isinstance(value, list):
         return f"attr {name} ints [{','.join(map(str, value))}]"
     is_word = not set(value) & set(' "\\')
@@ -505,18 +509,20 @@ def record(path, themes, rounds):
         while True:
             op, inputs, attrs = cases.send(result)
             error = result = None
+            flat = [item for value in inputs for item in
+                    (value if isinstance(value, list) else [value])]
+            # Before: some ops change what they are given.
+            given = ["in " + tensor_text(value) for value in flat]
             try:
-                flat, result = compute(op, inputs, attrs)
+                _, result = compute(op, inputs, attrs)
             except tf.errors.OpError as caught:
                 error = CODES.get(caught.error_code)
-                flat = [item for value in inputs for item in
-                        (value if isinstance(value, list) else [value])]
                 if error is None:  # no such kernel
                     continue
             lines.append(f"op {op}")
             lines += [attr_text(name, attrs[name]) for name in attrs
                       if attrs[name] != ""]
-            lines += ["in " + tensor_text(value) for value in flat]
+            lines += given
             if error:
                 lines.append(f"error {error}")
             else:

@@ -85,6 +85,16 @@ Status parse_attr(std::istringstream& words, AttrMap& attrs) {
     const Shape parsed = parse_dims(value);
     for (int64_t dim : parsed.dims()) list.push_back(dim);
     attrs[name] = std::move(list);
+  } else if (type == "floats") {
+    std::vector<float> list;
+    std::istringstream numbers(value);
+    for (float number = 0; numbers >> number;) list.push_back(number);
+    attrs[name] = std::move(list);
+  } else if (type == "strings") {
+    std::vector<std::string> list;
+    std::istringstream texts(value);
+    for (std::string text; texts >> text;) list.push_back(text);
+    attrs[name] = std::move(list);
   } else {
     return invalid_argument("attribute type \"{}\"", type);
   }

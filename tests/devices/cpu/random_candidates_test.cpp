@@ -117,4 +117,61 @@ TEST_CASE("sampled classes that are true ones are found") {
       kInvalid, "a matrix of 2 columns");
 }
 
+namespace {
+
+Result<Outputs> weighted(int64_t range, int64_t count, AttrMap more,
+                         std::vector<float> unigrams, bool unique = false) {
+  AttrMap attrs{{"num_true", int64_t{2}}, {"num_sampled", count},
+                {"unique", unique},       {"range_max", range},
+                {"seed", int64_t{7}},     {"unigrams", std::move(unigrams)}};
+  for (const auto& [name, value] : more) attrs[name] = value;
+  return run_op("FixedUnigramCandidateSampler", {classes({1, 2}, {1, 0})},
+                attrs);
+}
+
+}  // namespace
+
+TEST_CASE("weighted classes come as often as they weigh") {
+  constexpr int64_t kCount = 40'000;
+  // A reserved one, and weights 1, 0, 3 to the power of two.
+  const auto drawn = weighted(
+      4, kCount, {{"distortion", 2.0f}, {"num_reserved_ids", int64_t{1}}},
+      {1, 0, 3});
+  REQUIRE_MESSAGE(drawn.ok(), drawn.status().to_string());
+  std::vector<int64_t> counts(4);
+  for (const int64_t number : (*drawn)[0].flat<int64_t>())
+    ++counts[size_t(number)];
+  CHECK(counts[0] == 0);
+  CHECK(counts[2] == 0);
+  CHECK(std::abs(double(counts[1]) - kCount * 0.1) < 300);
+  CHECK((*drawn)[1].data<float>()[0] == doctest::Approx(kCount * 0.1));
+  CHECK((*drawn)[1].data<float>()[1] == 0);
+  // One of two shards has every other weight, as in TensorFlow.
+  const auto half =
+      weighted(2, 400, {{"num_shards", int64_t{2}}, {"shard", int64_t{1}}},
+               {1, 1, 7, 3});
+  CHECK((*half)[1].data<float>()[0] == doctest::Approx(300));
+  const auto all = weighted(3, 2, {}, {5, 0, 1}, /*unique=*/true);
+  std::set<int64_t> seen;
+  for (const int64_t number : (*all)[0].flat<int64_t>()) seen.insert(number);
+  CHECK(seen == std::set<int64_t>{0, 2});
+}
+
+TEST_CASE("weights that say nothing are refused") {
+  expect_error(
+      weighted(3, 1, {}, {1, 2}), kInvalid,
+      "range_max is 3, but there are 2 classes, of 2 weights and 0 reserved");
+  expect_error(weighted(3, 1, {}, {0, 0, 0}), kInvalid,
+               "no class can be drawn");
+  expect_error(weighted(3, 1, {}, {0, -1, 0}), kInvalid, "weight 1 is -1");
+  expect_error(weighted(3, 3, {}, {5, 0, 1}, /*unique=*/true), kInvalid,
+               "num_sampled 3 of unique classes, of which 2 can be drawn");
+  expect_error(
+      weighted(3, 1, {{"num_shards", int64_t{2}}, {"shard", int64_t{2}}},
+               {1, 1, 1}),
+      kInvalid, "shard 2 is not below num_shards 2");
+  expect_error(weighted(3, 1, {{"vocab_file", std::string("/nowhere")}}, {}),
+               Code::kNotFound, "\"/nowhere\" has no weights");
+}
+
 }  // namespace tagflow::devices

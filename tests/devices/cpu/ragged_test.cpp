@@ -1,0 +1,167 @@
+// Ragged rows, n-grams, buckets, rows in place: against what TensorFlow
+// computes or refuses.
+#include <doctest/doctest.h>
+
+#include "tests/devices/kernel_fixture.h"
+#include "tests/devices/recorded_cases.h"
+
+namespace tagflow::devices {
+
+namespace {
+
+constexpr Code kInvalid = Code::kInvalidArgument;
+using Texts = std::vector<std::string>;
+
+Tensor longs(std::initializer_list<int64_t> values) {
+  return Tensor::vector<int64_t>(values);
+}
+Tensor floats(std::initializer_list<float> values) {
+  return Tensor::vector<float>(values);
+}
+
+Result<Outputs> to_dense(Tensor shape, Tensor values, Tensor filling,
+                         std::vector<Tensor> partitions, Texts types) {
+  std::vector<Tensor> inputs = {std::move(shape), std::move(values),
+                                std::move(filling)};
+  for (Tensor& partition : partitions) inputs.push_back(std::move(partition));
+  return run_op("RaggedTensorToTensor", inputs,
+                {{"row_partition_types", std::move(types)}});
+}
+
+Result<Outputs> ngrams(Tensor words, Tensor splits, int64_t width,
+                       int64_t pad_width, std::string left = "<") {
+  return run_op("StringNGrams", {std::move(words), std::move(splits)},
+                {{"separator", std::string()},
+                 {"ngram_widths", std::vector<int64_t>{width}},
+                 {"left_pad", std::move(left)},
+                 {"right_pad", std::string(">")},
+                 {"pad_width", pad_width},
+                 {"preserve_short_sequences", true}});
+}
+
+}  // namespace
+
+TEST_CASE("ragged rows, n-grams, buckets and updates are TensorFlow's") {
+  const RecordedCounts counts = check_recorded_cases("ragged.txt");
+  CHECK(counts.ops.size() == 15);
+  CHECK(counts.refused > 5);
+}
+
+TEST_CASE("partitions that do not fit one another are refused") {
+  const Tensor all = Tensor::scalar<int64_t>(-1), zero = Tensor::scalar(0.0f);
+  const Tensor three = floats({1, 2, 3});
+  expect_error(to_dense(all, three, zero, {longs({0, 2})}, {"ROW_SPLITS"}),
+               kInvalid, "ragged dimension 1 ends at 2, but there are 3");
+  expect_error(
+      to_dense(all, three, zero, {longs({0, 2, 1, 3})}, {"ROW_SPLITS"}),
+      kInvalid, "row splits must begin with 0 and ascend");
+  expect_error(to_dense(all, three, zero, {longs({1, 3})}, {"ROW_SPLITS"}),
+               kInvalid, "row splits must begin with 0 and ascend");
+  expect_error(to_dense(all, three, zero, {longs({})}, {"ROW_SPLITS"}),
+               kInvalid, "a vector of at least one element");
+  const Texts ids = {"FIRST_DIM_SIZE", "VALUE_ROWIDS"};
+  expect_error(to_dense(all, three, zero,
+                        {Tensor::scalar<int64_t>(2), longs({0, 1, 2})}, ids),
+               kInvalid, "value rowids must ascend within [0, 2), got 2 at 2");
+  expect_error(to_dense(all, three, zero,
+                        {Tensor::scalar<int64_t>(-1), longs({0, 1, 2})}, ids),
+               kInvalid, "-1 is no number of rows");
+  expect_error(
+      to_dense(all, three, zero,
+               {Tensor::scalar<int64_t>(int64_t{1} << 60), longs({0, 1, 2})},
+               ids),
+      kInvalid, "is no number of rows");
+  expect_error(to_dense(all, three, zero, {longs({0, 3})}, {"ROW_LENGTHS"}),
+               kInvalid, "row partition 0 is of type \"ROW_LENGTHS\"");
+  expect_error(to_dense(all, three, zero, {longs({0, 3})}, {"VALUE_ROWIDS"}),
+               kInvalid, "partitions begin with ROW_SPLITS");
+  expect_error(to_dense(all, three, zero, {longs({0, 3})}, ids), kInvalid,
+               "2 row_partition_types for 1 partitions");
+  expect_error(
+      to_dense(longs({1, -2}), three, zero, {longs({0, 3})}, {"ROW_SPLITS"}),
+      kInvalid, "-2");
+  expect_error(
+      to_dense(all, three, floats({1, 2}), {longs({0, 3})}, {"ROW_SPLITS"}),
+      kInvalid, "default_value float[2] is not as");
+  const int64_t huge = int64_t{1} << 40;
+  CHECK_FALSE(to_dense(longs({huge, huge}), three, zero, {longs({0, 3})},
+                       {"ROW_SPLITS"})
+                  .ok());
+  expect_error(run_op("RaggedTensorToSparse", {longs({0, 1}), three}), kInvalid,
+               "ragged dimension 1 ends at 1, but there are 3");
+}
+
+TEST_CASE("n-grams that would take too much memory are refused") {
+  const Tensor word = Tensor::vector<std::string>({"a"});
+  expect_close((*ngrams(word, longs({0, 1}), 3, 1))[0],
+               Tensor::vector<std::string>({"<a>"}));
+  expect_error(ngrams(word, longs({0, 1}), 0, 1), kInvalid,
+               "width 0 is outside [1, 4096]");
+  expect_error(ngrams(word, longs({0, 1}), int64_t{1} << 40, -1), kInvalid,
+               "is outside [1, 4096]");
+  expect_error(ngrams(word, longs({0, 1}), 2, int64_t{1} << 62), kInvalid,
+               "pad_width");
+  expect_error(ngrams(word, longs({0, 2}), 2, 0), kInvalid,
+               "data_splits must ascend from 0 to 1");
+  // A pad of a million bytes, four thousand times.
+  expect_error(ngrams(word, longs({0, 1}), 4096, -1, std::string(1 << 20, '<')),
+               Code::kResourceExhausted, "have more than");
+}
+
+TEST_CASE("rows are joined, each of one input") {
+  const Tensor a = Tensor::of<float>({1, 2}, {1, 2});
+  const Tensor b = Tensor::of<float>({1, 2}, {3, 4});
+  const auto join = [](const std::vector<Tensor>& rows, PartialShape shape) {
+    return run_op("ParallelConcat", rows, {{"shape", std::move(shape)}});
+  };
+  expect_close(join({a, b}, {2, 2}), Tensor::of<float>({2, 2}, {1, 2, 3, 4}));
+  CHECK_FALSE(join({a, b}, {3, 2}).ok());
+  expect_error(join({a, floats({1, 2})}, {2, 2}), kInvalid,
+               "the inputs must be one row each");
+}
+
+TEST_CASE("boundaries ascend") {
+  const auto bucketize = [](std::vector<float> boundaries) {
+    return run_op("Bucketize", {floats({-1, 0, 5})},
+                  {{"boundaries", std::move(boundaries)}});
+  };
+  expect_close((*bucketize({0, 3}))[0], Tensor::vector<int32_t>({0, 1, 2}));
+  expect_close((*bucketize({}))[0], Tensor::vector<int32_t>({0, 0, 0}));
+  expect_error(bucketize({3, 0}), kInvalid,
+               "boundaries must ascend, but 3 comes before 0");
+  expect_error(bucketize({0, std::numeric_limits<float>::quiet_NaN()}),
+               kInvalid, "boundaries must ascend");
+}
+
+TEST_CASE("an empty tensor has zeros") {
+  for (const bool init : {false, true})
+    expect_close((*run_op("Empty", {Tensor::vector<int32_t>({2, 3})},
+                          {{"dtype", DataType::kFloat}, {"init", init}}))[0],
+                 Tensor::make(DataType::kFloat, {2, 3}));
+  expect_error(run_op("Empty", {Tensor::vector<int32_t>({-1})},
+                      {{"dtype", DataType::kString}}),
+               kInvalid, "-1");
+}
+
+TEST_CASE("rows of nothing, and coordinates of nothing, are refused") {
+  const Tensor none = Tensor::make(DataType::kFloat, {0, 2});
+  expect_error(run_op("InplaceAdd", {none, Tensor::vector<int32_t>({0}),
+                                     Tensor::of<float>({1, 2}, {1, 2})}),
+               kInvalid, "has no rows");
+  expect_error(
+      run_op("UnravelIndex", {Tensor::scalar<int64_t>(0), longs({2, 0})}),
+      kInvalid, "dims [2,0] are no dimensions");
+  expect_error(
+      run_op("UnravelIndex", {Tensor::scalar<int64_t>(0),
+                              longs({int64_t{1} << 40, int64_t{1} << 40})}),
+      kInvalid, "are no dimensions");
+  expect_error(run_op("NthElement", {none, Tensor::scalar<int32_t>(2)}),
+               kInvalid, "n 2 is outside");
+}
+
+TEST_CASE("incomplete gamma, zeta and Bessel functions are TensorFlow's") {
+  const RecordedCounts counts = check_recorded_cases("special.txt", 2e-4);
+  CHECK(counts.ops.size() == 18);
+}
+
+}  // namespace tagflow::devices
