@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <ranges>
 
 #include "graph/fault.h"
 
@@ -20,10 +19,11 @@ bool needs_feed(const graph::Graph& graph, const std::string& tensor) {
   return found.ok() && found->node->op() == "Placeholder";
 }
 
-std::vector<std::string> keys_of(
-    const std::map<std::string, std::string>& names) {
-  const auto keys = std::views::keys(names);
-  return {keys.begin(), keys.end()};
+template <class Value>
+std::vector<std::string> keys_of(const std::map<std::string, Value>& map) {
+  std::vector<std::string> keys;
+  for (const auto& [key, unused] : map) keys.push_back(key);
+  return keys;
 }
 
 }  // namespace
@@ -73,16 +73,14 @@ Result<SavedModel::Tensors> SavedModel::run(const std::string& signature,
 
 Result<std::shared_ptr<const SavedModel::Call>> SavedModel::call_of(
     const std::string& signature, const Tensors& inputs) {
-  const auto names = std::views::keys(inputs);
-  std::pair key(signature,
-                std::vector<std::string>(names.begin(), names.end()));
+  const std::pair key(signature, keys_of(inputs));
   {
     const std::lock_guard lock(mutex_);
     if (const auto it = calls_.find(key); it != calls_.end()) return it->second;
   }
   TAGFLOW_ASSIGN(auto call, make_call(signature, key.second));
   const std::lock_guard lock(mutex_);
-  return calls_.try_emplace(std::move(key), std::move(call)).first->second;
+  return calls_.try_emplace(key, std::move(call)).first->second;
 }
 
 Result<std::shared_ptr<const SavedModel::Call>> SavedModel::make_call(
