@@ -69,8 +69,7 @@ class HeldMutex final : public VariantValue {
 
 class MutexKernel final : public CheapKernel {
  public:
-  explicit MutexKernel(const KernelInfo& info)
-      : resource_(info, Mutex::kKind) {}
+  explicit MutexKernel(const KernelInfo& info) : resource_(info) {}
 
   Status compute(KernelContext& context) const override {
     return resource_.set_handle(context, [this]() -> Result<Ref<StateObject>> {
