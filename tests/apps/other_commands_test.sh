@@ -47,7 +47,7 @@ expect 0 '"unit":"us"' - tagflow bench empty_step --repeats 1
 expect 0 '"unit":"GFLOP/s"' - tagflow bench matmul --size 32 --repeats 1 --json
 expect 0 '"unit":"ms"' - tagflow bench elementwise --repeats 1
 expect 0 '"unit":"ms"' - tagflow bench sum --repeats 1
-expect 0 '"unit":"ms","config":\{"batch":2,"repeats":1,"steps":3,"units":4' - \
+expect 0 '"unit":"ms","config":\{"batch":2,"inputs":4,"repeats":1,"steps":3,"units":4' - \
   tagflow bench lstm --batch 2 --steps 3 --units 4 --repeats 1
 expect 0 '"unit":"s","config":\{"batches":3,"ms":10.0' - \
   tagflow bench prefetch --trips 3 --repeats 1

@@ -137,7 +137,7 @@ TEST_CASE("an empty tensor has zeros") {
   for (const bool init : {false, true})
     expect_close((*run_op("Empty", {Tensor::vector<int32_t>({2, 3})},
                           {{"dtype", DataType::kFloat}, {"init", init}}))[0],
-                 Tensor::make(DataType::kFloat, {2, 3}));
+                 Tensor::of<float>({2, 3}, {0, 0, 0, 0, 0, 0}));
   expect_error(run_op("Empty", {Tensor::vector<int32_t>({-1})},
                       {{"dtype", DataType::kString}}),
                kInvalid, "-1");
