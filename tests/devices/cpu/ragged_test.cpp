@@ -108,6 +108,13 @@ TEST_CASE("n-grams that would take too much memory are refused") {
                Code::kResourceExhausted, "have more than");
 }
 
+TEST_CASE("what is accumulated is a sum") {
+  expect_close((*run_op("AccumulateNV2",
+                        {floats({1, 2}), floats({3, 4}), floats({5, 6})},
+                        {{"shape", PartialShape{2}}}))[0],
+               floats({9, 12}));
+}
+
 TEST_CASE("rows are joined, each of one input") {
   const Tensor a = Tensor::of<float>({1, 2}, {1, 2});
   const Tensor b = Tensor::of<float>({1, 2}, {3, 4});
