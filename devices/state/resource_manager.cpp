@@ -116,11 +116,12 @@ bool ResourceManager::may_have(const ResourceKey& key,
 
 bool ResourceManager::claim_homes(std::span<const HomeClaim> claims) {
   std::lock_guard lock(mutex_);
-  for (const auto& [key, device, tied] : claims) {
-    const auto may_be_there = [&](const ResourceKey& one) {
-      return may_have(one, device);
+  for (const HomeClaim& claim : claims) {
+    const auto may_be_there = [&](const ResourceKey& key) {
+      return may_have(key, claim.device);
     };
-    if (!may_be_there(key) || !std::ranges::all_of(tied, may_be_there))
+    if (!may_be_there(claim.key) ||
+        !std::ranges::all_of(claim.tied, may_be_there))
       return false;
   }
   for (const HomeClaim& claim : claims) table_[claim.key].home = claim.device;
