@@ -109,7 +109,7 @@ class SparseSegmentGradKernel : public Kernel {
     if (is_unique) {
       unique.assign(all.begin(), all.end());
       std::ranges::sort(unique);
-      unique.erase(std::ranges::unique(unique).begin(), unique.end());
+      unique.erase(std::unique(unique.begin(), unique.end()), unique.end());
       rows = int64_t(unique.size());
       TAGFLOW_RETURN_IF_ERROR(set_unique(context, unique));
     }
