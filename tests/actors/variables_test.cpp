@@ -94,7 +94,7 @@ TEST_CASE("a reference is read when its reader fires, and not before") {
   const Scope s(graph);
   const Output v = ops::reference_variable(s.named("v"), DataType::kInt32,
                                            PartialShape::scalar());
-  const Output init = ops::assign(s.named("init"), v, 1);
+  ops::assign(s.named("init"), v, 1);
   const Output assigned = ops::assign(s.named("assigned"), v, 5);
   ops::identity(s.named("after").with_control_dependencies({assigned}), v);
   // Both are read when the sum fires.
@@ -121,7 +121,7 @@ TEST_CASE("a loop changes a variable, one trip after the other") {
   const Scope s(graph);
   const ops::Variable h =
       ops::variable(s.named("h"), DataType::kInt64, PartialShape::scalar());
-  const Output init = ops::assign(s.named("init"), h, 0);
+  ops::assign(s.named("init"), h, 0);
   const Output n = ops::placeholder(s.named("n"), DataType::kInt64, {});
   const Outputs loop = while_loop(
       s,
