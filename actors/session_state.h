@@ -83,6 +83,7 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
  private:
   // A run that waits for its turn. Who claims it starts it; a cancellation
   // before that answers it, and takes it out of the queue.
+  struct Waiting;
   class Queued;
   // A run that waits for the border.
   class AtBorder;

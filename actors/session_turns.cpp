@@ -8,23 +8,21 @@
 
 namespace tagflow::actors {
 
-class SessionState::Queued : public devices::CancelHook {
- public:
-  Queued(SessionState& session, std::shared_ptr<Step> step,
-         std::shared_ptr<const Prepared> prepared,
-         std::span<const Tensor> feeds, bool sync, bool count)
-      : step(std::move(step)),
-        prepared(std::move(prepared)),
-        feeds(feeds.begin(), feeds.end()),
-        sync(sync),
-        count(count),
-        session_(session) {}
-
+// A step that cannot start yet, with what starts it.
+struct SessionState::Waiting {
   const std::shared_ptr<Step> step;  // keeps the session
   const std::shared_ptr<const Prepared> prepared;
   const std::vector<Tensor> feeds;
   const bool sync;  // somebody waits for the answer
   const bool count;
+};
+
+// Waits behind other steps.
+class SessionState::Queued : public devices::CancelHook, public Waiting {
+ public:
+  Queued(SessionState& session, Waiting waiting)
+      : Waiting(std::move(waiting)), session_(session) {}
+
   Queue::iterator place;  // guarded by the session's steps_mutex_
 
  protected:
@@ -35,17 +33,11 @@ class SessionState::Queued : public devices::CancelHook {
 };
 
 // Is granted the border, or is cancelled before.
-class SessionState::AtBorder : public devices::StateLock::Waiter {
+class SessionState::AtBorder : public devices::StateLock::Waiter,
+                               public Waiting {
  public:
-  AtBorder(SessionState& session, std::shared_ptr<Step> step,
-           std::shared_ptr<const Prepared> prepared,
-           std::span<const Tensor> feeds, bool sync, bool count)
-      : step(std::move(step)),
-        prepared(std::move(prepared)),
-        feeds(feeds.begin(), feeds.end()),
-        sync(sync),
-        count(count),
-        session_(session) {}
+  AtBorder(SessionState& session, Waiting waiting)
+      : Waiting(std::move(waiting)), session_(session) {}
 
   void on_granted() override {
     // The last that holds the session may be this.
@@ -60,12 +52,6 @@ class SessionState::AtBorder : public devices::StateLock::Waiter {
     session_.return_border(*alive);
     alive->answer_on_worker(std::move(status), {});
   }
-
-  const std::shared_ptr<Step> step;  // keeps the session
-  const std::shared_ptr<const Prepared> prepared;
-  const std::vector<Tensor> feeds;
-  const bool sync;  // somebody waits for the answer
-  const bool count;
 
  protected:
   void on_cancel() override {
@@ -91,8 +77,9 @@ Status SessionState::submit(const std::shared_ptr<Step>& step,
     step->has_passed =
         options_.state->border().try_lock(devices::StateLock::Mode::kShared);
     if (!step->has_passed)
-      return wait_at_border(std::make_shared<AtBorder>(*this, step, prepared,
-                                                       feeds, sync, count));
+      return wait_at_border(std::make_shared<AtBorder>(
+          *this,
+          Waiting{step, prepared, {feeds.begin(), feeds.end()}, sync, count}));
   }
   Status status = submit_passed(step, prepared, feeds, sync, sync, count);
   if (!status.ok()) return_border(*step);
@@ -140,8 +127,9 @@ Status SessionState::submit_passed(
                      "{}, the most that it may have (max_queued_runs)",
                      counted(size_t(num_active_), "active run"),
                      counted(size_t(num_queued_async_), "queued run"));
-      return enqueue(
-          std::make_shared<Queued>(*this, step, prepared, feeds, sync, count));
+      return enqueue(std::make_shared<Queued>(
+          *this,
+          Waiting{step, prepared, {feeds.begin(), feeds.end()}, sync, count}));
     }
     ++num_active_;
     step->has_turn = true;

@@ -8,28 +8,11 @@
 //                and copies of the tensors in memory. Every write makes new
 //                files: those of the one before are removed ahead of its time,
 //                since to replace a file is to free its pages
-#include <algorithm>
-#include <functional>
-
 #include "apps/bench/checkpoint_files.h"
 #include "apps/bench/stopwatch.h"
 #include "apps/bench/workload.h"
 
 namespace tagflow::apps {
-namespace {
-
-// The median of `repeats` after one that is not counted.
-Result<double> median_of(int repeats,
-                         const std::function<Result<double>()>& measure) {
-  std::vector<double> seconds;
-  for (int i = 0; i <= repeats; ++i) {
-    TAGFLOW_ASSIGN(const double took, measure());
-    if (i > 0) seconds.push_back(took);
-  }
-  return median(std::move(seconds));
-}
-
-}  // namespace
 
 Result<Measurement> measure_checkpoint(const BenchOptions& options) {
   TAGFLOW_ASSIGN(CheckpointFiles files, CheckpointFiles::make(options.bytes));

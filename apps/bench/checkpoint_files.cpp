@@ -4,9 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
-#include <functional>
 #include <system_error>
 
 #include "apps/bench/graphs.h"
@@ -18,13 +16,6 @@ namespace tagflow::apps {
 namespace {
 
 namespace fs = std::filesystem;
-
-Result<double> timed(const std::function<Status()>& body) {
-  const Clock::time_point start = Clock::now();
-  TAGFLOW_RETURN_IF_ERROR(body());
-  const std::chrono::duration<double> took = Clock::now() - start;
-  return took.count();
-}
 
 // Closes itself.
 class RawFile {
@@ -105,16 +96,16 @@ Status CheckpointFiles::write_raw() const {
 
 Result<double> CheckpointFiles::write_seconds(bool sync) {
   TAGFLOW_RETURN_IF_ERROR(start_write());
-  return timed([&] { return write_bundle(sync); });
+  return seconds_of([&] { return write_bundle(sync); });
 }
 
 Result<double> CheckpointFiles::raw_write_seconds() {
   TAGFLOW_RETURN_IF_ERROR(start_write());
-  return timed([&] { return write_raw(); });
+  return seconds_of([&] { return write_raw(); });
 }
 
 Result<double> CheckpointFiles::read_seconds() const {
-  return timed([&]() -> Status {
+  return seconds_of([&]() -> Status {
     TAGFLOW_ASSIGN(const auto reader, checkpoint::BundleReader::open(prefix()));
     for (int i = 0; i < kCheckpointTensors; ++i)
       TAGFLOW_RETURN_IF_ERROR(reader->read(checkpoint_name(i)).status());
@@ -124,7 +115,7 @@ Result<double> CheckpointFiles::read_seconds() const {
 
 Result<double> CheckpointFiles::copy_seconds() {
   TAGFLOW_RETURN_IF_ERROR(start_write());
-  return timed([&]() -> Status {
+  return seconds_of([&]() -> Status {
     for (const Tensor& tensor : tensors_) {
       const Tensor copy = tensor.clone();
       if (!copy.valid()) return Status::out_of_memory();

@@ -50,15 +50,9 @@ Result<ModelRun> signature_run(const fs::path& folder,
   });
 }
 
-Result<double> seconds_of(const ModelRun& run, int repeats) {
-  std::vector<double> times;
-  for (int i = -1; i < repeats; ++i) {  // the first one warms up
-    const Clock::time_point start = Clock::now();
-    TAGFLOW_RETURN_IF_ERROR(run().status());
-    const std::chrono::duration<double> time = Clock::now() - start;
-    if (i >= 0) times.push_back(time.count());
-  }
-  return median(std::move(times));
+Result<double> median_seconds(const ModelRun& run, int repeats) {
+  return median_of(repeats,
+                   [&] { return seconds_of([&] { return run().status(); }); });
 }
 
 }  // namespace
@@ -121,11 +115,11 @@ Result<double> OwnModel::difference() const {
 }
 
 Result<double> OwnModel::seconds(int repeats) const {
-  return seconds_of(run_, repeats);
+  return median_seconds(run_, repeats);
 }
 
 Result<double> OwnModel::unfrozen_seconds(int repeats) const {
-  return seconds_of(unfrozen_, repeats);
+  return median_seconds(unfrozen_, repeats);
 }
 
 }  // namespace tagflow::apps

@@ -24,6 +24,23 @@ double percentile(std::vector<double> values, double rank) {
   return *at;
 }
 
+Result<double> seconds_of(const std::function<Status()>& body) {
+  const Clock::time_point start = Clock::now();
+  TAGFLOW_RETURN_IF_ERROR(body());
+  const std::chrono::duration<double> time = Clock::now() - start;
+  return time.count();
+}
+
+Result<double> median_of(int repeats,
+                         const std::function<Result<double>()>& measure) {
+  std::vector<double> values;
+  for (int i = 0; i <= repeats; ++i) {
+    TAGFLOW_ASSIGN(const double value, measure());
+    if (i > 0) values.push_back(value);
+  }
+  return median(std::move(values));
+}
+
 Result<PreparedRun> PreparedRun::make(const BenchGraph& graph,
                                       const actors::SessionOptions& options) {
   PreparedRun run;
@@ -48,10 +65,7 @@ Result<std::vector<Tensor>> PreparedRun::results(
 
 Result<double> PreparedRun::time(std::span<const Tensor> feeds,
                                  const actors::RunOptions& options) {
-  const auto start = Clock::now();
-  TAGFLOW_RETURN_IF_ERROR(run(feeds, options));
-  const std::chrono::duration<double> time = Clock::now() - start;
-  return time.count();
+  return seconds_of([&] { return run(feeds, options); });
 }
 
 Result<Took> PreparedRun::time_async(std::span<const Tensor> feeds,
@@ -72,14 +86,13 @@ Result<Took> PreparedRun::time_async(std::span<const Tensor> feeds,
 
 Result<double> PreparedRun::seconds(std::span<const Tensor> feeds, int repeats,
                                     int inner) {
-  std::vector<double> times;
-  for (int i = -1; i < repeats; ++i) {
-    const Clock::time_point start = Clock::now();
+  const auto runs = [&]() -> Status {
     for (int k = 0; k < inner; ++k) TAGFLOW_RETURN_IF_ERROR(run(feeds));
-    const std::chrono::duration<double> time = Clock::now() - start;
-    if (i >= 0) times.push_back(time.count() / inner);
-  }
-  return median(std::move(times));
+    return {};
+  };
+  TAGFLOW_ASSIGN(const double all,
+                 median_of(repeats, [&] { return seconds_of(runs); }));
+  return all / inner;
 }
 
 }  // namespace tagflow::apps

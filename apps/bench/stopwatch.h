@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -20,6 +21,12 @@ double median(std::vector<double> values);
 // The smallest one that a share of `rank`, above 0 to 1, of them does not
 // exceed. REQUIRES: !values.empty()
 double percentile(std::vector<double> values, double rank);
+
+// Seconds that it takes, once.
+Result<double> seconds_of(const std::function<Status()>& body);
+// The median of `repeats` measurements after one that is not counted.
+Result<double> median_of(int repeats,
+                         const std::function<Result<double>()>& measure);
 
 struct Took {
   double seconds = 0;

@@ -1,5 +1,7 @@
 #include "devices/cpu/array_args.h"
 
+#include <limits>
+
 namespace tagflow::devices {
 
 namespace {
@@ -55,6 +57,18 @@ Status shape_vector(const KernelContext& context, int input,
     return {};
   }
   return index_vector(context, input, name, values);
+}
+
+Status store_index(const KernelContext& context, Tensor& tensor, int64_t i,
+                   int64_t value) {
+  if (tensor.dtype() == DataType::kInt64) {
+    tensor.mutable_data<int64_t>()[i] = value;
+    return {};
+  }
+  if (value > std::numeric_limits<int32_t>::max())
+    return context.fail("{} does not fit into the output type int32", value);
+  tensor.mutable_data<int32_t>()[i] = int32_t(value);
+  return {};
 }
 
 Result<int> checked_axis(const KernelContext& context, int64_t axis, int rank,

@@ -24,6 +24,11 @@ Status index_vector(const KernelContext& context, int input,
 Status shape_vector(const KernelContext& context, int input,
                     std::string_view name, Shape::Dims& values);
 
+// Writes `value` as element i of a tensor of type int32 or int64.
+// InvalidArgument where it does not fit.
+Status store_index(const KernelContext& context, Tensor& tensor, int64_t i,
+                   int64_t value);
+
 // An axis of a tensor of `rank`, counted from the end where negative, as
 // 0 <= axis < rank. InvalidArgument outside [-rank, rank).
 Result<int> checked_axis(const KernelContext& context, int64_t axis, int rank,

@@ -126,18 +126,10 @@ class UnravelIndexKernel final : public BytesKernel {
       if (index < 0 || index >= limit)
         return context.fail("index {} is outside [0, {})", index, limit);
       for (size_t d = dims.size(); d-- > 0; index /= dims[d])
-        set(*output, int64_t(d) * count + i, index % dims[d]);
+        TAGFLOW_RETURN_IF_ERROR(store_index(
+            context, *output, int64_t(d) * count + i, index % dims[d]));
     }
     return {};
-  }
-
- private:
-  static void set(Tensor& output, int64_t at, int64_t value) {
-    if (output.dtype() == DataType::kInt32) {
-      output.mutable_data<int32_t>()[at] = int32_t(value);
-    } else {
-      output.mutable_data<int64_t>()[at] = value;
-    }
   }
 };
 

@@ -215,6 +215,15 @@ void copy_elements(const Tensor& from, int64_t from_at, Tensor& to,
   });
 }
 
+Result<Tensor*> input_as_output(KernelContext& context) {
+  const Tensor& input = context.input(0);
+  TAGFLOW_ASSIGN(Tensor * output,
+                 context.forward_or_allocate(0, 0, input.shape()));
+  if (output->raw() != input.raw())
+    copy_elements(input, 0, *output, 0, input.num_elements());
+  return output;
+}
+
 void fill_elements(const KernelContext& context, const Tensor& value,
                    Tensor& to) {
   StridedCopy copy;

@@ -63,6 +63,10 @@ void strided_copy(const KernelContext& context, StridedCopy copy,
 void copy_elements(const Tensor& from, int64_t from_at, Tensor& to,
                    int64_t to_at, int64_t count);
 
+// Input 0 as output 0, to be changed: itself where nobody else has it, else a
+// copy.
+Result<Tensor*> input_as_output(KernelContext& context);
+
 // Sets every element to the first of `value`, of the same type.
 void fill_elements(const KernelContext& context, const Tensor& value,
                    Tensor& to);

@@ -148,9 +148,7 @@ class MatrixSetDiagKernel : public BytesKernel {
       return context.fail("the diagonals of {} are {}, got {}",
                           input.describe(), wanted.to_string(),
                           diagonal.describe());
-    TAGFLOW_ASSIGN(Tensor * output, context.forward_or_allocate(0, 0, shape));
-    if (output->raw() != input.raw())
-      copy_elements(input, 0, *output, 0, input.num_elements());
+    TAGFLOW_ASSIGN(Tensor * output, input_as_output(context));
     copy_diagonals(context, band, alignment_,
                    product(shape.dims(), 0, shape.rank() - 2), true, diagonal,
                    *output);

@@ -165,9 +165,7 @@ class TensorScatterKernel : public BytesKernel {
     TAGFLOW_RETURN_IF_ERROR(check_updates(context, indices, updates, shape));
     TAGFLOW_ASSIGN(const Tensor numbers,
                    slice_numbers(context, indices, shape, policy_));
-    TAGFLOW_ASSIGN(Tensor * output, context.forward_or_allocate(0, 0, shape));
-    if (output->raw() != input.raw())
-      copy_elements(input, 0, *output, 0, input.num_elements());
+    TAGFLOW_ASSIGN(Tensor * output, input_as_output(context));
     return scatter_slices(context, numbers, updates, combine_, *output);
   }
 

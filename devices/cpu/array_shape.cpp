@@ -1,26 +1,12 @@
 // Shape, ShapeN, Size, Rank, Reshape, ExpandDims, Squeeze, BroadcastArgs: what
 // handles shapes and never touches elements.
 #include <algorithm>
-#include <limits>
 
 #include "devices/cpu/array_kernels.h"
 
 namespace tagflow::devices {
 
 namespace {
-
-// Writes `value` as element i of a tensor of type int32 or int64.
-Status store_index(const KernelContext& context, Tensor& tensor, int64_t i,
-                   int64_t value) {
-  if (tensor.dtype() == DataType::kInt64) {
-    tensor.mutable_data<int64_t>()[i] = value;
-    return {};
-  }
-  if (value > std::numeric_limits<int32_t>::max())
-    return context.fail("{} does not fit into the output type int32", value);
-  tensor.mutable_data<int32_t>()[i] = int32_t(value);
-  return {};
-}
 
 // Also ShapeN.
 class ShapeKernel : public CheapKernel {

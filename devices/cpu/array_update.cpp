@@ -36,17 +36,6 @@ class EmptyKernel final : public BytesKernel {
   }
 };
 
-// The tensor of input 0 as output 0, to be changed: itself where nobody else
-// has it.
-Result<Tensor*> changed_output(KernelContext& context) {
-  const Tensor& input = context.input(0);
-  TAGFLOW_ASSIGN(Tensor * output,
-                 context.forward_or_allocate(0, 0, input.shape()));
-  if (output->raw() != input.raw())
-    copy_elements(input, 0, *output, 0, input.num_elements());
-  return output;
-}
-
 // Row i[k] becomes row k of v, or that is added to it, in this order. As in
 // TensorFlow, indices are taken modulo the number of rows.
 class InplaceKernel final : public BytesKernel {
@@ -77,9 +66,8 @@ class InplaceKernel final : public BytesKernel {
     for (int64_t k = 0; k < i.dim(0); ++k)
       rows.mutable_data<int64_t>()[k] =
           (int64_t{i.data<int32_t>()[k]} % count + count) % count;
-    const Tensor values = v;
-    TAGFLOW_ASSIGN(Tensor * output, changed_output(context));
-    return scatter_slices(context, rows, values, combine_, *output);
+    TAGFLOW_ASSIGN(Tensor * output, input_as_output(context));
+    return scatter_slices(context, rows, v, combine_, *output);
   }
 
  private:
@@ -97,7 +85,7 @@ class SliceUpdateKernel final : public BytesKernel {
                    read_slice(context, 1, masks_, shape));
     TAGFLOW_ASSIGN(const Tensor value,
                    repeat_to_slice(context, context.input(4), geometry));
-    TAGFLOW_ASSIGN(Tensor * output, changed_output(context));
+    TAGFLOW_ASSIGN(Tensor * output, input_as_output(context));
     if (value.num_elements() == 0) return {};
     StridedCopy copy = slice_selection(geometry, shape);
     copy.reverse();

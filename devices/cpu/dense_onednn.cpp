@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "devices/cpu/gemm.h"
+#include "devices/cpu/onednn.h"
 #include "devices/cpu/scratch.h"
-#include "devices/cpu/single_threaded.h"
 
 namespace tagflow::devices {
 namespace {
@@ -30,11 +30,6 @@ struct ProductShape {
 };
 
 using Desc = dnnl::memory::desc;
-
-const dnnl::engine& engine() {
-  static const dnnl::engine the_engine(dnnl::engine::kind::cpu, 0);
-  return the_engine;
-}
 
 Desc described(int64_t rows, int64_t columns, int64_t stride,
                bool is_transposed) {
@@ -55,7 +50,7 @@ class MatMul {
     dnnl::primitive_attr attr;
     attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     const dnnl::matmul::primitive_desc chosen(dnnl::matmul::desc(a_, b_, c_),
-                                              attr, engine());
+                                              attr, onednn_engine());
     if (!std::string_view(chosen.impl_info_str()).starts_with("brg")) return;
     scratchpad_ = chosen.scratchpad_desc();
     primitive_ = dnnl::matmul(chosen);
@@ -67,9 +62,9 @@ class MatMul {
   // c = a b. Throws as above. REQUIRES: exists().
   void run(const float* a, const float* b, float* c, void* scratch) const {
     const auto memory = [](const Desc& desc, const void* elements) {
-      return dnnl::memory(desc, engine(), const_cast<void*>(elements));
+      return dnnl::memory(desc, onednn_engine(), const_cast<void*>(elements));
     };
-    dnnl::stream stream(engine());
+    dnnl::stream stream(onednn_engine());
     primitive_.execute(stream,
                        {{DNNL_ARG_SRC, memory(a_, a)},
                         {DNNL_ARG_WEIGHTS, memory(b_, b)},

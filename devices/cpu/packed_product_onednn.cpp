@@ -21,20 +21,15 @@
 #include <oneapi/dnnl/dnnl.hpp>
 #include <string_view>
 
+#include "devices/cpu/onednn.h"
 #include "devices/cpu/packed_product.h"
 #include "devices/cpu/scratch.h"
-#include "devices/cpu/single_threaded.h"
 
 namespace tagflow::devices {
 namespace {
 
 using Desc = dnnl::memory::desc;
 constexpr auto kFloat = dnnl::memory::data_type::f32;
-
-const dnnl::engine& engine() {
-  static const dnnl::engine the_engine(dnnl::engine::kind::cpu, 0);
-  return the_engine;
-}
 
 // What a primitive works on.
 struct Piece {
@@ -118,15 +113,15 @@ class OneDnnProduct final : public PackedProduct {
            const Finish& finish) const try {
     const SingleThreaded guard;
     const Prepared& with = *part.prepared;
-    dnnl::stream stream(engine());
+    dnnl::stream stream(onednn_engine());
     const auto memory = [](const Desc& desc, const float* elements) {
-      return dnnl::memory(desc, engine(), const_cast<float*>(elements));
+      return dnnl::memory(desc, onednn_engine(), const_cast<float*>(elements));
     };
     const bool has_all = part.columns == weights_.outputs;
     const size_t columns_bytes =
         has_all ? 0 : Scratch::rounded(with.out.get_size());
     const Scratch scratch(columns_bytes + with.scratchpad.get_size());
-    const dnnl::memory scratchpad(with.scratchpad, engine(),
+    const dnnl::memory scratchpad(with.scratchpad, onednn_engine(),
                                   scratch.at(columns_bytes));
     auto* const to =
         has_all ? out + part.begin : static_cast<float*>(scratch.at(0));
@@ -354,7 +349,7 @@ class OneDnnProduct final : public PackedProduct {
                                 strides, dilations, pad_before, pad_after)
             : Convolution::desc(kind, how, made.in, any, made.out, strides,
                                 dilations, pad_before, pad_after);
-    const Convolution::primitive_desc chosen(desc, attr, engine());
+    const Convolution::primitive_desc chosen(desc, attr, onednn_engine());
     if (std::string_view(chosen.impl_info_str()).starts_with("ref"))
       throw dnnl::error(dnnl_unimplemented, "only a plain loop");
     made.weights =
@@ -393,9 +388,9 @@ class OneDnnProduct final : public PackedProduct {
         return known.memory;
     auto* elements = const_cast<float*>(weights_.tensor.data<float>()) +
                      first * (weights_.transposed ? weights_.inputs : 1);
-    dnnl::memory from(given(columns), engine(), elements);
-    dnnl::memory to(wanted, engine());
-    dnnl::stream stream(engine());
+    dnnl::memory from(given(columns), onednn_engine(), elements);
+    dnnl::memory to(wanted, onednn_engine());
+    dnnl::stream stream(onednn_engine());
     dnnl::reorder(from, to).execute(stream, from, to);
     ordered_.push_back({wanted, first, to});
     return to;

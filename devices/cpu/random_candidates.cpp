@@ -114,10 +114,10 @@ class CandidateKernel : public Kernel {
           "num_sampled {} of unique classes, of which there "
           "are {}",
           count_, range_);
-    if (unique_ && classes_ == Classes::kWeighted && count_ > drawable())
+    if (unique_ && classes_ == Classes::kWeighted && count_ > drawable_)
       return context.fail(
           "num_sampled {} of unique classes, of which {} can be drawn", count_,
-          drawable());
+          drawable_);
     TAGFLOW_ASSIGN(Tensor * sampled, context.allocate_output(0, Shape{count_}));
     TAGFLOW_ASSIGN(Tensor * of_true, context.allocate_output(1, given.shape()));
     TAGFLOW_ASSIGN(Tensor * of_sampled,
@@ -198,9 +198,9 @@ class CandidateKernel : public Kernel {
     return (std::log(double(number) + 2) - std::log(double(number) + 1)) /
            std::log1p(double(range_));
   }
-  int64_t drawable() const {
+  static int64_t count_drawable(const std::vector<double>& sums) {
     int64_t count = 0;
-    for (size_t i = 1; i < sums_.size(); ++i) count += sums_[i] > sums_[i - 1];
+    for (size_t i = 1; i < sums.size(); ++i) count += sums[i] > sums[i - 1];
     return count;
   }
 
@@ -208,7 +208,8 @@ class CandidateKernel : public Kernel {
   static constexpr int64_t kMostTries = std::numeric_limits<int32_t>::max();
 
   Classes classes_;
-  std::vector<double> sums_;  // of weights below each class, and of all
+  const std::vector<double> sums_;  // of weights below each class, and of all
+  const int64_t drawable_ = count_drawable(sums_);  // classes with a weight
   int64_t per_row_, count_, range_;
   bool unique_;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "devices/cpu/array_args.h"
 #include "devices/cpu/reduction_kernel.h"
 #include "devices/cpu/reduction_ops.h"
 #include "devices/cpu/segment_rows.h"
@@ -159,12 +160,9 @@ class SparseSegmentGradKernel : public Kernel {
                            const std::vector<int64_t>& unique) {
     TAGFLOW_ASSIGN(Tensor * out,
                    context.allocate_output(1, Shape{int64_t(unique.size())}));
-    if (out->dtype() == DataType::kInt64) {
-      std::ranges::copy(unique, out->mutable_data<int64_t>());
-    } else {
-      std::ranges::transform(unique, out->mutable_data<int32_t>(),
-                             [](int64_t index) { return int32_t(index); });
-    }
+    for (size_t i = 0; i < unique.size(); ++i)
+      TAGFLOW_RETURN_IF_ERROR(
+          store_index(context, *out, int64_t(i), unique[i]));
     return {};
   }
   // What one row's gradient is multiplied with.

@@ -201,10 +201,9 @@ class RaggedToDenseKernel final : public SparseKernel {
     bool fits = missing >= 0;
     for (int i = 0; fits && i < given.rank(); ++i)
       fits = given.dim(i) == 1 || given.dim(i) == inner.dim(missing + i);
-    if (!fits && !given.is_scalar())
+    if (!fits)
       return context.fail("default_value {} is not as the inner dimensions {}",
                           given.describe(), inner.to_string());
-    if (given.is_scalar()) return given;
     TAGFLOW_ASSIGN(Tensor row,
                    Tensor::allocate(given.dtype(), inner, context.allocator()));
     if (row.num_elements() == 0) return row;

@@ -48,7 +48,7 @@ class NGramsKernel final : public BytesKernel {
                        kMost);
         count += int64_t(more);
       }
-      set(*ends, row, count);
+      TAGFLOW_RETURN_IF_ERROR(store_index(context, *ends, row, count));
     }
     TAGFLOW_ASSIGN(Tensor * grams, context.allocate_output(0, {count}));
     auto* to = grams->mutable_data<std::string>();
@@ -153,14 +153,6 @@ class NGramsKernel final : public BytesKernel {
     for (int64_t k = 0; k < parts.right; ++k) add(right_);
     text.resize(text.size() - std::min(text.size(), separator_.size()));
     return text;
-  }
-
-  static void set(Tensor& splits, int64_t at, int64_t value) {
-    if (splits.dtype() == DataType::kInt32) {
-      splits.mutable_data<int32_t>()[at] = int32_t(value);
-    } else {
-      splits.mutable_data<int64_t>()[at] = value;
-    }
   }
 
   const std::string separator_, left_, right_;

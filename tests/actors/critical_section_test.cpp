@@ -1,12 +1,10 @@
 // Critical sections, and tensors that a session keeps, as TensorFlow writes
-// them into a graph.
+// them into a graph (record_session_state.py).
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <thread>
 
-#include "graph/graphdef.h"
 #include "tests/actors/sessions.h"
 
 using namespace tagflow;
@@ -14,18 +12,8 @@ using namespace tagflow::actors;
 using namespace tagflow::graph;
 using graph::testing::must;
 
-namespace {
-
-// By record_session_state.py.
-Graph recorded() {
-  return must(load_graph(std::filesystem::path(TAGFLOW_SOURCE_DIR) /
-                         "tests/actors/data/session_state.pb"));
-}
-
-}  // namespace
-
 TEST_CASE("a critical section loses no increment of any step") {
-  const Graph graph = recorded();
+  const Graph graph = recorded_graph("session_state");
   constexpr int kThreads = 4, kSteps = 25;
   for (const SessionOptions& options : configurations()) {
     INFO("workers ", options.workers);
@@ -55,7 +43,7 @@ TEST_CASE("a critical section loses no increment of any step") {
 }
 
 TEST_CASE("a tensor stays in the session until it is deleted") {
-  const auto session = make_session({}, recorded());
+  const auto session = make_session({}, recorded_graph("session_state"));
   const Tensor value = Tensor::vector<float>({1, 2});
   const Tensor first = must_run(*session, {{"value", value}}, {"handle"})[0];
   const Tensor second = must_run(*session, {{"value", value}}, {"handle"})[0];

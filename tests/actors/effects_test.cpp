@@ -1,10 +1,7 @@
 // Effects in functions run in the order of the program, as TensorFlow wrote it
-// down, whatever runs them.
+// down (record_effects.py), whatever runs them.
 #include <doctest/doctest.h>
 
-#include <filesystem>
-
-#include "graph/graphdef.h"
 #include "tests/actors/sessions.h"
 
 using namespace tagflow;
@@ -13,12 +10,6 @@ using namespace tagflow::graph;
 using graph::testing::must;
 
 namespace {
-
-// By record_effects.py.
-Graph recorded() {
-  return must(load_graph(std::filesystem::path(TAGFLOW_SOURCE_DIR) /
-                         "tests/actors/data/effects.pb"));
-}
 
 struct Case {
   int n;
@@ -49,7 +40,7 @@ std::vector<SessionOptions> all_options() {
 }  // namespace
 
 TEST_CASE("what functions do to a variable is done in their order") {
-  const Graph graph = recorded();
+  const Graph graph = recorded_graph("effects");
   for (const SessionOptions& options : all_options()) {
     const auto session = make_session(options, graph);
     for (const Case& one : kCases) {
@@ -65,7 +56,7 @@ TEST_CASE("what functions do to a variable is done in their order") {
 }
 
 TEST_CASE("an assertion that fails fails the run, and undoes nothing") {
-  const auto session = make_session({}, recorded());
+  const auto session = make_session({}, recorded_graph("effects"));
   must(session->run({}, {}, {"log/Assign"}, within_a_minute()));
   const auto run = session->run({{"n", Tensor::scalar<int32_t>(7)}}, {"before"},
                                 {}, within_a_minute());

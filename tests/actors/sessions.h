@@ -4,14 +4,24 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "graph/graphdef.h"
 #include "tests/actors/configurations.h"
 #include "tests/graph/hand_made.h"
 
 namespace tagflow::actors {
+
+// What record_*.py of tests/actors wrote.
+inline graph::Graph recorded_graph(std::string_view name) {
+  return graph::testing::must(
+      graph::load_graph(std::filesystem::path(TAGFLOW_SOURCE_DIR) /
+                        "tests/actors/data" / fmt::format("{}.pb", name)));
+}
 
 inline std::unique_ptr<Session> make_session(const SessionOptions& options,
                                              const graph::Graph& graph) {

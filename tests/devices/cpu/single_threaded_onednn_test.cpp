@@ -3,8 +3,8 @@
 
 #include <vector>
 
+#include "devices/cpu/onednn.h"
 #include "devices/cpu/packed_product.h"
-#include "devices/cpu/single_threaded.h"
 #include "tests/devices/kernel_fixture.h"
 
 namespace tagflow::devices {

@@ -1,9 +1,17 @@
-// How oneDNN is kept on one thread. For the sources that include it only.
+// How oneDNN is used: on one thread.
 #pragma once
 
 #include <omp.h>
 
+#include <dnnl.hpp>
+
 namespace tagflow::devices {
+
+// What makes and runs all primitives.
+inline const dnnl::engine& onednn_engine() {
+  static const dnnl::engine the_engine(dnnl::engine::kind::cpu, 0);
+  return the_engine;
+}
 
 // While this lives, what the calling thread asks of OpenMP runs on it alone:
 // kernels shard their work themselves. Afterwards the thread, which may be the
