@@ -3,14 +3,17 @@
 // Each op has a kernel of its own, of a node that nobody else sees. Where each
 // operand is of the output's shape or a single element, the rows of these
 // kernels run tile by tile, so that what one op hands to the next stays in the
-// first cache. Everything else, as shapes that must be broadcast, goes through
-// the kernels one by one, as it would unfused.
+// first cache. Where an operand is columns of an input, no tile goes beyond a
+// row. Everything else, as shapes that must be broadcast, goes through the
+// kernels one by one, as it would unfused.
 #include <algorithm>
 #include <array>
 #include <boost/container/static_vector.hpp>
+#include <limits>
 
 #include "devices/cpu/built_kernel.h"
 #include "devices/cpu/elementwise_register.h"
+#include "devices/cpu/fused_columns.h"
 #include "devices/cpu/fused_program.h"
 #include "devices/cpu/fused_tiles.h"
 #include "graph/graph.h"
@@ -40,6 +43,14 @@ struct FusedOp {
 // By number, whether an operand goes from element to element with the output.
 using Moves = std::array<bool, 2 * kMaxFused>;
 
+// Where run_tiles() finds the inputs.
+struct FusedInputs {
+  std::array<const std::byte*, kMaxFused> at;  // the first element that is seen
+  // Of those of which columns are seen, the bytes from row to row; else 0.
+  std::array<int64_t, kMaxFused> row_bytes;
+  int64_t width = std::numeric_limits<int64_t>::max();  // columns of a row
+};
+
 class FusedKernel final : public Kernel, public FusedTiles {
  public:
   Status build(const KernelInfo& info) {
@@ -55,6 +66,7 @@ class FusedKernel final : public Kernel, public FusedTiles {
       return invalid_argument("{} names for {} ops", names.size(),
                               program.size());
     element_size_ = dtype_size(dtype);
+    TAGFLOW_ASSIGN(columns_, read_fused_columns(info));
     std::vector<graph::Endpoint> values;
     for (size_t i = 0; i < num_inputs_; ++i) {
       TAGFLOW_ASSIGN(graph::Node * input,
@@ -74,20 +86,21 @@ class FusedKernel final : public Kernel, public FusedTiles {
   }
 
   Status compute(KernelContext& context) const override {
-    if (compute_scalars(context)) return {};
+    if (columns_.empty() && compute_scalars(context)) return {};
+    TAGFLOW_RETURN_IF_ERROR(check_fused_columns(context, columns_));
     int like = 0;
     for (int i = 1; i < context.num_inputs(); ++i)
-      if (is_larger(context.input(i), context.input(like))) like = i;
+      if (is_larger(seen(context, i), seen(context, like))) like = i;
     Moves moves;
-    if (!fits(context, context.input(like), moves))
+    if (!fits(context, seen(context, like), moves))
       return compute_one_by_one(context);
     return compute_tiles(context, like, moves);
   }
 
   double cost(const KernelContext& context) const override {
     int64_t elements = 0;
-    for (const Tensor& input : context.inputs())
-      elements = std::max(elements, input.num_elements());
+    for (int i = 0; i < context.num_inputs(); ++i)
+      elements = std::max(elements, seen(context, i).num_elements());
     return cost_ * double(elements);
   }
   bool may_be_expensive() const override { return may_be_expensive_; }
@@ -95,21 +108,23 @@ class FusedKernel final : public Kernel, public FusedTiles {
 
   bool can_run_in_place(const KernelContext& context) const override {
     Moves moves;
-    return fits(context, context.input(0), moves) && moves[0];
+    return columns_.empty() && fits(context, seen(context, 0), moves) &&
+           moves[0];
   }
 
   void run_in_place(const KernelContext& context, void* elements, int64_t begin,
                     int64_t end) const override {
     Moves moves;
-    std::array<const std::byte*, kMaxFused> inputs;
+    FusedInputs inputs;
     auto* to = static_cast<std::byte*>(elements);
     for (size_t i = 0; i < num_inputs_; ++i) {
       const Tensor& input = context.input(int(i));
       moves[i] = same_dims(input, context.input(0));
-      inputs[i] = i == 0 ? to : static_cast<const std::byte*>(input.raw());
+      inputs.at[i] = i == 0 ? to : static_cast<const std::byte*>(input.raw());
+      inputs.row_bytes[i] = 0;
     }
     std::fill_n(moves.begin() + std::ptrdiff_t(num_inputs_), ops_.size(), true);
-    run_tiles(inputs.data(), moves, to, /*is_fresh=*/false, begin, end);
+    run_tiles(inputs, moves, to, /*is_fresh=*/false, begin, end);
   }
 
  private:
@@ -187,18 +202,23 @@ class FusedKernel final : public Kernel, public FusedTiles {
     return true;
   }
 
-  static bool is_larger(const Tensor& a, const Tensor& b) {
+  SeenInput seen(const KernelContext& context, int i) const {
+    static constexpr FusedColumns kAll;
+    return {context.input(i), columns_.empty() ? kAll : columns_[size_t(i)]};
+  }
+
+  static bool is_larger(const SeenInput& a, const SeenInput& b) {
     const int64_t x = a.num_elements(), y = b.num_elements();
     return x > y || (x == y && a.rank() > b.rank());
   }
 
   // Whether each input is of the shape of `like`, or one element that does not
   // move, and each result is of that shape.
-  bool fits(const KernelContext& context, const Tensor& like,
+  bool fits(const KernelContext& context, const SeenInput& like,
             Moves& moves) const {
     for (size_t i = 0; i < num_inputs_; ++i) {
-      const Tensor& input = context.input(int(i));
-      moves[i] = same_dims(input, like);
+      const SeenInput input = seen(context, int(i));
+      moves[i] = input.has_dims_of(like);
       if (!moves[i] &&
           (input.num_elements() != 1 || input.rank() > like.rank()))
         return false;
@@ -215,20 +235,33 @@ class FusedKernel final : public Kernel, public FusedTiles {
 
   Status compute_tiles(KernelContext& context, int like,
                        const Moves& moves) const {
-    int reused = like;
-    std::array<const std::byte*, kMaxFused> inputs;
+    int reused = -1;
+    FusedInputs inputs;
     for (size_t i = 0; i < num_inputs_; ++i) {
       const Tensor& input = context.input(int(i));
-      inputs[i] = static_cast<const std::byte*>(input.raw());
-      if (moves[i] && input.unique()) reused = int(i);
+      inputs.at[i] = static_cast<const std::byte*>(input.raw());
+      inputs.row_bytes[i] = 0;
+      const FusedColumns columns =
+          columns_.empty() ? FusedColumns{} : columns_[i];
+      if (columns.count != 0) {
+        inputs.at[i] += size_t(columns.first) * element_size_;
+        inputs.row_bytes[i] =
+            input.dim(input.rank() - 1) * int64_t(element_size_);
+        if (moves[i]) inputs.width = columns.count;
+      } else if (moves[i] && (reused < 0 || input.unique())) {
+        reused = int(i);
+      }
     }
-    const Shape shape = context.input(like).shape();
-    TAGFLOW_ASSIGN(Tensor * out, context.forward_or_allocate(reused, 0, shape));
+    const Shape shape = seen(context, like).shape();
+    TAGFLOW_ASSIGN(Tensor * out,
+                   reused < 0 ? context.allocate_output(0, shape)
+                              : context.forward_or_allocate(reused, 0, shape));
     auto* to = static_cast<std::byte*>(out->mutable_raw());
-    const bool is_fresh = out->buffer() != context.input(reused).buffer();
+    const bool is_fresh =
+        reused < 0 || out->buffer() != context.input(reused).buffer();
     shard(context, shape.num_elements(), 1, cost_,
           [&](int64_t begin, int64_t end) {
-            run_tiles(inputs.data(), moves, to, is_fresh, begin, end);
+            run_tiles(inputs, moves, to, is_fresh, begin, end);
           });
     return {};
   }
@@ -237,15 +270,15 @@ class FusedKernel final : public Kernel, public FusedTiles {
   // inputs, a tile of it is written by the last op, when the others have read.
   // Where it is fresh, it has the tile that the last result would have: so it
   // comes to the cache while there is something to compute.
-  void run_tiles(const std::byte* const* inputs, const Moves& moves,
-                 std::byte* to, bool is_fresh, int64_t begin,
-                 int64_t end) const {
+  void run_tiles(const FusedInputs& inputs, const Moves& moves, std::byte* to,
+                 bool is_fresh, int64_t begin, int64_t end) const {
     constexpr size_t kLeastBytes = kMaxFused * kLeastTile * sizeof(double);
     alignas(64) std::byte tiles[std::max(kTileBytes, kLeastBytes)];
     const size_t tile_bytes = size_t(tile_elements_) * element_size_;
     const FusedOp& last = ops_.back();
-    for (int64_t at = begin; at < end; at += tile_elements_) {
-      const int64_t n = std::min(tile_elements_, end - at);
+    for (int64_t at = begin, n = 0; at < end; at += n) {
+      const int64_t row = at / inputs.width, column = at % inputs.width;
+      n = std::min({tile_elements_, end - at, inputs.width - column});
       const size_t offset = size_t(at) * element_size_;
       const auto result = [&](const FusedOp& op) {
         const bool is_output =
@@ -254,7 +287,11 @@ class FusedKernel final : public Kernel, public FusedTiles {
       };
       const auto operand = [&](size_t number) -> const std::byte* {
         if (number >= num_inputs_) return result(ops_[number - num_inputs_]);
-        return inputs[number] + (moves[number] ? offset : 0);
+        const std::byte* first = inputs.at[number];
+        if (!moves[number]) return first;
+        if (inputs.row_bytes[number] == 0) return first + offset;
+        return first + row * inputs.row_bytes[number] +
+               size_t(column) * element_size_;
       };
       for (const FusedOp& op : ops_) {
         const std::byte* x = operand(op.operands[0]);
@@ -270,12 +307,19 @@ class FusedKernel final : public Kernel, public FusedTiles {
 
   Status compute_one_by_one(KernelContext& context) const {
     std::vector<Tensor> results(ops_.size());
+    std::vector<Tensor> inputs(context.inputs().begin(),
+                               context.inputs().end());
+    for (size_t i = 0; i < columns_.size(); ++i)
+      if (columns_[i].count != 0) {
+        TAGFLOW_ASSIGN(inputs[i],
+                       copy_columns(context, inputs[i], columns_[i]));
+      }
     for (size_t i = 0; i < ops_.size(); ++i) {
       const FusedOp& op = ops_[i];
       Tensor operands[2];
       for (size_t k = 0; k < op.num_operands; ++k) {
         if (op.operands[k] < num_inputs_) {
-          operands[k] = context.input(int(op.operands[k]));
+          operands[k] = inputs[op.operands[k]];
           continue;
         }
         Tensor& result = results[op.operands[k] - num_inputs_];
@@ -295,6 +339,7 @@ class FusedKernel final : public Kernel, public FusedTiles {
 
   graph::Graph graph_;  // of the ops
   std::vector<FusedOp> ops_;
+  std::vector<FusedColumns> columns_;  // by input; or empty
   size_t num_inputs_ = 0;
   size_t element_size_ = 0;
   int64_t tile_elements_ = 0;

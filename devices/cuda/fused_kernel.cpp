@@ -1,6 +1,8 @@
 // _FusedElementwise on a GPU: its ops one after another.
+#include "devices/cpu/fused_columns.h"
 #include "devices/cpu/fused_program.h"
 #include "devices/cuda/cuda_kernel.h"
+#include "devices/cuda/status.h"
 #include "graph/graph.h"
 
 namespace tagflow::devices {
@@ -30,13 +32,15 @@ class FusedCudaKernel final : public CudaKernel {
       : CudaKernel(std::move(cpu), {}) {}
 
   Status enqueue(KernelContext& context, cudaStream_t stream) const override {
+    TAGFLOW_ASSIGN(const std::vector<Tensor> inputs,
+                   seen_inputs(context, stream));
     std::vector<Tensor> results(steps_.size());
     for (size_t i = 0; i < steps_.size(); ++i) {
       const FusedStep& step = steps_[i];
       boost::container::static_vector<Tensor, 2> operands;
       for (const size_t number : step.operands)
         operands.push_back(number < num_inputs_
-                               ? context.input(int(number))
+                               ? inputs[number]
                                : results[number - num_inputs_]);
       // In stream order the memory of a result serves again after its last
       // use.
@@ -58,11 +62,39 @@ class FusedCudaKernel final : public CudaKernel {
   }
 
  private:
+  // The inputs; of those of which only columns are seen, a copy of these.
+  Result<std::vector<Tensor>> seen_inputs(KernelContext& context,
+                                          cudaStream_t stream) const {
+    TAGFLOW_RETURN_IF_ERROR(check_fused_columns(context, columns_));
+    std::vector<Tensor> inputs(context.inputs().begin(),
+                               context.inputs().end());
+    for (size_t i = 0; i < columns_.size(); ++i) {
+      const auto [first, count] = columns_[i];
+      if (count == 0) continue;
+      const Tensor whole = inputs[i];
+      const Shape shape = SeenInput(whole, columns_[i]).shape();
+      TAGFLOW_ASSIGN(inputs[i], context.allocate_temp(whole.dtype(), shape));
+      if (shape.num_elements() == 0) continue;
+      const size_t element = dtype_size(whole.dtype());
+      const size_t bytes = size_t(count) * element;
+      TAGFLOW_RETURN_IF_ERROR(cuda_status(
+          cudaMemcpy2DAsync(inputs[i].mutable_raw(), bytes,
+                            static_cast<const std::byte*>(whole.raw()) +
+                                size_t(first) * element,
+                            size_t(whole.dim(whole.rank() - 1)) * element,
+                            bytes, size_t(shape.num_elements() / count),
+                            cudaMemcpyDefault, stream),
+          "copying columns"));
+    }
+    return inputs;
+  }
+
   // REQUIRES: the CPU's kernel has accepted the node.
   Status build(const KernelInfo& info, const KernelRegistry& registry) {
     using Strings = std::vector<std::string>;
     TAGFLOW_ASSIGN(const auto program, info.attr<Strings>("program"));
     TAGFLOW_ASSIGN(const auto names, info.attr<Strings>("names"));
+    TAGFLOW_ASSIGN(columns_, read_fused_columns(info));
     num_inputs_ = size_t(info.num_inputs());
     std::vector<graph::Endpoint> values;
     for (int i = 0; i < info.num_inputs(); ++i) {
@@ -96,6 +128,7 @@ class FusedCudaKernel final : public CudaKernel {
   graph::Graph graph_;  // of the ops
   std::vector<FusedStep> steps_;
   std::vector<size_t> last_use_;  // of each result: the step that needs it last
+  std::vector<FusedColumns> columns_;  // by input; or empty
   size_t num_inputs_ = 0;
 };
 

@@ -35,14 +35,18 @@ void register_fused_ops(OpRegistry& registry) {
   // `program` lists element-wise ops in the order in which they are computed,
   // each "Op a" or "Op a b": the numbers count the inputs and then the results
   // so far. The output is the last result, and an error the first, as the ops
-  // one by one would give it. `names` are their nodes', for messages.
+  // one by one would give it. `names` are their nodes', for messages. Where
+  // `columns` is not empty, it has two numbers for each input: the ops see as
+  // many columns (the last dimension) of it as the second says, from the first
+  // one on; all, where the second is 0.
   registry.add(OpDefBuilder("_FusedElementwise")
                    .input("inputs: N * T")
                    .output("output: T")
                    .attr("N: int >= 1")
                    .attr("T: {half, bfloat16, float, double}")
                    .attr("program: list(string) >= 1")
-                   .attr("names: list(string) >= 1"));
+                   .attr("names: list(string) >= 1")
+                   .attr("columns: list(int) = []"));
   for (const char* op :
        {"Conv2D", "DepthwiseConv2dNative", "MatMul", "BatchMatMulV2"})
     add_layer(registry, op);

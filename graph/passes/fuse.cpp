@@ -7,6 +7,9 @@
 // from op to op stays in the cache. Since nothing else sees the results in
 // between, it makes no difference that they come no earlier than the last one:
 // the one node waits for all that the tree waited for, and dies with it.
+// Where the tree reads columns that a Split made, and nothing but such trees
+// does, it takes them from the whole itself, and the Split is gone: as in the
+// cell of an LSTM. That is done for a single op, too.
 // Small tensors gain what it costs to run a node for each op. Nothing is gained
 // where tensors are known to be next to nothing, or must be broadcast: then the
 // ops stay as they are. So they do in loops and functions where not
@@ -17,6 +20,7 @@
 #include <unordered_set>
 
 #include "graph/frames.h"
+#include "graph/known_value.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/rewriting.h"
 #include "graph/prune.h"
@@ -28,6 +32,8 @@ namespace {
 // The engine is as quick with ops on less.
 constexpr int64_t kLeastElements = 8;
 constexpr size_t kMaxFused = 16;  // ops
+// Of fewer columns a row would take longer than a Split's copy of it.
+constexpr int64_t kLeastColumns = 16;
 
 // REQUIRES: the rank is known
 bool is_worth_it(const PartialShape& shape) {
@@ -70,12 +76,13 @@ class Fusion {
     }
     for (const Endpoint& fetch : program_.fetches) outside_.insert(*fetch.node);
     for (const Node* target : program_.targets) outside_.insert(*target);
+    find_splits(order);
     // From the readers to what they read, so that trees are as tall as can be.
     for (auto it = order.rbegin(); it != order.rend(); ++it) {
       Node* const node = *it;
       if (taken_.contains(*node) || !can_fuse(*node)) continue;
       const std::vector<Node*> tree = grow(node);
-      if (tree.size() < 2) continue;
+      if (tree.size() < 2 && !reads_columns(*node)) continue;
       for (const Node* member : tree) taken_.insert(*member);
       TAGFLOW_RETURN_IF_ERROR(fuse(tree));
     }
@@ -84,6 +91,41 @@ class Fusion {
   }
 
  private:
+  // Splits into columns that only element-wise ops read.
+  void find_splits(const std::vector<Node*>& order) {
+    for (const Node* node : order) {
+      if (splits_columns(*node)) splits_.insert(node);
+      for (const Endpoint& input : node->inputs())
+        if (splits_.contains(input.node) &&
+            (!can_fuse(*node) || !has_same_constraints(*input.node, *node)))
+          splits_.erase(input.node);
+    }
+  }
+
+  bool splits_columns(const Node& node) const {
+    if (node.op() != "Split" || node.num_outputs() < 2 || !is_pure(node) ||
+        outside_.contains(node))
+      return false;
+    const Endpoint whole = node.inputs()[1];
+    const PartialShape& shape = whole.node->output_shape(whole.port);
+    const Tensor* axis = known_constant(node.inputs()[0]);
+    NodeList controls;
+    if (axis == nullptr || !shape.has_rank() || shape.rank() == 0 ||
+        !add_dependence(controls, node.inputs()[0]))
+      return false;
+    const int last = shape.rank() - 1;
+    const int32_t at = axis->data<int32_t>()[0];
+    return (at == last || at == -1) &&
+           shape.dim(last) % node.num_outputs() == 0 &&
+           shape.dim(last) / node.num_outputs() >= kLeastColumns;
+  }
+
+  bool reads_columns(const Node& node) const {
+    return std::ranges::any_of(node.inputs(), [&](const Endpoint& input) {
+      return splits_.contains(input.node);
+    });
+  }
+
   bool can_fuse(const Node& node) const {
     if (!may_fuse(node)) return false;
     const PartialShape& shape = node.output_shape(0);
@@ -123,6 +165,7 @@ class Fusion {
     Node* const root = tree.back();
     std::unordered_map<Endpoint, size_t, EndpointHash> numbers;
     std::vector<Endpoint> inputs;
+    std::vector<int64_t> columns;
     NodeList controls;
     const auto is_inside = [&](const Endpoint& input) {
       return std::ranges::find(tree, input.node) != tree.end();
@@ -131,7 +174,7 @@ class Fusion {
       for (const Endpoint& input : node->inputs())
         if (!is_inside(input) &&
             numbers.try_emplace(input, inputs.size()).second)
-          inputs.push_back(input);
+          add_input(input, inputs, columns, controls);
       controls.add(node->control_inputs());
     }
     std::vector<std::string> lines, names;
@@ -142,15 +185,35 @@ class Fusion {
       numbers.emplace(Endpoint{node, 0}, numbers.size());
       names.push_back(node->name());
     }
+    AttrMap attrs = {{"N", int64_t(inputs.size())},
+                     {"T", root->output_dtypes()[0]},
+                     {"program", std::move(lines)},
+                     {"names", std::move(names)}};
+    if (std::ranges::any_of(columns, [](int64_t n) { return n != 0; }))
+      attrs.emplace("columns", std::move(columns));
     TAGFLOW_ASSIGN(Node * fused,
                    detour_.replace(root, "_FusedElementwise", inputs,
-                                   {{"N", int64_t(inputs.size())},
-                                    {"T", root->output_dtypes()[0]},
-                                    {"program", std::move(lines)},
-                                    {"names", std::move(names)}},
-                                   controls));
+                                   std::move(attrs), controls));
     graph_.set_output_shape(fused, 0, root->output_shape(0));
     return {};
+  }
+
+  // As it is, or as columns of what was to be split.
+  void add_input(const Endpoint& input, std::vector<Endpoint>& inputs,
+                 std::vector<int64_t>& columns, NodeList& controls) const {
+    const Node& split = *input.node;
+    if (!splits_.contains(&split)) {
+      inputs.push_back(input);
+      columns.insert(columns.end(), {0, 0});
+      return;
+    }
+    const Endpoint whole = split.inputs()[1];
+    const PartialShape& shape = whole.node->output_shape(whole.port);
+    const int64_t count = shape.dim(shape.rank() - 1) / split.num_outputs();
+    inputs.push_back(whole);
+    columns.insert(columns.end(), {input.port * count, count});
+    controls.add(split.control_inputs());
+    add_dependence(controls, split.inputs()[0]);
   }
 
   Program& program_;
@@ -161,6 +224,7 @@ class Fusion {
   std::vector<uint32_t> uses_;  // by node id, as an input
   NodeSet outside_;             // needed otherwise than as an input
   NodeSet taken_;
+  std::unordered_set<const Node*> splits_;  // that trees do themselves
 };
 
 }  // namespace

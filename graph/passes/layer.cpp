@@ -135,6 +135,9 @@ class Layers {
     if (!reader) return;
     const Node& node = *reader->node;
     const bool is_tree = node.op() == "_FusedElementwise";
+    if (const auto columns = node.attr<std::vector<int64_t>>("columns");
+        columns.ok() && !columns->empty())
+      return;
     const PartialShape& shape = layer.last->output_shape(0);
     if ((!is_tree && !is_elementwise(node)) ||
         node.output_dtypes()[0] != DataType::kFloat || !shape.has_rank() ||

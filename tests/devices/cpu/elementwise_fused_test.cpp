@@ -107,6 +107,71 @@ TEST_CASE("as many scalars as a program may have are fused") {
   }
 }
 
+TEST_CASE("columns of an input are computed with as if they were split off") {
+  const Lines program = {"Sigmoid 0", "Tanh 1",    "Mul 3 4",
+                         "Mul 2 0",   "AddV2 5 6", "Mul 7 7"};
+  const Lines names(program.size(), "op");
+  for (const DataType dtype : {DataType::kFloat, DataType::kDouble,
+                               DataType::kHalf, DataType::kBFloat16})
+    for (const auto& [shape, width] :
+         std::vector<std::pair<Shape, int64_t>>{{{1, 48}, 16},
+                                                {{48}, 16},
+                                                {{5, 12}, 4},
+                                                {{3, 2, 300}, 100},
+                                                {{40, 3000}, 1000},
+                                                {{2, 30000}, 10000},
+                                                {{0, 6}, 2},
+                                                {{7, 3}, 1}}) {
+      const Tensor whole = numbers(dtype, shape, 1);
+      Shape part = shape;
+      part.set_dim(part.rank() - 1, width);
+      const auto parts =
+          run_op("Split", {Tensor::scalar(int32_t(shape.rank() - 1)), whole},
+                 {{"num_split", int64_t{3}}});
+      REQUIRE(parts.ok());
+      // A tensor of this shape, one that must be broadcast, a single element.
+      for (const Tensor& other :
+           {numbers(dtype, part, 2), numbers(dtype, {width}, 2),
+            numbers(dtype, {}, 2)}) {
+        INFO(shape.to_string(), " with ", other.describe());
+        const auto fused =
+            run_op("_FusedElementwise", {whole, whole, other},
+                   {{"program", program},
+                    {"names", names},
+                    {"columns",
+                     std::vector<int64_t>{2 * width, width, 0, width, 0, 0}}});
+        REQUIRE_MESSAGE(fused.ok(), fused.status().to_string());
+        const auto unfused =
+            run_unfused(program, {(*parts)[2], (*parts)[0], other});
+        REQUIRE_MESSAGE(unfused.ok(), unfused.status().to_string());
+        CHECK(identical((*fused)[0], (*unfused)[0]));
+      }
+    }
+}
+
+TEST_CASE("columns that are not there are refused") {
+  const auto refused = [](const Tensor& x, std::vector<int64_t> columns) {
+    const auto result = run_op("_FusedElementwise", {x},
+                               {{"program", Lines{"Neg 0"}},
+                                {"names", Lines{"a"}},
+                                {"columns", std::move(columns)}});
+    return result.status().to_string();
+  };
+  const Tensor x = numbers(DataType::kFloat, {2, 6}, 1);
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  const auto says = [](const std::string& text, const char* part) {
+    CHECK_MESSAGE(text.find(part) != text.npos, text);
+  };
+  says(refused(x, {4, 3}), "input 0 has no columns 4 to 6: it is float[2,6]");
+  says(refused(x, {kMost - 1, 1}), "input 0 has no columns");
+  says(refused(Tensor::scalar(1.0f), {0, 1}), "input 0 has no columns 0 to 0");
+  says(refused(x, {kMost, 1}), "input 0 has no 1 columns");
+  says(refused(x, {-1, 1}), "input 0 has no 1 columns from column -1 on");
+  says(refused(x, {0, -1}), "input 0 has no -1 columns");
+  says(refused(x, {0, 1, 2}), "3 numbers for the columns of 1 inputs");
+  CHECK(refused(x, {5, 1}) == "OK");
+}
+
 TEST_CASE("a fused op fails as it would alone, and says which it was") {
   const Tensor x = numbers(DataType::kFloat, {5}, 1);
   const Tensor y = numbers(DataType::kFloat, {4}, 1);

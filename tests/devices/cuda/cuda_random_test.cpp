@@ -377,6 +377,14 @@ TEST_CASE("fused ops run one after another") {
       {random_tensor(DataType::kFloat, {50, 20}, 1, false),
        random_tensor(DataType::kFloat, {7}, 2, false), Tensor::scalar(0.5F)},
       attrs);
+  expect_same(*gpu, "_FusedElementwise",
+              {random_tensor(DataType::kFloat, {50, 60}, 1, false),
+               random_tensor(DataType::kFloat, {50, 20}, 2, false),
+               Tensor::scalar(0.5F)},
+              {{"T", DataType::kFloat},
+               {"program", Strings{"Mul 0 1", "AddV2 3 2"}},
+               {"names", Strings{"a", "b"}},
+               {"columns", std::vector<int64_t>{40, 20, 0, 0, 0, 0}}});
 }
 
 }  // namespace tagflow::devices

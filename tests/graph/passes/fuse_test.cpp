@@ -277,3 +277,118 @@ TEST_CASE("a tree has no more ops than fit in a node") {
   CHECK(ops == 31);
   CHECK(most == 16);
 }
+
+namespace {
+
+// The cell of an LSTM.
+struct Gates {
+  Graph graph;
+  Node* whole = placeholder(graph, "whole", DataType::kFloat, {-1, 512});
+  Node* state = placeholder(graph, "state", DataType::kFloat, {-1, 128});
+  Node* axis = constant(graph, "axis", Tensor::scalar<int32_t>(1));
+
+  Node* split(Node* of, Node* along, int64_t count) {
+    return add(graph, "split", "Split", {{along, 0}, {of, 0}},
+               {{"num_split", count}});
+  }
+  Node* unary(const char* name, const char* op, Node* a, int port = 0) {
+    return add(graph, name, op, {{a, port}});
+  }
+};
+
+std::vector<int64_t> columns_of(const Graph& graph, const std::string& name) {
+  const Node* node = graph.find(name);
+  REQUIRE(node != nullptr);
+  return must(node->attr<std::vector<int64_t>>("columns"));
+}
+
+}  // namespace
+
+TEST_CASE("trees take the columns that they need from the whole themselves") {
+  Gates g;
+  Node* gates = g.split(g.whole, g.axis, 4);
+  Node* input = g.unary("input", "Sigmoid", gates, 0);
+  Node* fresh = g.unary("fresh", "Tanh", gates, 1);
+  Node* forget = g.unary("forget", "Sigmoid", gates, 2);
+  Node* kept = add(g.graph, "kept", "Mul", {{forget, 0}, {g.state, 0}});
+  Node* added = add(g.graph, "added", "Mul", {{input, 0}, {fresh, 0}});
+  add(g.graph, "next", "AddV2", {{kept, 0}, {added, 0}});
+  g.unary("output", "Sigmoid", gates, 3);
+  Program program = program_of(g.graph, {"next", "output"});
+  CHECK(run_pass(fuse_elementwise, program));
+  CHECK(dump(program.graph) ==
+        "whole = Placeholder()\n"
+        "state = Placeholder()\n"
+        "output_1 = _FusedElementwise(whole)\n"
+        "next_1 = _FusedElementwise(whole, whole, whole, state)\n");
+  CHECK(columns_of(program.graph, "output_1") ==
+        std::vector<int64_t>{384, 128});
+  CHECK(program_text(program.graph, "output_1") == "output: Sigmoid 0\n");
+  CHECK(columns_of(program.graph, "next_1") ==
+        std::vector<int64_t>{0, 128, 128, 128, 256, 128, 0, 0});
+}
+
+TEST_CASE("a Split stays that something else needs, or that makes no columns") {
+  const auto stays = [](Gates& g, std::vector<std::string> fetches) {
+    Program program = program_of(g.graph, fetches);
+    run_pass(fuse_elementwise, program);
+    return program.graph.find("split") != nullptr;
+  };
+  {
+    Gates g;  // as a control: none of what follows
+    g.unary("a", "Tanh", g.split(g.whole, g.axis, 4), 1);
+    CHECK(!stays(g, {"a"}));
+  }
+  {
+    Gates g;  // a reader that is not element-wise
+    Node* split = g.split(g.whole, g.axis, 4);
+    g.unary("a", "Tanh", split, 1);
+    g.unary("b", "Softmax", split, 2);
+    CHECK(stays(g, {"a", "b"}));
+  }
+  {
+    Gates g;  // fetched
+    g.unary("a", "Tanh", g.split(g.whole, g.axis, 4), 1);
+    CHECK(stays(g, {"a", "split:2"}));
+  }
+  {
+    Gates g;  // rows
+    Node* rows = placeholder(g.graph, "rows", DataType::kFloat, {512, 512});
+    g.unary("a", "Tanh",
+            g.split(rows, constant(g.graph, "zero", Tensor::scalar<int32_t>(0)),
+                    4));
+    CHECK(stays(g, {"a"}));
+  }
+  {
+    Gates g;  // an axis that only the run knows
+    Node* axis = placeholder(g.graph, "fed", DataType::kInt32, {});
+    g.unary("a", "Tanh", g.split(g.whole, axis, 4));
+    CHECK(stays(g, {"a"}));
+  }
+  {
+    Gates g;  // narrow columns
+    g.unary("a", "Tanh", g.split(g.whole, g.axis, 64));
+    CHECK(stays(g, {"a"}));
+  }
+  {
+    Gates g;  // a width that is not known
+    Node* wide = placeholder(g.graph, "wide", DataType::kFloat, {-1, -1});
+    g.unary("a", "Tanh", g.split(wide, g.axis, 4));
+    CHECK(stays(g, {"a"}));
+  }
+}
+
+TEST_CASE("what a Split waited for is waited for without it") {
+  Gates g;
+  Node* before = g.unary("before", "Tanh", g.state);
+  Node* axis =
+      add(g.graph, "late", "Const", {},
+          {{"value", Tensor::scalar<int32_t>(-1)}, {"dtype", DataType::kInt32}},
+          {before});
+  g.unary("a", "Tanh", g.split(g.whole, axis, 2), 1);
+  Program program = program_of(g.graph, {"a"});
+  CHECK(run_pass(fuse_elementwise, program));
+  CHECK(dump(program.graph, "a_1") ==
+        "a_1 = _FusedElementwise(whole, ^before)");
+  CHECK(columns_of(program.graph, "a_1") == std::vector<int64_t>{256, 256});
+}

@@ -1,0 +1,47 @@
+// The columns of its inputs that a _FusedElementwise sees.
+#pragma once
+
+#include <vector>
+
+#include "devices/kernel.h"
+
+namespace tagflow::devices {
+
+// All of an input, where `count` is 0.
+struct FusedColumns {
+  int64_t first = 0, count = 0;
+};
+
+// The attribute `columns`: by input, or empty.
+Result<std::vector<FusedColumns>> read_fused_columns(const KernelInfo& info);
+
+// InvalidArgument where an input has not as many columns.
+Status check_fused_columns(const KernelContext& context,
+                           const std::vector<FusedColumns>& columns);
+
+// An input by what is seen of it. Lives no longer than what it is made of.
+class SeenInput {
+ public:
+  SeenInput(const Tensor& input, const FusedColumns& columns)
+      : input_(input), columns_(columns) {}
+
+  int rank() const { return input_.rank(); }
+  // REQUIRES: 0 <= i < rank()
+  int64_t dim(int i) const {
+    return columns_.count != 0 && i == rank() - 1 ? columns_.count
+                                                  : input_.dim(i);
+  }
+  int64_t num_elements() const;
+  Shape shape() const;
+  bool has_dims_of(const SeenInput& other) const;
+
+ private:
+  const Tensor& input_;
+  const FusedColumns& columns_;
+};
+
+// A tensor of these columns. REQUIRES: there are as many, and at least one.
+Result<Tensor> copy_columns(const KernelContext& context, const Tensor& whole,
+                            const FusedColumns& columns);
+
+}  // namespace tagflow::devices
