@@ -38,7 +38,19 @@ Files files_of(const fs::path& model) {
   return files;
 }
 
-Result<std::vector<Feed>> feeds_of(const std::vector<graph::Asset>& assets,
+// InvalidArgument where the graph does not have what its file says is `what`:
+// a node, or a tensor.
+Status check_has(const Session& session, const std::string& name,
+                 std::string_view what) {
+  const Status found = session.graph().endpoint(name).status();
+  if (found.ok() || session.graph().find(name) != nullptr) return {};
+  return invalid_argument(
+      "[saved_model] the model says that {} is \"{}\", but: {}", what, name,
+      found.message());
+}
+
+Result<std::vector<Feed>> feeds_of(const Session& session,
+                                   const std::vector<graph::Asset>& assets,
                                    const fs::path& folder) {
   std::vector<Feed> feeds;
   for (const graph::Asset& asset : assets) {
@@ -56,6 +68,9 @@ Result<std::vector<Feed>> feeds_of(const std::vector<graph::Asset>& assets,
           "[saved_model] there is no asset \"{}\", the value of tensor "
           "\"{}\"",
           path.string(), asset.tensor);
+    TAGFLOW_RETURN_IF_ERROR(
+        check_has(session, asset.tensor,
+                  fmt::format("the tensor of the asset {:?}", asset.file)));
     feeds.emplace_back(asset.tensor, Tensor::scalar(path.string()));
   }
   return feeds;
@@ -107,6 +122,10 @@ Status restore(Session& session, const SavedState& state, const Files& files,
     return check_needs_none(session, state, files, reader.status());
   TAGFLOW_RETURN_IF_ERROR(reader.status());
   if (!state.saver_restore.empty()) {
+    TAGFLOW_RETURN_IF_ERROR(
+        check_has(session, state.saver_restore, "the op of its saver"));
+    TAGFLOW_RETURN_IF_ERROR(
+        check_has(session, state.saver_filename, "the file name of its saver"));
     feeds.emplace_back(state.saver_filename, Tensor::scalar(files.prefix));
     TAGFLOW_RETURN_IF_ERROR(
         session.run(feeds, {}, {state.saver_restore}, options).status());
@@ -120,9 +139,10 @@ Status load_saved_state(Session& session, const SavedState& state,
                         const fs::path& model, const RunOptions& options) try {
   const Files files = files_of(model);
   TAGFLOW_ASSIGN(const std::vector<Feed> feeds,
-                 feeds_of(state.assets, files.assets));
+                 feeds_of(session, state.assets, files.assets));
   TAGFLOW_RETURN_IF_ERROR(restore(session, state, files, feeds, options));
   if (state.init_op.empty()) return {};
+  TAGFLOW_RETURN_IF_ERROR(check_has(session, state.init_op, "its init op"));
   return session.run(feeds, {}, {state.init_op}, options).status();
 } catch (...) {
   return current_fault("saved_model");

@@ -358,14 +358,31 @@ TEST_CASE("files that are missing or damaged are named, with the variable") {
   CHECK(contains(failure(path, Code::kDataLoss), "variables.index"));
 }
 
-TEST_CASE("a saver that is not there is named") {
+TEST_CASE("what a model says of its state must be in its graph") {
   Folder folder;
   folder.write_variables(linear_values());
   const auto load = [&](const std::string& model) {
     folder.write_model(model);
     return SavedModel::load(folder.path()).status();
   };
-  CHECK(contains(load(kLinear + kSaver).to_string(), "\"filename\""));
+  const auto lacks = [&](const std::string& model, const char* what) {
+    const Status status = load(model);
+    CHECK(status.code() == Code::kInvalidArgument);
+    CHECK_MESSAGE(contains(status.to_string(), what), status.to_string());
+  };
+  lacks(kLinear + kSaver,
+        "the op of its saver is \"restore\", but: [graph] no node \"restore\"");
+  lacks(with_nodes(kLinear, node("restore", "NoOp")) + kSaver,
+        "the file name of its saver is \"filename:0\", but: ");
+  lacks(kLinear + kObjects +
+            "collection_def { key: 'legacy_init_op' value { node_list { "
+            "value: 'gone' } } } ",
+        "its init op is \"gone\", but: ");
+  folder.write("assets/words.txt", "a");
+  lacks(kLinear + kObjects +
+            "asset_file_def { tensor_info { name: 'gone:0' } "
+            "filename: 'words.txt' } ",
+        "the tensor of the asset \"words.txt\" is \"gone:0\", but: ");
   const std::string model = with_nodes(kLinear, saver_nodes("none")) + kSaver;
   const std::string text = load(model).to_string();
   CHECK(contains(text, "there is no tensor \"none\" in"));
