@@ -177,7 +177,7 @@ class OneDnnProduct final : public PackedProduct {
     constexpr double kLeast = 60e3, kBytesPerNs = 8;
     constexpr int64_t kMost = 16;
     // Multiplications per nanosecond.
-    const double rate = weights_.inputs == 1 ? 8 : 60;
+    const double rate = weights_.inputs == 1 ? 8 : has_few_rows(g) ? 45 : 60;
     const double per_position =
         double(g.taps()) * double(weights_.inputs) * double(weights_.outputs);
     nanoseconds =
@@ -201,7 +201,9 @@ class OneDnnProduct final : public PackedProduct {
     }
     double nanoseconds = 0;
     const int64_t wanted = num_parts(g, nanoseconds);
-    if (has_few_rows(g, nanoseconds)) {
+    constexpr double kWorthCutting = 30e3;
+    if (has_few_rows(g) && nanoseconds >= kWorthCutting &&
+        weights_.outputs >= 2 * part_columns()) {
       cut_columns(plan, g, has_bias);
     } else if (is_pointwise(g)) {
       cut_positions(plan, g, wanted, has_bias);
@@ -224,12 +226,9 @@ class OneDnnProduct final : public PackedProduct {
                     in_units(weights_.outputs / 2));
   }
 
-  bool has_few_rows(const Geometry& g, double nanoseconds) const {
+  bool has_few_rows(const Geometry& g) const {
     constexpr int64_t kFewRows = 128;
-    constexpr double kWorthCutting = 30e3;
-    return is_pointwise(g) && g.batch * g.out_positions() <= kFewRows &&
-           nanoseconds >= kWorthCutting &&
-           weights_.outputs >= 2 * part_columns();
+    return is_pointwise(g) && g.batch * g.out_positions() <= kFewRows;
   }
 
   void cut_columns(Plan& plan, const Geometry& g, bool has_bias) {
