@@ -168,6 +168,9 @@ class Graph {
   void set_control_inputs(Node* node, std::span<Node* const> sources);
   void set_attr(Node* node, std::string name, AttrValue value);
   void set_device(Node* node, std::string device);
+  // Infers the shapes of its outputs anew. As add(): an error where those of
+  // the inputs contradict, and then what was known stays.
+  static Status infer_shapes(Node& node);
   // Narrows what is known of an output. REQUIRES: compatible with it.
   void set_output_shape(Node* node, int port, PartialShape shape);
   // REQUIRES: no node that remains has one of these as input.
@@ -222,7 +225,6 @@ class Graph {
   Status prepare(Node& node, std::string_view op,
                  std::span<const Endpoint> inputs, AttrMap attrs,
                  std::span<Node* const> control_inputs) const;
-  static Status infer_shapes(Node& node);
   template <class Def>
   Status extend_by(std::span<Def> defs);
   void index_names();

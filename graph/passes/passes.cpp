@@ -4,6 +4,7 @@
 #include <cassert>
 #include <limits>
 
+#include "graph/loop_shapes.h"
 #include "graph/validate.h"
 
 namespace tagflow::graph {
@@ -66,6 +67,8 @@ Status optimize(Program& program, const PassSet& set,
                 const Evaluator* evaluator) {
   for (const auto& body : program.bodies)
     TAGFLOW_RETURN_IF_ERROR(optimize(*body, set, evaluator));
+  if (set == PassSet::none()) return {};
+  TAGFLOW_RETURN_IF_ERROR(infer_loop_shapes(program.graph));
   for (int round = 0; round < kMaxRounds; ++round) {
     TAGFLOW_RETURN_IF_ERROR(
         run_pass(Pass::kIdentity, program, set, evaluator).status());
