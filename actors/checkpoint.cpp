@@ -31,21 +31,39 @@ Result<T> read_number(const checkpoint::TensorFile& file,
                file.path(), tensor.to_string());
 }
 
+// The name of the variable's tensor.
+const std::string& key_of(const std::string& variable,
+                          const ModelObjects::Places& places) {
+  const auto it = places.find(variable);
+  return it == places.end() ? variable : it->second.key;
+}
+
+// `wanted` is its type.
+std::string missing_text(const std::string& variable, std::string_view wanted,
+                         const ModelObjects::Places& places) {
+  const auto it = places.find(variable);
+  if (it == places.end())
+    return fmt::format("\"{}\" ({}) is not in it", variable, wanted);
+  return fmt::format("\"{}\" ({}), which is the object \"{}\", is not in it",
+                     variable, wanted, it->second.path);
+}
+
 // What of the file is not as the graph has it; fills `unused`.
 std::vector<std::string> differences(const checkpoint::TensorFile& file,
                                      std::span<const GraphVariable> variables,
+                                     const ModelObjects::Places& places,
                                      std::vector<std::string>& unused) {
   std::vector<std::string> wrong;
   std::set<std::string_view> known;
   for (const GraphVariable& variable : variables) {
-    known.insert(variable.name);
+    const std::string& key = key_of(variable.name, places);
+    known.insert(key);
     const std::string wanted = fmt::format("{}{}", dtype_name(variable.dtype),
                                            variable.shape.to_string());
-    const checkpoint::TensorInfo* info = file.find(variable.name);
+    const checkpoint::TensorInfo* info = file.find(key);
     if (info == nullptr) {
       if (file.find(unset_name(variable.name)) == nullptr)
-        wrong.push_back(
-            fmt::format("\"{}\" ({}) is not in it", variable.name, wanted));
+        wrong.push_back(missing_text(variable.name, wanted, places));
     } else if (info->dtype != dtype_name(variable.dtype) ||
                !variable.shape.accepts(info->shape)) {
       wrong.push_back(fmt::format("\"{}\" is {}, but the graph has {}",
@@ -60,9 +78,10 @@ std::vector<std::string> differences(const checkpoint::TensorFile& file,
 }
 
 Status check(const checkpoint::TensorFile& file,
-             std::span<const GraphVariable> variables, OtherTensors others,
+             std::span<const GraphVariable> variables,
+             const ModelObjects::Places& places, OtherTensors others,
              std::vector<std::string>& unused) {
-  std::vector<std::string> wrong = differences(file, variables, unused);
+  std::vector<std::string> wrong = differences(file, variables, places, unused);
   if (wrong.empty() && (unused.empty() || others == OtherTensors::kIgnored))
     return {};
   for (const std::string& name : unused)
@@ -92,6 +111,7 @@ Status load_counts(const checkpoint::TensorFile& file, Checkpoint& into) {
 
 Status write_checkpoint(const std::string& prefix, Checkpoint checkpoint,
                         std::span<const std::string> names,
+                        const ModelObjects& objects,
                         const checkpoint::WriteOptions& options) {
   Snapshot& snapshot = checkpoint.snapshot;
   TAGFLOW_ASSIGN(const auto writer,
@@ -106,8 +126,12 @@ Status write_checkpoint(const std::string& prefix, Checkpoint checkpoint,
       TAGFLOW_RETURN_IF_ERROR(
           writer->add(unset_name(name), Tensor::scalar(true)));
   }
+  TAGFLOW_ASSIGN(const Tensor described, objects.describe(snapshot));
+  if (described.valid())
+    TAGFLOW_RETURN_IF_ERROR(
+        writer->add(std::string(graph::kObjectGraphKey), described));
   for (auto& [name, value] : snapshot.variables) {
-    TAGFLOW_RETURN_IF_ERROR(writer->add(name, value));
+    TAGFLOW_RETURN_IF_ERROR(writer->add(objects.key_of(name), value));
     value.reset();
   }
   TAGFLOW_RETURN_IF_ERROR(writer->add(kStep, Tensor::scalar(checkpoint.step)));
@@ -123,16 +147,18 @@ Status write_checkpoint(const std::string& prefix, Checkpoint checkpoint,
 
 Result<LoadedCheckpoint> load_checkpoint(
     const std::string& path, std::span<const GraphVariable> variables,
-    OtherTensors others) {
+    const ModelObjects& objects, OtherTensors others) {
   TAGFLOW_ASSIGN(const auto file, checkpoint::open_tensor_file(path));
   LoadedCheckpoint loaded;
   loaded.restored.path = file->path();
   loaded.restored.damaged = file->damaged();
+  TAGFLOW_ASSIGN(const ModelObjects::Places places, objects.places_in(*file));
   TAGFLOW_RETURN_IF_ERROR(
-      check(*file, variables, others, loaded.restored.unused));
+      check(*file, variables, places, others, loaded.restored.unused));
   for (const GraphVariable& variable : variables) {
-    if (file->find(variable.name) == nullptr) continue;
-    TAGFLOW_ASSIGN(Tensor value, file->read(variable.name));
+    const std::string& key = key_of(variable.name, places);
+    if (file->find(key) == nullptr) continue;
+    TAGFLOW_ASSIGN(Tensor value, file->read(key));
     loaded.checkpoint.snapshot.variables.emplace(variable.name,
                                                  std::move(value));
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "actors/graph_variables.h"
+#include "actors/model_objects.h"
 #include "actors/restore.h"
 #include "actors/snapshot.h"
 #include "devices/checkpoint/atomic_file.h"
@@ -16,15 +17,16 @@ namespace tagflow::actors {
 
 // Note [What a checkpoint holds]
 // Each variable is a tensor of its own name, as whoever else reads checkpoints
-// expects. What else a training needs to go on is in tensors whose names no
-// node can have:
+// expects; of a model that TensorFlow 2 wrote, a tensor of its object, and with
+// them the objects, by which TensorFlow restores variables, and so do we. What
+// else a training needs to go on is in tensors whose names no node can have:
 //
 //   _tagflow/step         int64    how many steps there were
 //   _tagflow/seed         uint64   of random ops without one of their own
 //   _tagflow/runs/NODE    int64    in how many runs a random op took part
 //   _tagflow/unset/NAME   bool     of a variable that had no value
 //
-// Without the last one, who restores could not tell a variable that had no
+// Without "unset", who restores could not tell a variable that had no
 // value from one of another model.
 
 // A snapshot, and when it was taken.
@@ -34,14 +36,17 @@ struct Checkpoint {
 };
 
 // Writes and publishes a bundle. Lets go of each variable when it is written.
-// `names` are those of the graph, of which those without a value are noted.
+// `names` are those of the graph, of which those without a value are noted;
+// `objects` those of its model.
 // InvalidArgument for a variable whose name is one of ours; errors of
 // BundleWriter.
 Status write_checkpoint(const std::string& prefix, Checkpoint checkpoint,
                         std::span<const std::string> names,
+                        const ModelObjects& objects,
                         const checkpoint::WriteOptions& options);
 
-// What a file has for the variables, which are those of a graph. Checked as a
+// What a file has for the variables, which are those of a graph: by their
+// objects, where model and file have these, else by their names. Checked as a
 // whole before anything is read: see restore_checkpoint().
 struct LoadedCheckpoint {
   Checkpoint checkpoint;
@@ -49,6 +54,6 @@ struct LoadedCheckpoint {
 };
 Result<LoadedCheckpoint> load_checkpoint(
     const std::string& path, std::span<const GraphVariable> variables,
-    OtherTensors others);
+    const ModelObjects& objects, OtherTensors others);
 
 }  // namespace tagflow::actors

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/saved_state.h"
 #include "graph/status.h"
 
 namespace tagflow::actors {
@@ -15,29 +16,35 @@ class Session;
 struct Restored {
   std::string path;  // the prefix of a bundle, or a file
   int64_t step = 0;  // 0 where another program wrote it
-  // What the file has that is no variable of the graph.
+  // Names of tensors in the file that are no variables of the graph.
   std::vector<std::string> unused;
-  // Of a folder: what is wrong with newer checkpoints, which are not whole.
+  // Where `path` was a folder: for each newer checkpoint that was passed over,
+  // what is wrong with it.
   std::vector<std::string> damaged;
 };
 
 // What becomes of tensors that are no variables of the graph.
+// Refused: they are InvalidArgument.
 enum class OtherTensors : uint8_t { kIgnored, kRefused };
 
 // Assigns what the file has to all variables that the session's graph has, and
 // restores what random ops go on from, where it has that. `path` is a folder,
 // of which the newest complete checkpoint is taken, the prefix of one, or a
-// .safetensors file. A variable that had no value when it was saved stays as it
-// is. All of the file is in memory meanwhile. Snapshots::restore() says what
-// steps that run meanwhile see. Errors, after which nothing has changed:
+// .safetensors file. `objects` are those of the session's model, where it has
+// some (SavedModel::state()): a file that has objects, too, as of TensorFlow 2,
+// has the variables by these, else by their names. A variable that had no value
+// when it was saved stays as it is. All of the file is in memory meanwhile.
+// Snapshots::restore() says what steps that run meanwhile see. Errors, after
+// which nothing has changed:
 //   NotFound         there is none
 //   InvalidArgument  it is of another model: lists the variables that it does
 //                    not have, has with another type or shape, and what else
-//                    there is
+//                    there is; or the objects are not those of the graph
 //   DataLoss         it is damaged, or all of the folder are
 // REQUIRES: as for Session::run().
 Result<Restored> restore_checkpoint(
     const Session& session, const std::string& path,
+    const graph::ObjectGraph& objects = {},
     OtherTensors others = OtherTensors::kIgnored);
 
 }  // namespace tagflow::actors

@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "actors/model_objects.h"
 #include "devices/state/resource_op.h"
 #include "devices/state/state_kind.h"
 #include "devices/state/variable.h"
@@ -56,16 +57,9 @@ Result<std::set<std::string>> names_of_saver(const graph::Graph& graph,
 Result<graph::ObjectGraph> objects_of(const BundleReader& reader) {
   if (reader.find(graph::kObjectGraphKey) == nullptr)
     return graph::ObjectGraph();
-  TAGFLOW_ASSIGN(const Tensor text,
+  TAGFLOW_ASSIGN(const Tensor value,
                  reader.read(std::string(graph::kObjectGraphKey)));
-  if (text.dtype() != DataType::kString || text.num_elements() != 1)
-    return error(Code::kDataLoss,
-                 "[saved_model] tensor \"{}\" of \"{}\" is {}, not one string",
-                 graph::kObjectGraphKey, reader.prefix(), text.describe());
-  auto objects = graph::parse_checkpoint_objects(text.data<std::string>()[0]);
-  if (objects.ok()) return objects;
-  return std::move(objects).status().with_prefix(
-      fmt::format("[saved_model] the objects of \"{}\": ", reader.prefix()));
+  return parse_objects(value, reader.prefix());
 }
 
 Result<Snapshot> read_by_names(const BundleReader& reader,
@@ -117,18 +111,18 @@ Result<Snapshot> read_by_objects(const BundleReader& reader,
   if (!variables.ok())
     return std::move(variables).status().with_prefix(
         fmt::format("[saved_model] checkpoint \"{}\": ", reader.prefix()));
-  for (const auto& [node, name, key] : *variables) {
-    const std::string variable = variable_name(*node);
+  for (const graph::SavedVariable& one : *variables) {
+    const std::string variable = variable_name(*one.node);
     if (restored.contains(variable)) continue;
-    if (key.empty())
+    if (one.key.empty())
       return error(Code::kNotFound,
                    "[saved_model] the objects of checkpoint \"{}\" have no "
                    "value of variable {:?} (node \"{}\")",
-                   reader.prefix(), name, node->name());
-    Result<Tensor> value = reader.read(key);
+                   reader.prefix(), one.name, one.node->name());
+    Result<Tensor> value = reader.read(one.key);
     if (!value.ok())
       return std::move(value).status().with_prefix(
-          fmt::format("variable \"{}\": ", node->name()));
+          fmt::format("variable \"{}\": ", one.node->name()));
     snapshot.variables.insert_or_assign(variable, std::move(value).value());
   }
   return snapshot;

@@ -65,6 +65,7 @@ class Saver::Parts {
   const checkpoint::WriteOptions write_;
   std::vector<GraphVariable> variables_;
   std::vector<std::string> names_;
+  ModelObjects objects_;
   std::unique_ptr<Snapshots> snapshots_;
 
   std::mutex turn_;  // of who saves: guards these; before the other
@@ -88,6 +89,8 @@ Status Saver::Parts::open(const Session& session) {
   TAGFLOW_ASSIGN(variables_, find_variables(session.graph()));
   for (const GraphVariable& variable : variables_)
     names_.push_back(variable.name);
+  TAGFLOW_ASSIGN(objects_,
+                 ModelObjects::make(session.graph(), options_.objects));
   TAGFLOW_ASSIGN(snapshots_, Snapshots::create(session));
   TAGFLOW_RETURN_IF_ERROR(write_.file_system().make_folder(options_.folder));
   TAGFLOW_ASSIGN(lock_, checkpoint::FolderLock::take(options_.folder));
@@ -107,8 +110,8 @@ Status Saver::Parts::open(const Session& session) {
 Result<std::optional<Restored>> Saver::Parts::restore() {
   std::lock_guard turn(turn_);
   TAGFLOW_RETURN_IF_ERROR(wait_for_writer());
-  auto loaded =
-      load_checkpoint(options_.folder, variables_, OtherTensors::kRefused);
+  auto loaded = load_checkpoint(options_.folder, variables_, objects_,
+                                OtherTensors::kRefused);
   if (loaded.status().code() == Code::kNotFound)
     return std::optional<Restored>();
   if (!loaded.ok()) return std::move(loaded).status();
@@ -206,7 +209,7 @@ Status Saver::Parts::write(Checkpoint checkpoint) {
   const int64_t step = checkpoint.step;
   const std::string prefix = list_.free_prefix(step);
   Status status =
-      write_checkpoint(prefix, std::move(checkpoint), names_, write_);
+      write_checkpoint(prefix, std::move(checkpoint), names_, objects_, write_);
   if (status.ok()) status = list_.add(prefix);
   return std::move(status).with_prefix(
       fmt::format("[saver] the checkpoint of step {}: ", step));

@@ -10,38 +10,38 @@ namespace {
 
 constexpr int kUnknown = -1;
 
-// Of each object of the model, that of the checkpoint, or kUnknown.
-std::vector<int> same_objects(const ObjectGraph& model,
-                              const ObjectGraph& checkpoint) {
-  std::vector<int> same(model.objects.size(), kUnknown);
-  if (same.empty() || checkpoint.objects.empty()) return same;
-  std::vector<int> found = {0};
-  same[0] = 0;
-  for (size_t next = 0; next < found.size(); ++next) {
-    const auto number = size_t(found[next]);
-    std::map<std::string_view, int> others;
-    for (const auto& [name, child] :
-         checkpoint.objects[size_t(same[number])].children)
-      others.emplace(name, child);
-    for (const auto& [name, child] : model.objects[number].children) {
-      const auto it = others.find(name);
-      if (it == others.end() || same[size_t(child)] != kUnknown) continue;
-      same[size_t(child)] = it->second;
-      found.push_back(child);
+// As TensorFlow writes a name within a path.
+std::string escaped(std::string_view name) {
+  std::string text;
+  for (const char c : name)
+    if (c == '.') {
+      text += "..";
+    } else if (c == '/') {
+      text += ".S";
+    } else {
+      text += c;
     }
-  }
-  std::map<std::pair<std::string_view, int>, int> slots;
-  for (const SavedObject& object : checkpoint.objects)
-    for (const SavedObject::Slot& slot : object.slots)
-      slots.emplace(std::pair(std::string_view(slot.name), slot.variable),
-                    slot.slot);
-  for (const SavedObject& object : model.objects)
-    for (const SavedObject::Slot& slot : object.slots) {
-      const auto it = slots.find({slot.name, same[size_t(slot.variable)]});
-      if (it != slots.end() && same[size_t(slot.slot)] == kUnknown)
-        same[size_t(slot.slot)] = it->second;
+  return text;
+}
+
+// The shortest path from the root to each object, as "layers/0/kernel"; empty
+// where there is none.
+std::vector<std::string> paths_of(const ObjectGraph& model) {
+  std::vector<std::string> paths(model.objects.size());
+  std::vector<bool> is_found(model.objects.size());
+  if (paths.empty()) return paths;
+  std::vector<size_t> found = {0};
+  is_found[0] = true;
+  for (size_t next = 0; next < found.size(); ++next)
+    for (const auto& [name, child] : model.objects[found[next]].children) {
+      if (is_found[size_t(child)]) continue;
+      is_found[size_t(child)] = true;
+      const std::string& before = paths[found[next]];
+      paths[size_t(child)] =
+          before.empty() ? escaped(name) : before + "/" + escaped(name);
+      found.push_back(size_t(child));
     }
-  return same;
+  return paths;
 }
 
 // The node that makes the handle, through Identities.
@@ -63,7 +63,8 @@ class Captures {
   Captures(const ObjectGraph& model, const ObjectGraph& checkpoint)
       : model_(model),
         checkpoint_(checkpoint),
-        same_(same_objects(model, checkpoint)) {}
+        same_(same_objects(model, checkpoint)),
+        paths_(paths_of(model)) {}
 
   Status add_call(const Node& call, const std::string& function,
                   const std::vector<int>& captured) {
@@ -106,8 +107,9 @@ class Captures {
     const int other = same_[size_t(object)];
     const std::string key =
         other == kUnknown ? "" : checkpoint_.objects[size_t(other)].key;
-    const auto [it, is_new] =
-        variables_.try_emplace(node->id(), SavedVariable{node, name, key});
+    const auto [it, is_new] = variables_.try_emplace(
+        node->id(),
+        SavedVariable{node, object, paths_[size_t(object)], name, key});
     if (is_new || it->second.key == key) return {};
     return invalid_argument(
         "[objects] variable \"{}\" is to have the values of both {:?} and {:?}",
@@ -117,10 +119,44 @@ class Captures {
   const ObjectGraph& model_;
   const ObjectGraph& checkpoint_;
   const std::vector<int> same_;
+  const std::vector<std::string> paths_;
   std::map<NodeId, SavedVariable> variables_;  // by their nodes
 };
 
 }  // namespace
+
+std::vector<int> same_objects(const ObjectGraph& model,
+                              const ObjectGraph& checkpoint) {
+  std::vector<int> same(model.objects.size(), kUnknown);
+  if (same.empty() || checkpoint.objects.empty()) return same;
+  std::vector<int> found = {0};
+  same[0] = 0;
+  for (size_t next = 0; next < found.size(); ++next) {
+    const auto number = size_t(found[next]);
+    std::map<std::string_view, int> others;
+    for (const auto& [name, child] :
+         checkpoint.objects[size_t(same[number])].children)
+      others.emplace(name, child);
+    for (const auto& [name, child] : model.objects[number].children) {
+      const auto it = others.find(name);
+      if (it == others.end() || same[size_t(child)] != kUnknown) continue;
+      same[size_t(child)] = it->second;
+      found.push_back(child);
+    }
+  }
+  std::map<std::pair<std::string_view, int>, int> slots;
+  for (const SavedObject& object : checkpoint.objects)
+    for (const SavedObject::Slot& slot : object.slots)
+      slots.emplace(std::pair(std::string_view(slot.name), slot.variable),
+                    slot.slot);
+  for (const SavedObject& object : model.objects)
+    for (const SavedObject::Slot& slot : object.slots) {
+      const auto it = slots.find({slot.name, same[size_t(slot.variable)]});
+      if (it != slots.end() && same[size_t(slot.slot)] == kUnknown)
+        same[size_t(slot.slot)] = it->second;
+    }
+  return same;
+}
 
 Result<std::vector<SavedVariable>> captured_variables(
     const Graph& graph, const ObjectGraph& model,

@@ -24,9 +24,20 @@ inline constexpr std::string_view kObjectGraphKey =
 // The objects of a checkpoint, of the value of that key. DataLoss where it is
 // none. Thread-safe.
 Result<ObjectGraph> parse_checkpoint_objects(std::string_view bytes);
+// A value of that key, which says of the objects that have a key which tensor
+// is theirs. Thread-safe.
+Result<std::string> format_checkpoint_objects(const ObjectGraph& graph);
+
+// Of each object of the model, that of the checkpoint to which the same path
+// leads, or which is the same slot of the same variable; -1 where there is
+// none. Thread-safe.
+std::vector<int> same_objects(const ObjectGraph& model,
+                              const ObjectGraph& checkpoint);
 
 struct SavedVariable {
   const Node* node = nullptr;  // a VarHandleOp
+  int object = 0;              // of the model
+  std::string path;            // that leads to it: "layers/0/kernel"
   std::string name;            // in the program
   std::string key;  // of the checkpoint; empty where it does not have it
 };

@@ -17,6 +17,8 @@ constexpr const char* kInitSignature = "__saved_model_init_op";
 constexpr const char* kInitCollections[] = {"saved_model_main_op",
                                             "legacy_init_op"};
 constexpr const char* kVariables = "variables";
+// By which an object of a checkpoint has its tensor.
+constexpr const char* kVariableValue = "VARIABLE_VALUE";
 
 // The node of "node", "node:0" or "^node".
 std::string node_of(std::string name) {
@@ -41,7 +43,8 @@ std::string init_op_of(const tensorflow::MetaGraphDef& proto) {
 
 // Where a variable is a part of another one.
 Status add_part(std::string_view bytes, std::vector<SavedPart>& parts) {
-  tensorflow::VariableDef variable;
+  pb::Arena arena;
+  auto& variable = *pb::Arena::CreateMessage<tensorflow::VariableDef>(&arena);
   TAGFLOW_RETURN_IF_ERROR(parse_message(bytes, "VariableDef", &variable));
   if (!variable.has_save_slice_info_def()) return {};
   const tensorflow::SaveSliceInfoDef& slice = variable.save_slice_info_def();
@@ -114,7 +117,7 @@ Result<ObjectGraph> parse_checkpoint_objects(std::string_view bytes) try {
     TAGFLOW_ASSIGN(SavedObject object,
                    object_from_proto(proto->nodes(i), i, proto->nodes_size()));
     for (const auto& attribute : proto->nodes(i).attributes()) {
-      if (attribute.name() != "VARIABLE_VALUE") continue;
+      if (attribute.name() != kVariableValue) continue;
       object.is_variable = true;
       object.name = attribute.full_name();
       object.key = attribute.checkpoint_key();
@@ -122,6 +125,34 @@ Result<ObjectGraph> parse_checkpoint_objects(std::string_view bytes) try {
     graph.objects.push_back(std::move(object));
   }
   return graph;
+} catch (...) {
+  return current_fault("objects");
+}
+
+Result<std::string> format_checkpoint_objects(const ObjectGraph& graph) try {
+  pb::Arena arena;
+  auto* proto =
+      pb::Arena::CreateMessage<tensorflow::TrackableObjectGraph>(&arena);
+  for (const SavedObject& object : graph.objects) {
+    auto* node = proto->add_nodes();
+    for (const auto& [name, child] : object.children) {
+      auto* reference = node->add_children();
+      reference->set_node_id(child);
+      reference->set_local_name(name);
+    }
+    for (const SavedObject::Slot& slot : object.slots) {
+      auto* reference = node->add_slot_variables();
+      reference->set_original_variable_node_id(slot.variable);
+      reference->set_slot_name(slot.name);
+      reference->set_slot_variable_node_id(slot.slot);
+    }
+    if (object.key.empty()) continue;
+    auto* value = node->add_attributes();
+    value->set_name(kVariableValue);
+    value->set_full_name(object.name);
+    value->set_checkpoint_key(object.key);
+  }
+  return proto->SerializeAsString();
 } catch (...) {
   return current_fault("objects");
 }

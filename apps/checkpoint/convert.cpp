@@ -2,6 +2,7 @@
 
 #include "devices/checkpoint/bundle_writer.h"
 #include "devices/checkpoint/safetensors.h"
+#include "graph/object_graph.h"
 
 namespace tagflow::apps {
 namespace {
@@ -22,10 +23,14 @@ Status convert_to_safetensors(const checkpoint::TensorFile& from,
                               const std::string& path) {
   std::vector<checkpoint::SafetensorsItem> items;
   for (const checkpoint::TensorInfo& info : from.tensors()) {
+    // The format has no strings, and nobody who reads it knows of objects.
+    if (info.name == graph::kObjectGraphKey) continue;
     const auto dtype = dtype_from_name(info.dtype);
     if (!dtype.ok())
-      return error(Code::kUnimplemented, "[checkpoint] tensor \"{}\" is {}",
-                   info.name, info.type_text());
+      return error(Code::kUnimplemented,
+                   "[checkpoint] tensor \"{}\" of \"{}\" is {}, a type that "
+                   "cannot be read",
+                   info.name, from.path(), info.type_text());
     items.push_back({info.name, *dtype, info.shape,
                      [&from, &info] { return from.read(info.name); }});
   }

@@ -13,6 +13,7 @@
 #include "apps/common/results.h"
 #include "graph/graph.h"
 #include "graph/queue_runner.h"
+#include "graph/saved_state.h"
 
 namespace tagflow::apps {
 
@@ -51,6 +52,7 @@ struct Prepared {
   std::vector<FetchName> names;
   std::vector<std::string> targets;
   std::vector<graph::QueueRunnerDef> queue_runners;  // of the file
+  graph::ObjectGraph objects;                        // of the file
   Failure failure;  // its code is kOk on success
 };
 

@@ -133,6 +133,7 @@ Status Training::check(const TrainingOptions& options, bool has_steps) {
 
 Failure Training::start(const TrainingOptions& options,
                         actors::Session& session,
+                        const graph::ObjectGraph& objects,
                         const actors::RunOptions& run) {
   bool is_resumed = false;
   if (!options.save.empty()) {
@@ -141,7 +142,8 @@ Failure Training::start(const TrainingOptions& options,
     auto saver = actors::Saver::create(session, {.folder = options.save,
                                                  .keep = options.keep,
                                                  .every_steps = interval->steps,
-                                                 .every = interval->time});
+                                                 .every = interval->time,
+                                                 .objects = objects});
     if (!saver.ok())
       return run_time_error(std::move(saver).status().with_prefix("[--save] "));
     saver_ = std::move(saver).value();
@@ -158,7 +160,8 @@ Failure Training::start(const TrainingOptions& options,
     }
   }
   if (!is_resumed && !options.restore.empty()) {
-    const auto restored = actors::restore_checkpoint(session, options.restore);
+    const auto restored =
+        actors::restore_checkpoint(session, options.restore, objects);
     if (!restored.ok())
       return file_error(restored.status().with_prefix("[--restore] "));
     warn_of_damaged("--restore", *restored);

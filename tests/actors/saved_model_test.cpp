@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "actors/restore.h"
+#include "actors/saver.h"
 #include "devices/checkpoint/bundle_writer.h"
 #include "graph/object_graph.h"
 #include "graph/proto/meta_graph.pb.h"
@@ -34,7 +36,8 @@ std::string message(const std::string& text) {
 // A folder of a model, and its files.
 class Folder {
  public:
-  Folder() : path_(testing::temp_path("saved_model")) {
+  explicit Folder(const char* name = "saved_model")
+      : path_(testing::temp_path(name)) {
     fs::remove_all(path_);
     fs::create_directories(path_ / "variables");
   }
@@ -406,6 +409,59 @@ TEST_CASE("objects that are not those of the graph are refused") {
                  "Placeholder \"x\""));
   CHECK(contains(refused("node_id: 2", "node_id: 9"),
                  "object 0 refers to object 9, of 3 objects"));
+}
+
+TEST_CASE("a checkpoint has the objects of its model, by which it is read") {
+  Folder folder, other("other_model");
+  folder.write_variables(linear_values());
+  other.write_variables(
+      {{std::string(graph::kObjectGraphKey), checkpoint_objects()},
+       {"a/value", Tensor::scalar(100.0f)},
+       {"b/value", Tensor::scalar(200.0f)}});
+  const auto model =
+      must(SavedModel::load(folder.write_model(kLinear + kObjects)));
+  const std::string saved = (folder.path() / "saved").string();
+  SaverOptions options;
+  options.folder = saved;
+  options.objects = model->state().objects;
+  const auto saver = must(Saver::create(model->session(), options));
+  must(saver->save(7));
+  must(saver->close());
+
+  // What was "v" is called "v_1" here, and the other way round.
+  const std::string renamed = replaced(kLinear, in("x v_1 v"), in("x v v_1"));
+  const auto restored = [&](const std::string& objects,
+                            const std::string& from) -> Result<float> {
+    const auto its =
+        must(SavedModel::load(other.write_model(renamed + objects)));
+    CHECK(apply(*its, 2) == 400);
+    TAGFLOW_RETURN_IF_ERROR(
+        restore_checkpoint(its->session(), from, its->state().objects)
+            .status());
+    return apply(*its, 2);
+  };
+  CHECK(must(restored(kObjects, saved)) == 11);
+  // One that TensorFlow wrote has other keys.
+  folder.write_variables(linear_values(), "theirs");
+  CHECK(must(restored(kObjects, (folder.path() / "theirs").string())) == 11);
+
+  const auto its =
+      must(SavedModel::load(other.write_model(renamed + kObjects)));
+  // Without them, it is not even known that there are objects.
+  CHECK(contains(message_of(restore_checkpoint(its->session(), saved).status(),
+                            Code::kInvalidArgument),
+                 "\"v\" (float[]) is not in it"));
+  other.write_model(renamed +
+                    replaced(kObjects, "local_name: 'a'", "local_name: 'c'"));
+  const graph::GraphFile file = must(graph::load_file(other.path()));
+  const std::string text = message_of(
+      restore_checkpoint(its->session(), saved, file.state.objects).status(),
+      Code::kInvalidArgument);
+  CHECK_MESSAGE(
+      contains(text,
+               "\"v\" (float[]), which is the object \"c\", is not in it"),
+      text);
+  CHECK(apply(*its, 2) == 400);
 }
 
 TEST_CASE("what a signature is called with must be what it has") {

@@ -1,0 +1,71 @@
+#include "actors/model_objects.h"
+
+#include "devices/state/resource_op.h"
+
+namespace tagflow::actors {
+
+Result<ModelObjects> ModelObjects::make(const graph::Graph& graph,
+                                        graph::ObjectGraph objects) {
+  TAGFLOW_ASSIGN(const auto variables,
+                 graph::captured_variables(graph, objects, {}));
+  ModelObjects made;
+  for (const graph::SavedVariable& variable : variables) {
+    std::string name = devices::resource_key(*variable.node).path();
+    // A slot of an optimizer may be no child of anything.
+    const std::string& path = variable.path.empty() ? name : variable.path;
+    std::string key = fmt::format("{}/.ATTRIBUTES/VARIABLE_VALUE", path);
+    made.variables_.try_emplace(
+        std::move(name),
+        Variable{variable.object, variable.path, std::move(key)});
+  }
+  made.objects_ = std::move(objects);
+  return made;
+}
+
+Result<ModelObjects::Places> ModelObjects::places_in(
+    const checkpoint::TensorFile& file) const {
+  Places places;
+  if (variables_.empty()) return places;
+  if (file.find(graph::kObjectGraphKey) == nullptr) return places;
+  TAGFLOW_ASSIGN(const Tensor value, file.read(graph::kObjectGraphKey));
+  TAGFLOW_ASSIGN(const graph::ObjectGraph others,
+                 parse_objects(value, file.path()));
+  const std::vector<int> same = graph::same_objects(objects_, others);
+  for (const auto& [name, variable] : variables_) {
+    const int other = same[size_t(variable.object)];
+    places.try_emplace(
+        name,
+        Place{other < 0 ? std::string() : others.objects[size_t(other)].key,
+              variable.path});
+  }
+  return places;
+}
+
+const std::string& ModelObjects::key_of(const std::string& variable) const {
+  const auto it = variables_.find(variable);
+  return it == variables_.end() ? variable : it->second.key;
+}
+
+Result<Tensor> ModelObjects::describe(const Snapshot& snapshot) const {
+  if (variables_.empty()) return Tensor();
+  graph::ObjectGraph objects = objects_;
+  for (const auto& [name, variable] : variables_)
+    if (snapshot.variables.contains(name))
+      objects.objects[size_t(variable.object)].key = variable.key;
+  TAGFLOW_ASSIGN(std::string text, graph::format_checkpoint_objects(objects));
+  return Tensor::scalar(std::move(text));
+}
+
+Result<graph::ObjectGraph> parse_objects(const Tensor& value,
+                                         std::string_view path) {
+  if (value.dtype() != DataType::kString || value.num_elements() != 1)
+    return error(Code::kDataLoss,
+                 "[checkpoint] tensor \"{}\" of \"{}\" is {}, not one string",
+                 graph::kObjectGraphKey, path, value.describe());
+  auto objects = graph::parse_checkpoint_objects(value.data<std::string>()[0]);
+  if (objects.ok()) return objects;
+  return std::move(objects).status().with_prefix(
+      fmt::format("[checkpoint] the objects of \"{}\": ", path));
+}
+
+}  // namespace tagflow::actors
