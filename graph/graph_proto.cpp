@@ -1,5 +1,7 @@
 #include "graph/graph_proto.h"
 
+#include <google/protobuf/arena.h>
+
 #include <unordered_map>
 
 #include "graph/proto/graph.pb.h"
@@ -8,6 +10,8 @@
 
 namespace tagflow::graph {
 namespace {
+
+namespace pb = google::protobuf;
 
 // How much of a name that is too long a message shows.
 constexpr size_t kShownName = 60;
@@ -135,7 +139,8 @@ Result<GraphFile> graph_from_proto(const tensorflow::GraphDef& proto,
 namespace {
 
 Result<QueueRunnerDef> queue_runner_from(std::string_view bytes) {
-  tensorflow::QueueRunnerDef proto;
+  pb::Arena arena;
+  auto& proto = *pb::Arena::CreateMessage<tensorflow::QueueRunnerDef>(&arena);
   TAGFLOW_RETURN_IF_ERROR(parse_message(bytes, "QueueRunnerDef", &proto));
   QueueRunnerDef runner;
   runner.queue = proto.queue_name();

@@ -1,10 +1,16 @@
 #include "devices/checkpoint/bundle_index.h"
 
+#include <google/protobuf/arena.h>
+
 #include "devices/checkpoint/table.h"
 #include "graph/proto/checkpoint.pb.h"
 
 namespace tagflow::checkpoint {
 namespace {
+
+// Messages are on arenas: one that could not be filled for lack of memory
+// cannot be destroyed.
+namespace pb = google::protobuf;
 
 // Of the format; a later one that old readers cannot read says so.
 constexpr int kBundleVersion = 1;
@@ -16,7 +22,9 @@ Status broken_index(std::string_view name, std::string_view what) {
 
 Result<int> parse_bundle_header(const std::string& bytes,
                                 std::string_view name) {
-  tensorflow::BundleHeaderProto header;
+  pb::Arena arena;
+  auto& header =
+      *pb::Arena::CreateMessage<tensorflow::BundleHeaderProto>(&arena);
   if (!header.ParseFromString(bytes))
     return broken_index(name, "its header is no message");
   if (header.endianness() != tensorflow::BundleHeaderProto::LITTLE)
@@ -48,7 +56,8 @@ Result<TensorSlice> slice_of_proto(const tensorflow::TensorSliceProto& proto) {
 // What of an entry is wrong, without its name.
 Status fill_bundle_entry(const std::string& bytes, int num_shards,
                          BundleEntry& entry) {
-  tensorflow::BundleEntryProto proto;
+  pb::Arena arena;
+  auto& proto = *pb::Arena::CreateMessage<tensorflow::BundleEntryProto>(&arena);
   if (!proto.ParseFromString(bytes)) return invalid_argument("is no message");
   entry.dtype = int(proto.dtype());
   if (proto.shape().unknown_rank())
@@ -78,7 +87,8 @@ Status fill_bundle_entry(const std::string& bytes, int num_shards,
 }
 
 std::string format_bundle_entry(const BundleEntry& entry) {
-  tensorflow::BundleEntryProto proto;
+  pb::Arena arena;
+  auto& proto = *pb::Arena::CreateMessage<tensorflow::BundleEntryProto>(&arena);
   proto.set_dtype(tensorflow::DataType(entry.dtype));
   // An entry of a scalar has a shape, too.
   proto.mutable_shape();
@@ -133,7 +143,9 @@ Result<BundleIndex> parse_bundle_index(std::string_view bytes,
 }
 
 Result<std::string> format_bundle_index(const BundleIndex& index) {
-  tensorflow::BundleHeaderProto header;
+  pb::Arena arena;
+  auto& header =
+      *pb::Arena::CreateMessage<tensorflow::BundleHeaderProto>(&arena);
   header.set_num_shards(index.num_shards);
   header.mutable_version()->set_producer(kBundleVersion);
   std::vector<TableEntry> table;

@@ -1,5 +1,7 @@
 #include "devices/checkpoint/state.h"
 
+#include <google/protobuf/arena.h>
+
 #include <algorithm>
 #include <charconv>
 #include <deque>
@@ -15,6 +17,8 @@
 
 namespace tagflow::checkpoint {
 namespace {
+
+namespace pb = google::protobuf;
 
 namespace fs = std::filesystem;
 
@@ -95,7 +99,8 @@ Result<CheckpointState> read_checkpoint_state(const std::string& folder,
   const std::string path = state_path(folder);
   TAGFLOW_ASSIGN(const std::string text,
                  read_whole(files, path, kMaxStateBytes));
-  tensorflow::CheckpointState proto;
+  pb::Arena arena;
+  auto& proto = *pb::Arena::CreateMessage<tensorflow::CheckpointState>(&arena);
   if (Status status =
           graph::parse_text(text, "checkpoint state", graph::Limits{}, &proto);
       !status.ok())
@@ -116,7 +121,8 @@ Result<CheckpointState> read_checkpoint_state(const std::string& folder,
 Status write_checkpoint_state(const std::string& folder,
                               const CheckpointState& state,
                               const WriteOptions& options) {
-  tensorflow::CheckpointState proto;
+  pb::Arena arena;
+  auto& proto = *pb::Arena::CreateMessage<tensorflow::CheckpointState>(&arena);
   if (!state.newest.empty())
     proto.set_model_checkpoint_path(relative_to(folder, state.newest));
   for (const std::string& prefix : state.all)

@@ -30,7 +30,15 @@ Result<std::string> format_table(const std::vector<TableEntry>& entries) {
   options.block_size = size_t{256} << 10;
   TextFile file;
   leveldb::TableBuilder builder(options, &file);
-  for (const auto& [key, value] : entries) builder.Add(key, value);
+  try {
+    for (const auto& [key, value] : entries) builder.Add(key, value);
+    // So that nothing is left to do for Finish() before it is taken for
+    // finished, which the destructor asserts.
+    builder.Flush();
+  } catch (...) {
+    builder.Abandon();
+    throw;
+  }
   const leveldb::Status status = builder.Finish();
   if (status.ok()) return std::move(file.text);
   return error(Code::kInternal, "[checkpoint] cannot write an index: {}",

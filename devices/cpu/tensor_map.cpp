@@ -39,10 +39,8 @@ class TensorMap final : public ArithmeticValue {
   TensorMap(const TensorMap& other)
       : ArithmeticValue(), entries_(other.entries_) {}
   ~TensorMap() override {
-    std::vector<Tensor> values;
     for (auto& [text, entry] : entries_)
-      values.push_back(std::move(entry.second));
-    release_nested(std::move(values));
+      release_nested(std::move(entry.second));
   }
 
   const Entries& entries() const { return entries_; }

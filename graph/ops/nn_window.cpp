@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace tagflow::graph {
 namespace {
@@ -123,9 +124,14 @@ Result<WindowAttrs> window_attrs(const Node& node, int rank) {
   window.padding = padding == "SAME"    ? Padding::kSame
                    : padding == "VALID" ? Padding::kValid
                                         : Padding::kExplicit;
-  TAGFLOW_RETURN_IF_ERROR(read_if_there(node, "ksize", window.size));
-  TAGFLOW_RETURN_IF_ERROR(read_if_there(node, "strides", window.stride));
-  TAGFLOW_RETURN_IF_ERROR(read_if_there(node, "dilations", window.dilation));
+  for (const auto& [name, list] :
+       {std::pair("ksize", &window.size), std::pair("strides", &window.stride),
+        std::pair("dilations", &window.dilation)}) {
+    TAGFLOW_RETURN_IF_ERROR(read_if_there(node, name, *list));
+    // An empty list would pass as one that is not there.
+    if (list->empty() && node.attrs().contains(name))
+      return invalid_argument("{} has 0 values, not {}", name, rank);
+  }
   TAGFLOW_RETURN_IF_ERROR(
       read_if_there(node, "explicit_paddings", window.explicit_paddings));
   Status status = window.check();

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <map>
+#include <new>
 
 #include "devices/checkpoint/bundle_merge.h"
 #include "devices/checkpoint/bundle_reader.h"
@@ -13,6 +14,7 @@
 #include "tests/devices/checkpoint/bundles.h"
 #include "tests/devices/checkpoint/examples.h"
 #include "tests/devices/checkpoint/memory_files.h"
+#include "tests/failing_new.h"
 
 namespace tagflow::checkpoint {
 namespace {
@@ -260,6 +262,27 @@ TEST_CASE("a checkpoint in the place of another is one of them, or none") {
         CHECK(is_new);
         break;
       }
+    }
+  }
+}
+
+TEST_CASE("a save for which memory is short fails, and leaves what was there") {
+  MemoryFiles files;
+  save("d/old", small_tensors(), files, 2);
+  for (int64_t k = 1;; ++k) {
+    bool is_saved = false;
+    FailAllocation fail(k);
+    try {
+      is_saved = try_save("d/new", other_tensors(), files, 2).ok();
+    } catch (const std::bad_alloc&) {
+    }
+    fail.stop();
+    CHECK(is_whole(files, "d/old", small_tensors()));
+    if (is_saved) CHECK(is_whole(files, "d/new", other_tensors()));
+    if (!fail.failed()) {
+      CHECK(is_saved);
+      CHECK(k > 20);
+      break;
     }
   }
 }

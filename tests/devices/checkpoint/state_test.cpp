@@ -8,6 +8,7 @@
 #include "devices/checkpoint/bundle_reader.h"
 #include "devices/checkpoint/bundle_writer.h"
 #include "tests/devices/checkpoint/examples.h"
+#include "tests/failing_new.h"
 
 namespace tagflow::checkpoint {
 namespace {
@@ -64,6 +65,25 @@ TEST_CASE("a text that names no checkpoints is refused") {
   CHECK(state.status().code() == Code::kInvalidArgument);
   CHECK(state.status().message().find("names no checkpoints") !=
         std::string::npos);
+}
+
+TEST_CASE("a list that cannot be written for lack of memory is an error") {
+  const TempFolder folder("short");
+  CheckpointState state;
+  for (int i = 0; i < 9; ++i) {
+    state.all.push_back(
+        folder.path(fmt::format("a_name_that_is_long_enough-{}", i)));
+    state.timestamps.push_back(i);
+  }
+  for (int64_t k = 1;; ++k) {
+    FailAllocation fail(k);
+    try {
+      static_cast<void>(write_checkpoint_state(folder.path(""), state, {}));
+    } catch (const std::bad_alloc&) {
+    }
+    if (!fail.failed()) break;
+  }
+  CHECK(read_checkpoint_state(folder.path(""))->all == state.all);
 }
 
 TEST_CASE("of one series the last step is the newest, whatever its time") {

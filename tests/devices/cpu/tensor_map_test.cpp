@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/devices/kernel_fixture.h"
+#include "tests/failing_new.h"
 
 using namespace tagflow;
 using namespace tagflow::devices;
@@ -26,6 +27,17 @@ Result<Outputs> erase(const Tensor& map, const Tensor& key) {
 Tensor word(const char* text) { return Tensor::scalar(text); }
 
 }  // namespace
+
+TEST_CASE("a map goes away where memory is short") {
+  for (int64_t k = 1;; ++k) {
+    Tensor inner = map_of({{word("a"), Tensor::scalar(1.0f)}});
+    Tensor map = map_of({{word("a"), inner}, {word("b"), inner}});
+    inner.reset();
+    FailAllocation fail(k);
+    map.reset();
+    if (!fail.failed()) break;
+  }
+}
 
 TEST_CASE("a map has the last value of each key, and others have their own") {
   const Tensor one = map_of({{word("a"), Tensor::scalar(1.0f)},

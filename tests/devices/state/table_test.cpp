@@ -2,6 +2,7 @@
 #include "devices/state/table.h"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 #include <map>
@@ -319,4 +320,8 @@ TEST_CASE("a table is read from a text file, by columns, lines and numbers") {
         "is longer than 1048576 bytes");
   std::remove(path.c_str());
   fails(fill(kString, kInt64, -2, -1).second, Code::kNotFound, "cannot read");
+  REQUIRE(mkfifo(path.c_str(), 0600) == 0);
+  fails(fill(kString, kInt64, -2, -1).second, Code::kInvalidArgument,
+        "is no regular file");
+  std::remove(path.c_str());
 }

@@ -6,9 +6,12 @@
 #include <limits>
 
 #include "graph/ops/nn_einsum.h"
+#include "tests/graph/passes/whole_program.h"
 
 namespace tagflow::graph {
 namespace {
+
+using testing::placeholder;
 
 void expect_positions(const WindowDim& window, int64_t input, Padding padding,
                       int64_t count, int64_t pad_before) {
@@ -59,6 +62,21 @@ TEST_CASE("shape functions know of no window larger than its input") {
   window.pad_after = 2;
   CHECK_FALSE(inferred_count(window, 1, Padding::kExplicit).ok());
   CHECK(*inferred_count(window, 2, Padding::kExplicit) == 1);
+}
+
+TEST_CASE("a list of no strides or dilations is refused") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kFloat, PartialShape());
+  for (const char* empty : {"strides", "dilations"}) {
+    AttrMap attrs = {{"strides", std::vector<int64_t>{1, 1, 1, 1}},
+                     {"padding", std::string("SAME")}};
+    attrs.insert_or_assign(empty, std::vector<int64_t>());
+    const std::vector<Endpoint> inputs = {{x, 0}, {x, 0}};
+    const auto node = graph.add("y", "Conv2D", inputs, attrs);
+    CHECK(node.status().code() == Code::kInvalidArgument);
+    CHECK(node.status().message().find(fmt::format(
+              "{} has 0 values, not 4", empty)) != std::string::npos);
+  }
 }
 
 TEST_CASE("windows that are not positive or overflow are refused") {
