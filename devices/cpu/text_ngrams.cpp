@@ -21,6 +21,13 @@ class NGramsKernel final : public BytesKernel {
     if (kernel->pad_width_ > kMostWidth)
       return invalid_argument("[StringNGrams] pad_width {} is over {}",
                               kernel->pad_width_, kMostWidth);
+    // With widths, a row with padding of any length is never too short.
+    if (kernel->widths_.empty() && kernel->keeps_short_ &&
+        kernel->pad_width_ < 0)
+      return invalid_argument(
+          "[StringNGrams] without ngram_widths, preserve_short_sequences needs "
+          "a pad_width of at least 0, not {}",
+          kernel->pad_width_);
     return std::unique_ptr<Kernel>(std::move(kernel));
   }
 
@@ -37,16 +44,14 @@ class NGramsKernel final : public BytesKernel {
     for (int64_t row = 0; row < splits.dim(0); ++row) {
       if (row > 0) {
         const int64_t words = index_at(splits, row) - index_at(splits, row - 1);
-        // That of many words, with what pads them, is within a range.
-        __extension__ using Wide = __int128;
-        Wide more = 0;
+        int64_t more = 0;
         for (const int64_t width : widths_) more += grams_of(words, width);
         if (more == 0 && keeps_short_ && words > 0) more = 1;
         if (more > kMost - count)
           return error(Code::kResourceExhausted,
                        "[StringNGrams] there would be more than {} n-grams",
                        kMost);
-        count += int64_t(more);
+        count += more;
       }
       TAGFLOW_RETURN_IF_ERROR(store_index(context, *ends, row, count));
     }
@@ -73,8 +78,7 @@ class NGramsKernel final : public BytesKernel {
       for (const int64_t width : widths_)
         TAGFLOW_RETURN_IF_ERROR(add(width, grams_of(length, width)));
       if (to == first && keeps_short_ && length > 0)
-        TAGFLOW_RETURN_IF_ERROR(
-            add(length + 2 * std::max<int64_t>(0, pad_width_), 1));
+        TAGFLOW_RETURN_IF_ERROR(add(length + 2 * pad_width_, 1));
     }
     return {};
   }
@@ -114,9 +118,8 @@ class NGramsKernel final : public BytesKernel {
     return pad_width_ < 0 ? width - 1 : std::min(pad_width_, width - 1);
   }
   int64_t grams_of(int64_t words, int64_t width) const {
-    __extension__ using Wide = __int128;
-    const Wide count = Wide{words} + 2 * Wide{pads_of(width)} - width + 1;
-    return int64_t(std::clamp<Wide>(count, 0, kMost));
+    const int64_t count = words + 2 * pads_of(width) - width + 1;
+    return std::clamp<int64_t>(count, 0, kMost);
   }
 
   // What an n-gram is made of.

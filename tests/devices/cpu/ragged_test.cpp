@@ -28,15 +28,21 @@ Result<Outputs> to_dense(Tensor shape, Tensor values, Tensor filling,
                 {{"row_partition_types", std::move(types)}});
 }
 
-Result<Outputs> ngrams(Tensor words, Tensor splits, int64_t width,
-                       int64_t pad_width, std::string left = "<") {
+Result<Outputs> ngrams_of(Tensor words, Tensor splits,
+                          std::vector<int64_t> widths, int64_t pad_width,
+                          std::string left = "<") {
   return run_op("StringNGrams", {std::move(words), std::move(splits)},
                 {{"separator", std::string()},
-                 {"ngram_widths", std::vector<int64_t>{width}},
+                 {"ngram_widths", std::move(widths)},
                  {"left_pad", std::move(left)},
                  {"right_pad", std::string(">")},
                  {"pad_width", pad_width},
                  {"preserve_short_sequences", true}});
+}
+Result<Outputs> ngrams(Tensor words, Tensor splits, int64_t width,
+                       int64_t pad_width, std::string left = "<") {
+  return ngrams_of(std::move(words), std::move(splits), {width}, pad_width,
+                   std::move(left));
 }
 
 }  // namespace
@@ -106,6 +112,14 @@ TEST_CASE("n-grams that would take too much memory are refused") {
   // A pad of a million bytes, four thousand times.
   expect_error(ngrams(word, longs({0, 1}), 4096, -1, std::string(1 << 20, '<')),
                Code::kResourceExhausted, "have more than");
+}
+
+TEST_CASE("without widths, a row is one n-gram with padding that is given") {
+  const Tensor words = Tensor::vector<std::string>({"a", "b", "c"});
+  expect_close((*ngrams_of(words, longs({0, 3}), {}, 1))[0],
+               Tensor::vector<std::string>({"<abc>"}));
+  expect_error(ngrams_of(words, longs({0, 3}), {}, -1), kInvalid,
+               "needs a pad_width of at least 0, not -1");
 }
 
 TEST_CASE("what is accumulated is a sum") {
