@@ -1,6 +1,7 @@
-// AddN: the sum of any number of tensors of one shape.
+// AddN, AccumulateNV2: the sum of any number of tensors of one shape.
 #include <algorithm>
 
+#include "devices/cpu/array_args.h"
 #include "devices/cpu/elementwise_register.h"
 
 namespace tagflow::devices {
@@ -10,11 +11,18 @@ namespace {
 template <class T>
 class AddNKernel final : public Kernel {
  public:
-  explicit AddNKernel(const KernelInfo&) {}
+  // AccumulateNV2 says of which shape its inputs are.
+  explicit AddNKernel(const KernelInfo& info)
+      : declared_(info.node().attrs().contains("shape")
+                      ? attr_of<PartialShape>(info, "shape")
+                      : PartialShape()) {}
 
   Status compute(KernelContext& context) const override {
     const auto inputs = context.inputs();
     TAGFLOW_RETURN_IF_ERROR(check_addends(context));
+    if (declared_.has_rank() && !declared_.accepts(inputs[0].shape()))
+      return context.fail("the inputs are of shape {}, not {}",
+                          inputs[0].shape().to_string(), declared_.to_string());
     if (inputs.size() == 1) {
       context.set_output(0, context.input(0));
       return {};
@@ -63,11 +71,12 @@ class AddNKernel final : public Kernel {
     }
     for (size_t i = 0; i < n; ++i) sums[begin + int64_t(i)] = T(chunk[i]);
   }
+
+  const PartialShape declared_;
 };
 
 template <class... Ts>
 void add_sum(KernelRegistry& registry, Types<Ts...>) {
-  // The second is of one shape, which the node says.
   for (const char* op : {"AddN", "AccumulateNV2"})
     (add_kernel(registry, op, kDataTypeOf<Ts>, make_kernel<AddNKernel<Ts>>),
      ...);

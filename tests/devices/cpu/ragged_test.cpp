@@ -127,6 +127,11 @@ TEST_CASE("what is accumulated is a sum") {
                         {floats({1, 2}), floats({3, 4}), floats({5, 6})},
                         {{"shape", PartialShape{2}}}))[0],
                floats({9, 12}));
+  // Nothing is known of an input before the run.
+  expect_error(
+      run_op_beyond_inference("AccumulateNV2", {floats({1, 2}), floats({3, 4})},
+                              {{"shape", PartialShape{3}}}),
+      kInvalid, "the inputs are of shape [2], not [3]");
 }
 
 TEST_CASE("rows are joined, each of one input") {
