@@ -11,6 +11,7 @@
 
 #include "devices/cpu/random_kernels.h"
 #include "devices/cpu/random_numbers.h"
+#include "devices/cpu/regular_file.h"
 
 namespace tagflow::devices {
 
@@ -36,6 +37,8 @@ Result<std::vector<double>> read_weights(const KernelInfo& info) {
   if (path.empty()) return weights;
   if (!weights.empty())
     return invalid_argument("there is a vocab_file, and unigrams, too");
+  if (is_irregular_file(path))
+    return invalid_argument("\"{}\" is no regular file", path);
   std::ifstream file(path);
   std::string line;
   while (int64_t(weights.size()) < kMostClasses && std::getline(file, line)) {
@@ -68,16 +71,25 @@ Result<std::vector<double>> cumulated_weights(const KernelInfo& info) {
   if (shard >= shards)
     return invalid_argument("shard {} is not below num_shards {}", shard,
                             shards);
+  if (shards > kMostClasses)
+    return invalid_argument("num_shards {} is over {}", shards, kMostClasses);
   // As in TensorFlow: classes are those of the shard, and the first weight is
   // that of the number behind the reserved ones of the shard.
   std::vector<double> sums = {0};
-  for (int64_t id = shard; id < std::min(reserved, range + 1); id += shards)
+  // No more than it takes to see that there are too many.
+  for (int64_t id = shard; id < reserved && int64_t(sums.size()) - 1 <= range;
+       id += shards)
     sums.push_back(0);
   auto id = int64_t(sums.size()) - 1;
   for (const double weight : weights) {
+    if (!(weight >= 0))
+      return invalid_argument("weight {} is {}, not a number of at least 0", id,
+                              weight);
     const double power = std::pow(weight, distortion);
-    if (!(weight >= 0) || !std::isfinite(power))
-      return invalid_argument("weight {} is {}", id, weight);
+    if (!std::isfinite(power))
+      return invalid_argument(
+          "weight {} is {}, which has no finite power of {}", id, weight,
+          distortion);
     if (id++ % shards == shard) sums.push_back(sums.back() + power);
   }
   if (int64_t(sums.size()) - 1 != range)

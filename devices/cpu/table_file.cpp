@@ -3,10 +3,10 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <vector>
 
+#include "devices/cpu/regular_file.h"
 #include "graph/counted.h"
 #include "graph/dtype_visit.h"
 
@@ -167,11 +167,7 @@ Result<TableEntries> read_table_file(const KernelContext& context,
   Column keys(format.key_index, key), values(format.value_index, value);
   TAGFLOW_RETURN_IF_ERROR(keys.check(context, "keys"));
   TAGFLOW_RETURN_IF_ERROR(values.check(context, "values"));
-  // One that opens a pipe waits for its other end, which may never come.
-  std::error_code unknown;
-  const auto status = std::filesystem::status(path, unknown);
-  if (std::filesystem::exists(status) &&
-      !std::filesystem::is_regular_file(status))
+  if (is_irregular_file(path))
     return context.fail("\"{}\" is no regular file", path);
   Lines lines(path);
   if (!lines.is_open())

@@ -172,6 +172,23 @@ TEST_CASE("weights that say nothing are refused") {
       kInvalid, "shard 2 is not below num_shards 2");
   expect_error(weighted(3, 1, {{"vocab_file", std::string("/nowhere")}}, {}),
                Code::kNotFound, "\"/nowhere\" has no weights");
+  // A reader of a device, or of a pipe, might never come to its end.
+  expect_error(weighted(3, 1, {{"vocab_file", std::string("/dev/zero")}}, {}),
+               kInvalid, "\"/dev/zero\" is no regular file");
+  expect_error(weighted(3, 1, {{"distortion", -1.0f}}, {1, 0, 1}), kInvalid,
+               "weight 1 is 0, which has no finite power of -1");
+}
+
+TEST_CASE("numbers of classes and shards that are too large are refused") {
+  constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
+  const AttrMap reserved{{"num_reserved_ids", int64_t{3}}};
+  expect_error(weighted(kLargest, 1, reserved, {1}), kInvalid,
+               "there are 4 classes, of 1 weights and 3 reserved ones");
+  AttrMap shards = reserved;
+  shards["num_shards"] = kLargest;
+  shards["shard"] = int64_t{2};
+  expect_error(weighted(3, 1, shards, {1}), kInvalid,
+               fmt::format("num_shards {} is over", kLargest));
 }
 
 }  // namespace tagflow::devices
