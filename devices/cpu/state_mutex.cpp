@@ -128,13 +128,13 @@ class MutexLockKernel final : public AsyncKernel {
     const Result<Mutex*> mutex = handle_input<Mutex>(context, 0);
     if (!mutex.ok()) return mutex.status();
     if (Status ended = (*mutex)->ended(); !ended.ok()) return ended;
+    // From hold() on its end lets go of the mutex, also where memory is short.
+    auto held = make_ref_counted<HeldMutex>(Ref<Mutex>(*mutex));
     if (!(*mutex)->lock().try_lock(Mode::kExclusive)) return std::nullopt;
-    auto held = held_output(context, *mutex);
-    if (!held.ok()) {
-      (*mutex)->unlock();
-      return held.status();
-    }
-    (*held)->hold();
+    held->hold();
+    const auto output = context.allocate_output(0, {});
+    if (!output.ok()) return output.status();
+    *(*output)->mutable_data<Variant>() = Variant(std::move(held));
     return Status();
   }
   void compute_async(KernelContext& context, Completion done) const override {
@@ -149,7 +149,13 @@ class MutexLockKernel final : public AsyncKernel {
     if (!context.on_cancel(wait))
       return done(error(Code::kCancelled, "[{}] the step was cancelled",
                         context.node().op()));
-    mutex->lock().wait(Mode::kExclusive, wait);
+    try {
+      mutex->lock().wait(Mode::kExclusive, wait);
+    } catch (...) {
+      // That is the answer, after which the context may be gone: a cancellation
+      // must not come any more. Where one was first, it has answered.
+      if (wait->claim()) throw;
+    }
   }
   std::string describe_wait(const KernelContext& context) const override {
     const Result<Mutex*> mutex = handle_input<Mutex>(context, 0);

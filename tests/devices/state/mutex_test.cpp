@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tests/devices/state/calls.h"
+#include "tests/failing_new.h"
 
 using namespace tagflow;
 using namespace tagflow::devices;
@@ -101,6 +102,36 @@ TEST_CASE("very many that wait for a mutex that has ended hear of it") {
   CHECK(ended == kWaiting);
   expect_error(Call(mutex.lock, {mutex.handle}).start().status(),
                Code::kCancelled, "");
+}
+
+TEST_CASE("a mutex stays free, and a wait has one answer, without memory") {
+  for (const bool at_once : {true, false}) {
+    TestedMutex mutex;
+    for (int64_t k = 1;; ++k) {
+      auto call = std::make_unique<Call>(mutex.lock, std::vector{mutex.handle});
+      FailAllocation fail(k);
+      call->start(at_once);
+      fail.stop();
+      REQUIRE(call->is_over());
+      if (!fail.failed()) break;
+      call.reset();
+      CHECK(mutex.is_free());
+    }
+  }
+  TestedMutex mutex;
+  Call first(mutex.lock, {mutex.handle});
+  first.start();
+  for (int64_t k = 1;; ++k) {
+    Call call(mutex.lock, {mutex.handle});
+    FailAllocation fail(k);
+    call.start();
+    fail.stop();
+    call.cancel();
+    CHECK(call.answers() == 1);
+    if (!fail.failed()) break;
+  }
+  CHECK(mutex.unlock(first.output()).ok());
+  CHECK(mutex.is_free());
 }
 
 TEST_CASE("what is no mutex, or no lock of one, is refused") {
