@@ -28,6 +28,11 @@ TEST_CASE("the memory that is free is the system's, or that of the group") {
   CHECK(available_memory_below(root) == 500 * 1024);
   std::ofstream(root + "/sys/fs/cgroup/memory.max") << "5000\n";
   CHECK(available_memory_below(root) == 4000);
+  // What the system keeps of files makes room for others.
+  std::ofstream(root + "/sys/fs/cgroup/memory.stat")
+      << "anon 300\nfile 700\ninactive_file 500\nactive_file 100\n";
+  CHECK(available_memory_below(root) == 4600);
+  fs::remove(root + "/sys/fs/cgroup/memory.stat");
   std::ofstream(root + "/sys/fs/cgroup/memory.max") << "500\n";
   CHECK(available_memory_below(root) == 0);
   std::ofstream(root + "/proc/meminfo") << "MemAvailable: many kB\n";
