@@ -200,7 +200,9 @@ Result<Distribution> distribute(const graph::Graph& graph,
   const devices::RegisteredKernels kernels;
   std::vector<std::string> pinned;
   devices::ResourceManager::Homes homes;
+  std::optional<StateGroups> found;
   if (options.state != nullptr) {
+    if (groups == nullptr) groups = &found.emplace(graph, infos, kernels);
     homes = options.state->resources().homes();
     TAGFLOW_ASSIGN(pinned, pin_state(program, *groups, infos, homes));
   }

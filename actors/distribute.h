@@ -64,8 +64,9 @@ struct Distribution {
 // are given. It looks at what is needed of the graph only, and costs by that.
 // Thread-safe: several threads may distribute parts of one graph at once, as
 // long as nobody changes that, its frames or the costs meanwhile.
-// REQUIRES: `graph` is valid, and `frames` are its; so are `groups`, where the
-// options have a state.
+// `groups` are the graph's; where they are null and the options have a state,
+// they are found, which takes time with the size of the graph.
+// REQUIRES: `graph` is valid, and `frames` are its.
 Result<Distribution> distribute(const graph::Graph& graph,
                                 const graph::FrameMap& frames,
                                 const Request& request,

@@ -6,6 +6,7 @@
 #include <barrier>
 #include <thread>
 
+#include "actors/distribute.h"
 #include "actors/shared_state.h"
 #include "devices/kernel_catalog.h"
 #include "devices/state/resource_op.h"
@@ -306,4 +307,18 @@ TEST_CASE("groups are those of the graph as it was") {
   CHECK(groups.covers(graph));
   must(graph.extend(std::vector<NodeDef>{{"more", "NoOp", {}, "", {}}}));
   CHECK_FALSE(groups.covers(graph));
+}
+
+TEST_CASE("a graph with a state is distributed by groups that nobody gave") {
+  const Graph graph = with_slot("");
+  SessionOptions options;
+  options.devices = "cpu:1,stream:1";
+  const auto session = make_session(options, graph);
+  options.state = session->shared_state();
+  must(distribute(graph, must(FrameMap::build(graph)),
+                  {{}, {}, {graph.find("train")}}, options, session->devices(),
+                  CostModel()));
+  const Homes homes = options.state->resources().homes();
+  REQUIRE(homes.size() == 2);
+  CHECK(homes.begin()->second == homes.rbegin()->second);
 }
