@@ -7,8 +7,8 @@
 
 namespace tagflow::actors {
 
-// Has the border alone, from when it was got to its own end: Note [Borders] in
-// actors/shared_state.h. Thread-compatible.
+// Has the border alone, from the end of a successful wait() until its own end:
+// Note [Borders] in actors/shared_state.h. Thread-compatible.
 class AloneAtBorder {
  public:
   // The border outlives it.
@@ -17,7 +17,8 @@ class AloneAtBorder {
   AloneAtBorder(const AloneAtBorder&) = delete;
   AloneAtBorder& operator=(const AloneAtBorder&) = delete;
 
-  // Blocks the thread. Whether it was got in time.
+  // Blocks the thread until it has the border, or the deadline has passed; says
+  // whether it has it. REQUIRES: it does not have it yet.
   bool wait(std::chrono::steady_clock::time_point deadline);
 
  private:

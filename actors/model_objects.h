@@ -15,7 +15,7 @@
 
 namespace tagflow::actors {
 
-// Thread-safe once it is made.
+// The objects of a model, and which of its variables they are. Thread-safe.
 class ModelObjects {
  public:
   struct Place {
@@ -32,8 +32,9 @@ class ModelObjects {
   static Result<ModelObjects> make(const graph::Graph& graph,
                                    graph::ObjectGraph objects);
 
-  // Where the file has the variables that are objects; empty where model or
-  // file say nothing of objects. DataLoss where the file's cannot be read.
+  // Where the file has the variables that are objects; empty where the model or
+  // the file says nothing of objects. DataLoss or InvalidArgument where those
+  // of the file cannot be read.
   Result<Places> places_in(const checkpoint::TensorFile& file) const;
   // Under which name a file of ours has the variable: where it is an object, as
   // TensorFlow has it, "PATH/.ATTRIBUTES/VARIABLE_VALUE"; else its own.

@@ -81,11 +81,12 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   const SessionOptions& options() const { return options_; }
 
  private:
-  // A run that waits for its turn. Who claims it starts it; a cancellation
-  // before that answers it, and takes it out of the queue.
+  // A run that cannot start yet, with what starts it.
   struct Waiting;
+  // One that waits for its turn. Who claims it starts it; a cancellation before
+  // that answers it, and takes it out of the queue.
   class Queued;
-  // A run that waits for the border.
+  // One that waits for the border.
   class AtBorder;
   using Queue = std::list<std::shared_ptr<Queued>>;
 

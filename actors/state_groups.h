@@ -28,7 +28,8 @@ namespace tagflow::actors {
 // this only if none of the group has got another one since; else it places
 // anew (claim_homes() in actors/state_homes.h).
 
-// Those of a graph as it was when they were found. Does not keep the graph.
+// The groups of a graph as it was when they were found. Does not keep the
+// graph. Thread-safe.
 class StateGroups {
  public:
   struct Group {

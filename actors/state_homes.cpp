@@ -199,8 +199,7 @@ class Claiming {
                       uint32_t device) const {
     return fmt::format(
         "[placement] \"{}\" has been on {} since it was made, but some nodes "
-        "of "
-        "this run that use it can only be on {}",
+        "of this run that use it can only be on {}",
         key.name, home, devices_[device].name.to_string());
   }
 

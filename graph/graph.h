@@ -171,7 +171,8 @@ class Graph {
   // Infers the shapes of its outputs anew. As add(): an error where those of
   // the inputs contradict, and then what was known stays.
   static Status infer_shapes(Node& node);
-  // Narrows what is known of an output. REQUIRES: compatible with it.
+  // Replaces what is known of an output. REQUIRES: when the graph is run, every
+  // value of the output has such a shape.
   void set_output_shape(Node* node, int port, PartialShape shape);
   // REQUIRES: no node that remains has one of these as input.
   void remove(std::span<Node* const> nodes);

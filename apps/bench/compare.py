@@ -4,19 +4,20 @@ usage: compare.py MANIFEST
 
 MANIFEST is JSON: {"entries": [{"name", "graph", "feeds", "fetches", "targets",
 "trips", "inner", "repeats", "devices", "as_written", "threads", "init",
-"written"}]}. Prints "ready VERSION", then answers each line of stdin, the index of an entry, with
-JSON: for each way in which TensorFlow can run it the seconds of one run, the
-median of `repeats`, each the mean of `inner` runs. Where `trips` is not 0, the
-feed is the number of trips, and the seconds of a run of none are subtracted.
-The operations of `init` run once before; files whose names begin with `written`
-are removed before each measurement.
+"written"}]}. Prints "ready VERSION", then answers each line of stdin, the index
+of an entry, with JSON: for each way in which TensorFlow can run it the seconds
+of one run, the median of `repeats`, each the mean of `inner` runs. Where
+`trips` is not 0, the feed is the number of trips, and the seconds of a run of
+none are subtracted. The operations of `init` run once before. Before each
+measurement, files whose names begin with `written` are removed.
 
 The ways are TensorFlow as it comes, in the thread of the caller (an empty step
 wakes nobody then), and each of them with the graph optimisers off. Only the
 latter two count where the graph is to run `as_written`: an optimiser would take
-the ops out whose time is asked for. `threads` is how many there are for ops, and
-for each; 0: as many as the machine has. Since a process has the threads of its
-first session, it is asked only for entries whose `threads` are the same.
+the ops out whose time is asked for. `threads` is how many threads run ops, and
+how many run parts of one op; 0 stands for as many as the machine has. Since a
+process has the threads of its first session, it is asked only for entries whose
+`threads` are the same.
 """
 import glob
 import json

@@ -2,10 +2,10 @@
 
 usage: models.py MANIFEST
 
-MANIFEST is JSON: {"folder", "repeats", "losses", "models": [{"name", "batch"}]}.
-Prints "ready VERSION". Then answers each line of stdin, an index into the
-models: the first time it makes the model, with random weights by a fixed seed,
-and writes into the folder, of a model that is run forward,
+MANIFEST is JSON: {"folder", "repeats", "losses", "models": [{"name",
+"batch"}]}. Prints "ready VERSION". Then answers each line of stdin, an index
+into the models: the first time it makes the model, with random weights by a
+fixed seed, and writes into the folder, of a model that is run forward,
 
   NAME.pb                  the GraphDef, functions inlined, variables constants
   NAME                     the SavedModel, with variables: signature "forward"
@@ -19,11 +19,11 @@ or, of a train step,
   NAME.losses.npy          the results of its first steps, so many as `losses`
 
 and prints {"how", "seconds"} as JSON, of a run of the frozen graph or a train
-step, and for a frozen graph the names of its tensors, "feed" and "fetch". How
-that is run is the fastest way: as a ConcreteFunction of TensorFlow 2, in a
-session of a v1 graph, and, a train step, as a signature of the loaded model;
-all with all optimisers, as TensorFlow comes. Later times it times that one
-again.
+step, and for a frozen graph the names of its tensors, "feed" and "fetch". "how"
+names the fastest way: as a ConcreteFunction of TensorFlow 2, in a session of a
+v1 graph, or, for a train step, as a signature of the loaded model. TensorFlow
+has its defaults, with all optimisers. When it is asked again, it times the
+fastest way again.
 """
 import json
 import os

@@ -22,9 +22,10 @@ double median(std::vector<double> values);
 // exceed. REQUIRES: !values.empty()
 double percentile(std::vector<double> values, double rank);
 
-// Seconds that it takes, once.
+// How many seconds one call takes; its error where it fails.
 Result<double> seconds_of(const std::function<Status()>& body);
-// The median of `repeats` measurements after one that is not counted.
+// The median of `repeats` measurements after one that is not counted; the error
+// of the first that fails. REQUIRES: repeats >= 1
 Result<double> median_of(int repeats,
                          const std::function<Result<double>()>& measure);
 
@@ -36,10 +37,11 @@ struct Took {
 // A session with one graph and a prepared call of its signature.
 class PreparedRun {
  public:
-  // Runs what the graph says of `init`.
+  // Runs the targets that the graph has in `init`. Errors of the session.
   static Result<PreparedRun> make(const BenchGraph& graph,
                                   const actors::SessionOptions& options);
 
+  // The session that has the graph. Valid as long as this.
   actors::Session& session() const { return *session_; }
 
   // Seconds of one run, by the median: warms up with one measurement, then

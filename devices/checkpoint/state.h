@@ -34,17 +34,18 @@ Status write_checkpoint_state(const std::string& folder,
 
 struct NewestCheckpoint {
   std::string prefix;
-  // What is wrong with those that are newer, or that the file names instead.
+  // For each checkpoint that was passed over, since it is damaged: what is
+  // wrong with it.
   std::vector<std::string> damaged;
 };
 
-// The newest checkpoint in the folder of which every file is
-// there with all of its bytes: the one that its file "checkpoint" names, or,
-// where that is not whole, or there is no such file, of the others the one
-// whose index was written last; of those whose names differ in "-STEP" only,
-// the one of the last step. NotFound where there is none at all. Where
-// there are some, but none is whole, the error of the first, or DataLoss where
-// a file of it is missing. Thread-safe.
+// The newest checkpoint in the folder of which every file is there with all of
+// its bytes: the one that the folder's file "checkpoint" names, or, where that
+// is not whole, or there is no such file, of the others the one whose index was
+// written last; of those whose names differ in "-STEP" only, the one of the
+// last step. NotFound where there is none at all. Where there are some, but
+// none is whole, the error of the first, or DataLoss where a file of it is
+// missing. Thread-safe.
 Result<NewestCheckpoint> find_newest_checkpoint(const std::string& folder);
 
 }  // namespace tagflow::checkpoint

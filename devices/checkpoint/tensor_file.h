@@ -41,8 +41,9 @@ class TensorFile {
   virtual Result<Tensor> read(std::string_view name) const = 0;
   // Null where there is none of the name.
   const TensorInfo* find(std::string_view name) const;
-  // Of a folder: what is wrong with the newer ones, in place of which this is
-  // taken. Whoever asked for the newest should hear of it.
+  // Where the path was a folder's: for each checkpoint that was passed over,
+  // since it is damaged, what is wrong with it. Empty otherwise. Whoever asked
+  // for the newest one should hear of it.
   const std::vector<std::string>& damaged() const { return damaged_; }
 
  protected:

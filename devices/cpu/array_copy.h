@@ -64,7 +64,8 @@ void copy_elements(const Tensor& from, int64_t from_at, Tensor& to,
                    int64_t to_at, int64_t count);
 
 // Input 0 as output 0, to be changed: itself where nobody else has it, else a
-// copy.
+// copy. ResourceExhausted where there is no memory for that. REQUIRES: the
+// output is of the input's type.
 Result<Tensor*> input_as_output(KernelContext& context);
 
 // Sets every element to the first of `value`, of the same type.

@@ -12,10 +12,12 @@ struct FusedColumns {
   int64_t first = 0, count = 0;
 };
 
-// The attribute `columns`: by input, or empty.
+// The attribute `columns`: by input, or empty. InvalidArgument where it has
+// another number of elements, or one that no columns can have.
 Result<std::vector<FusedColumns>> read_fused_columns(const KernelInfo& info);
 
-// InvalidArgument where an input has not as many columns.
+// InvalidArgument where an input has fewer columns. REQUIRES: `columns` is
+// empty, or has an element for each input.
 Status check_fused_columns(const KernelContext& context,
                            const std::vector<FusedColumns>& columns);
 
@@ -40,7 +42,8 @@ class SeenInput {
   const FusedColumns& columns_;
 };
 
-// A tensor of these columns. REQUIRES: there are as many, and at least one.
+// A new tensor of these columns. ResourceExhausted where there is no memory.
+// REQUIRES: `whole` has them, and `count` is at least 1.
 Result<Tensor> copy_columns(const KernelContext& context, const Tensor& whole,
                             const FusedColumns& columns);
 

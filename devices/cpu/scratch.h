@@ -8,19 +8,24 @@
 
 namespace tagflow::devices {
 
-// Memory of the calling thread, which keeps it for the next product where it is
-// not much. Two at a time would be the same.
+// Memory that a call needs beside its arguments, aligned for any element. Up to
+// a mebibyte of it is kept by the calling thread, for its next calls.
+// Thread-compatible.
 class Scratch {
  public:
+  // Throws std::bad_alloc. REQUIRES: no other Scratch of the thread lives: two
+  // may have the same memory.
   explicit Scratch(size_t bytes) {
     constexpr size_t kMostKept = 1 << 20;
     Block& block = bytes > kMostKept ? own_ : kept();
     if (block.size < bytes) block = Block(bytes);
     start_ = block.memory.get();
   }
+  // Valid as long as this lives. REQUIRES: `offset` is below `bytes`, or 0.
   void* at(size_t offset) const {
     return static_cast<std::byte*>(start_) + offset;
   }
+  // So many that what is behind them is aligned, too.
   static size_t rounded(size_t bytes) {
     return (bytes + kAlignment - 1) / kAlignment * kAlignment;
   }

@@ -94,17 +94,17 @@ class ResourceManager {
   size_t size() const;
 
   // --- Homes ---
-  // The devices that have, or are to have, resources, all as of one moment. The
-  // first claim of a home stays, beyond a reset, since what was placed by it
-  // does.
+  // By resource, the device that has it, or is to have it: its home. The first
+  // claim of a home stays, beyond a reset, since what was placed by it does.
   using Homes = std::map<ResourceKey, std::string>;
   struct HomeClaim {
     ResourceKey key;
     std::string device;
-    // Resources that are not claimed, but have to be there, too, where they
-    // have a home.
+    // Resources that are not claimed, but whose home, where they have one, must
+    // be the same device.
     std::span<const ResourceKey> tied;
   };
+  // All homes as of one moment.
   Homes homes() const;
   // Gives all of them their homes, or none. False where one of them, or what is
   // tied to it, had another home before.
