@@ -1,5 +1,7 @@
 #include "graph/allocator.h"
 
+#include <pthread.h>
+
 #include <array>
 #include <bit>
 #include <cstdlib>
@@ -93,8 +95,15 @@ class Depot {
   std::array<FreeBlocks, kClasses> free_;
 };
 
+// That of the process; outlives all tensors. The child of a fork() has none of
+// the threads that may have been in the middle of it: its own begins empty.
 Depot& depot() {
-  static Depot* const the_depot = new Depot;  // outlives all tensors
+  alignas(Depot) static std::byte memory[sizeof(Depot)];
+  static Depot* const the_depot = [] {
+    auto* made = new (memory) Depot;
+    pthread_atfork(nullptr, nullptr, [] { new (memory) Depot; });
+    return made;
+  }();
   return *the_depot;
 }
 

@@ -1,8 +1,11 @@
 #include "graph/allocator.h"
 
 #include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -132,4 +135,33 @@ TEST_CASE("what one thread frees another one gets, with its contents its own") {
     }).join();
     buffers.clear();
   }
+}
+
+TEST_CASE("the child of a fork gets memory that its parent's threads freed") {
+  // More than a thread keeps of one size.
+  const auto take_and_release = [] {
+    std::vector<Buffer*> buffers;
+    for (int i = 0; i < 300; ++i)
+      buffers.push_back(host_allocator().allocate(DataType::kInt32, 40));
+    for (Buffer* buffer : buffers) release(buffer);
+  };
+  std::atomic<bool> is_over{false};
+  std::thread busy([&] {
+    while (!is_over) take_and_release();
+  });
+  int ended = 0;
+  constexpr int kChildren = 50;
+  for (int i = 0; i < kChildren; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20);  // ends one that waits for a thread that it does not have
+      take_and_release();
+      _exit(0);
+    }
+    int status = -1;
+    ended += waitpid(child, &status, 0) == child && status == 0;
+  }
+  is_over = true;
+  busy.join();
+  CHECK(ended == kChildren);
 }
