@@ -7,7 +7,8 @@
 namespace tagflow::graph {
 namespace {
 
-// Few loops need more; one of these is taken for unknown a round.
+// Few loops need more. From then on, each round takes one variable that still
+// changes for unknown.
 constexpr int kMaxRounds = 8;
 
 class LoopShapes {

@@ -49,7 +49,8 @@ constexpr std::string_view kInput =
 constexpr std::string_view kCalls =
     "gradients of functions by name and calls on other machines do not exist "
     "yet";
-// Of graphs before GraphDef's version 16, or 26.
+// TensorFlow rejects these ops in graphs of version 16 or later, and those of
+// the second generation in graphs of version 26 or later.
 constexpr std::string_view kOldArrays =
     "TensorFlow has taken no graph with it since before its version 1; "
     "TensorArrayV3 and its like have replaced it";

@@ -15,6 +15,9 @@ class Building {
  public:
   const graph::Scope& scope() const { return scope_; }
 
+  // The graph, with what is fed and fetched, the targets of a run, and those
+  // that run once before. The first error of the scope, where there is one.
+  // REQUIRES: it is called once, and last.
   Result<BenchGraph> done(std::vector<std::string> feeds,
                           const graph::Outputs& fetches,
                           const graph::Outputs& targets = {},

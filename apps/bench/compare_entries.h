@@ -20,10 +20,10 @@ struct CompareEntry {
   std::string unit;
   bool is_rate = false;  // units per second instead of seconds per unit
   bool every_node_fires = false;
-  int threads = 0;  // on both sides; 0: as many as the machine has
-  int devices = 1;  // CPUs
-  int inner = 1;    // runs in one measurement
-  int most_repeats = 10'000;
+  int threads = 0;            // on both sides; 0: as many as the machine has
+  int devices = 1;            // CPUs
+  int inner = 1;              // runs in one measurement
+  int most_repeats = 10'000;  // however many are asked for
   // What is timed here instead of the graph, in seconds; or empty.
   std::function<Result<double>(const BenchOptions&)> own;
   // What comes before the first measurement; or empty.

@@ -4,9 +4,10 @@
 // The library's sgemm takes matrices as they are, which is the fastest for most
 // products. Where the second factor is transposed it reads that with steps of a
 // whole row: a product of 32 x 512 by the transpose of 64 x 512 takes three
-// times as long as without. Its matmul primitive brings that factor into blocks
-// first. It is made for one shape, in some tenths of a millisecond, so that
-// primitives are kept. It writes rows only next to each other.
+// times as long as without. The library's matmul primitive brings that factor
+// into blocks first. A primitive is made for one shape, which takes some tenths
+// of a millisecond: so they are kept. It cannot leave gaps between the rows
+// that it writes: where the result has gaps, it writes to memory of its own.
 #include <algorithm>
 #include <mutex>
 #include <oneapi/dnnl/dnnl.hpp>
@@ -51,6 +52,7 @@ class MatMul {
     attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     const dnnl::matmul::primitive_desc chosen(dnnl::matmul::desc(a_, b_, c_),
                                               attr, onednn_engine());
+    // Only the kernels on blocks ("brgemm") are faster than sgemm.
     if (!std::string_view(chosen.impl_info_str()).starts_with("brg")) return;
     scratchpad_ = chosen.scratchpad_desc();
     primitive_ = dnnl::matmul(chosen);
@@ -102,11 +104,13 @@ class MatMuls {
   std::vector<std::pair<ProductShape, std::shared_ptr<const MatMul>>> kept_;
 };
 
-// Whether to bring the second factor into blocks pays.
+// Whether it pays to bring the second factor into blocks.
 bool gains_by_blocks(int64_t m, int64_t k, const Factor<float>& b) {
   return b.transposed && m >= 16 && k >= 256;
 }
 
+// c = a b, where that is faster by blocks than by sgemm; false where it is not,
+// or does not work: then c may have any values.
 bool multiply_by_blocks(const ProductShape& shape, const float* a,
                         const float* b, float* c, int64_t c_stride) try {
   static MatMuls products;

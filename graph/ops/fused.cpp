@@ -36,9 +36,9 @@ void register_fused_ops(OpRegistry& registry) {
   // each "Op a" or "Op a b": the numbers count the inputs and then the results
   // so far. The output is the last result, and an error the first, as the ops
   // one by one would give it. `names` are their nodes', for messages. Where
-  // `columns` is not empty, it has two numbers for each input: the ops see as
-  // many columns (the last dimension) of it as the second says, from the first
-  // one on; all, where the second is 0.
+  // `columns` is not empty, it has two numbers for each input, a first column
+  // and a count: of the input's last dimension, the ops see that many columns
+  // from the first one on, or, where the count is 0, all of them.
   registry.add(OpDefBuilder("_FusedElementwise")
                    .input("inputs: N * T")
                    .output("output: T")

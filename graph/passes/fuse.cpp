@@ -7,9 +7,9 @@
 // from op to op stays in the cache. Since nothing else sees the results in
 // between, it makes no difference that they come no earlier than the last one:
 // the one node waits for all that the tree waited for, and dies with it.
-// Where the tree reads columns that a Split made, and nothing but such trees
-// does, it takes them from the whole itself, and the Split is gone: as in the
-// cell of an LSTM. That is done for a single op, too.
+// Where nothing but such trees reads the columns that a Split makes, as in the
+// cell of an LSTM, the trees take the columns from the whole tensor themselves,
+// and the Split is left out. For that, a single op may be a tree, too.
 // Small tensors gain what it costs to run a node for each op. Nothing is gained
 // where tensors are known to be next to nothing, or must be broadcast: then the
 // ops stay as they are. So they do in loops and functions where not
