@@ -6,6 +6,7 @@
 #include "devices/cpu/state_kernels.h"
 #include "devices/guard.h"
 #include "devices/state/actor_kernel.h"
+#include "devices/state/state_kind.h"
 
 namespace tagflow::devices {
 
@@ -18,7 +19,7 @@ using Mode = StateLock::Mode;
 // in turn, and learns that it has ended.
 class Mutex final : public StateObject {
  public:
-  static constexpr std::string_view kKind = "mutex";
+  static constexpr std::string_view kKind = kMutexKind;
 
   explicit Mutex(std::string name) : name_(std::move(name)) {}
 

@@ -29,7 +29,7 @@ constexpr std::pair<std::string_view, std::string_view> kKindsOfOps[] = {
     {"ConditionalAccumulator", ConditionalAccumulator::kKind},
     {"SparseConditionalAccumulator", ConditionalAccumulator::kKind},
     {"ResourceConditionalAccumulator", ConditionalAccumulator::kKind},
-    {"Mutex", "mutex"},
+    {"Mutex", kMutexKind},
     {"Stage", StagingList::kKind},
     {"Unstage", StagingList::kKind},
     {"StagePeek", StagingList::kKind},

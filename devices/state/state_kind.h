@@ -5,6 +5,10 @@
 
 namespace tagflow::devices {
 
+// That of mutexes, whose class only their kernels see. Other classes have their
+// kinds with them: Variable::kKind, ...
+inline constexpr std::string_view kMutexKind = "mutex";
+
 // The kind of resource that nodes of that op make, in the words of its class,
 // as "variable". Two nodes that name the same resource of one kind share it,
 // whatever their ops are. For an op that is none of the engine's, it is the op
