@@ -11,7 +11,7 @@ Result<double> largest_difference(const Tensor& actual,
       expected.dtype() != DataType::kFloat ||
       !(actual.shape() == expected.shape()))
     return error(Code::kDataLoss,
-                 "[bench] the result is {}, TensorFlow's is {}",
+                 "[bench] the result is {}, but TensorFlow's is {}",
                  actual.describe(), expected.describe());
   double most = 0, largest = 0;
   for (int64_t i = 0; i < expected.num_elements(); ++i) {

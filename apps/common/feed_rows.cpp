@@ -52,7 +52,8 @@ Result<Tensor> FeedRows::at(int64_t step,
   int64_t asked = 0;
   for (int64_t done = 0; done < taken_;) {
     if (stop && done - asked >= most) {
-      if (stop()) return error(Code::kCancelled, "the rows were being copied");
+      if (stop())
+        return error(Code::kCancelled, "copying the rows was cancelled");
       asked = done;
     }
     const int64_t row = (before + done) % rows_;

@@ -53,8 +53,8 @@ class InplaceKernel final : public BytesKernel {
     bool fits = x.rank() >= 1 && v.rank() == x.rank() && v.dim(0) == i.dim(0);
     for (int d = 1; fits && d < x.rank(); ++d) fits = v.dim(d) == x.dim(d);
     if (!fits)
-      return context.fail("v is {}, not rows of x {} for i {}", v.describe(),
-                          x.describe(), i.describe());
+      return context.fail("v must have a row of x {} for each of i {}, got {}",
+                          x.describe(), i.describe(), v.describe());
     if (v.num_elements() == 0) {
       context.set_output(0, x);
       return {};

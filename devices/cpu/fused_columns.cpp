@@ -9,7 +9,7 @@ Result<std::vector<FusedColumns>> read_fused_columns(const KernelInfo& info) {
   TAGFLOW_ASSIGN(const auto numbers,
                  info.attr<std::vector<int64_t>>("columns"));
   if (!numbers.empty() && numbers.size() != 2 * size_t(info.num_inputs()))
-    return invalid_argument("{} numbers for the columns of {} inputs",
+    return invalid_argument("there are {} numbers for the columns of {} inputs",
                             numbers.size(), info.num_inputs());
   std::vector<FusedColumns> columns;
   for (size_t i = 0; i < numbers.size(); i += 2) {

@@ -36,7 +36,7 @@ Result<std::vector<double>> read_weights(const KernelInfo& info) {
   std::vector<double> weights(listed.begin(), listed.end());
   if (path.empty()) return weights;
   if (!weights.empty())
-    return invalid_argument("there is a vocab_file, and unigrams, too");
+    return invalid_argument("only one of vocab_file and unigrams may be given");
   if (is_irregular_file(path))
     return invalid_argument("\"{}\" is no regular file", path);
   std::ifstream file(path);
@@ -99,8 +99,7 @@ Result<std::vector<double>> cumulated_weights(const KernelInfo& info) {
         range, sums.size() - 1, weights.size(), reserved);
   if (!(sums.back() > 0) || !std::isfinite(sums.back()))
     return invalid_argument(
-        "no class can be drawn: all weights are 0, or "
-        "their sum has no number");
+        "no class can be drawn: all weights are 0, or their sum is not finite");
   return sums;
 }
 
@@ -123,12 +122,11 @@ class CandidateKernel : public Kernel {
                           per_row_, given.describe());
     if (unique_ && count_ > range_)
       return context.fail(
-          "num_sampled {} of unique classes, of which there "
-          "are {}",
-          count_, range_);
+          "num_sampled is {}, but there are only {} unique classes", count_,
+          range_);
     if (unique_ && classes_ == Classes::kWeighted && count_ > drawable_)
       return context.fail(
-          "num_sampled {} of unique classes, of which {} can be drawn", count_,
+          "num_sampled is {}, but only {} unique classes can be drawn", count_,
           drawable_);
     TAGFLOW_ASSIGN(Tensor * sampled, context.allocate_output(0, Shape{count_}));
     TAGFLOW_ASSIGN(Tensor * of_true, context.allocate_output(1, given.shape()));

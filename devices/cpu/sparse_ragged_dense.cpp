@@ -87,9 +87,9 @@ class RaggedToDenseKernel final : public SparseKernel {
     const auto types =
         attr_of<std::vector<std::string>>(info, "row_partition_types");
     if (types.size() != size_t(info.num_inputs() - kPartitions))
-      return refused(fmt::format("{} row_partition_types for {} partitions",
-                                 types.size(),
-                                 info.num_inputs() - kPartitions));
+      return refused(
+          fmt::format("there are {} row_partition_types for {} partitions",
+                      types.size(), info.num_inputs() - kPartitions));
     for (size_t i = 0; i < types.size(); ++i) {
       if (types[i] == "FIRST_DIM_SIZE" && i == 0 && types.size() > 1) {
         kernel->has_first_dim_ = true;
@@ -202,8 +202,9 @@ class RaggedToDenseKernel final : public SparseKernel {
     for (int i = 0; fits && i < given.rank(); ++i)
       fits = given.dim(i) == 1 || given.dim(i) == inner.dim(missing + i);
     if (!fits)
-      return context.fail("default_value {} is not as the inner dimensions {}",
-                          given.describe(), inner.to_string());
+      return context.fail(
+          "default_value {} does not fit the inner dimensions {} of the values",
+          given.describe(), inner.to_string());
     TAGFLOW_ASSIGN(Tensor row,
                    Tensor::allocate(given.dtype(), inner, context.allocator()));
     if (row.num_elements() == 0) return row;

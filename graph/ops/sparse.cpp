@@ -240,8 +240,9 @@ Status ragged_to_dense_shape(ShapeContext& c) {
   TAGFLOW_ASSIGN(const auto types,
                  c.attr<std::vector<std::string>>("row_partition_types"));
   if (types.empty() || types.size() != size_t(c.num_inputs() - kPartitions))
-    return c.fail(fmt::format("{} row_partition_types for {} partitions",
-                              types.size(), c.num_inputs() - kPartitions));
+    return c.fail(
+        fmt::format("there are {} row_partition_types for {} partitions",
+                    types.size(), c.num_inputs() - kPartitions));
   const bool has_size = types[0] == "FIRST_DIM_SIZE";
   TAGFLOW_RETURN_IF_ERROR(c.with_rank(kPartitions, has_size ? 0 : 1).status());
   for (int i = kPartitions + 1; i < c.num_inputs(); ++i)

@@ -88,7 +88,7 @@ TEST_CASE("partitions that do not fit one another are refused") {
       kInvalid, "-2");
   expect_error(
       to_dense(all, three, floats({1, 2}), {longs({0, 3})}, {"ROW_SPLITS"}),
-      kInvalid, "default_value float[2] is not as");
+      kInvalid, "default_value float[2] does not fit the inner dimensions []");
   const int64_t huge = int64_t{1} << 40;
   CHECK_FALSE(to_dense(longs({huge, huge}), three, zero, {longs({0, 3})},
                        {"ROW_SPLITS"})

@@ -97,7 +97,7 @@ TEST_CASE("true classes and sizes that do not fit are refused") {
   expect_error(sample(op, classes({2}, {0, 1}), 3, false, 5), kInvalid,
                "a matrix of 2 columns");
   expect_error(sample(op, classes({1, 2}, {0, 1}), 6, true, 5), kInvalid,
-               "num_sampled 6 of unique classes, of which there are 5");
+               "num_sampled is 6, but there are only 5 unique classes");
 }
 
 TEST_CASE("sampled classes that are true ones are found") {
@@ -165,7 +165,7 @@ TEST_CASE("weights that say nothing are refused") {
                "no class can be drawn");
   expect_error(weighted(3, 1, {}, {0, -1, 0}), kInvalid, "weight 1 is -1");
   expect_error(weighted(3, 3, {}, {5, 0, 1}, /*unique=*/true), kInvalid,
-               "num_sampled 3 of unique classes, of which 2 can be drawn");
+               "num_sampled is 3, but only 2 unique classes can be drawn");
   expect_error(
       weighted(3, 1, {{"num_shards", int64_t{2}}, {"shard", int64_t{2}}},
                {1, 1, 1}),
