@@ -149,6 +149,25 @@ Status Graph::prepare(Node& node, std::string_view op,
   return infer_shapes(node);
 }
 
+Status Graph::become(Node* node, std::string_view op,
+                     std::span<const Endpoint> inputs, AttrMap attrs,
+                     std::span<Node* const> control_inputs) {
+  Node made;
+  made.name_ = unique_name(node->name_);
+  Status status = prepare(made, op, inputs, std::move(attrs), control_inputs);
+  if (status.ok() && made.output_dtypes_ != node->output_dtypes_)
+    status =
+        invalid_argument("it cannot become a {}, which has other outputs", op);
+  if (!status.ok())
+    return about(prefix_of(node->op(), node->name_), std::move(status));
+  set_control_inputs(&made, control_inputs);
+  made.name_ = std::move(node->name_);
+  made.device_ = std::move(node->device_);
+  made.id_ = node->id_;
+  *node = std::move(made);
+  return {};
+}
+
 Status Graph::infer_shapes(Node& node) {
   node.output_shapes_.resize(node.output_dtypes_.size());
   const ShapeFn& shape_fn = node.op_def_->shape_fn;

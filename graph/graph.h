@@ -168,6 +168,12 @@ class Graph {
   void set_control_inputs(Node* node, std::span<Node* const> sources);
   void set_attr(Node* node, std::string name, AttrValue value);
   void set_device(Node* node, std::string device);
+  // Makes another node of it, with the same name, device, id and readers: of
+  // another op, with other inputs and attributes. InvalidArgument, and no
+  // change, where that cannot be, or its outputs would have other types.
+  Status become(Node* node, std::string_view op,
+                std::span<const Endpoint> inputs, AttrMap attrs,
+                std::span<Node* const> control_inputs);
   // Infers the shapes of its outputs anew. As add(): an error where those of
   // the inputs contradict, and then what was known stays.
   static Status infer_shapes(Node& node);

@@ -21,6 +21,8 @@ void register_tensor_array_row_kernels(KernelRegistry& registry);
 void register_tensor_list_kernels(KernelRegistry& registry);
 void register_tensor_list_row_kernels(KernelRegistry& registry);
 void register_tensor_list_join_kernels(KernelRegistry& registry);
+void register_gradient_list_kernels(KernelRegistry& registry);
+void register_gradient_list_row_kernels(KernelRegistry& registry);
 void register_tensor_map_kernels(KernelRegistry& registry);
 void register_optional_kernels(KernelRegistry& registry);
 void register_variant_arithmetic_kernels(KernelRegistry& registry);
@@ -153,12 +155,13 @@ Result<Tensor> make_zeros(const KernelContext& context, DataType dtype,
 // not valid stands for zeros. REQUIRES: all others are of that type and shape.
 Result<Tensor> stack_rows(const KernelContext& context, DataType dtype,
                           std::span<const Tensor> rows, const Shape& row_shape);
-// Output 0: tensors joined along their first dimension, each of as many rows
-// as output 1 says, of shape `rest`. A tensor that is not valid stands for
-// zeros. InvalidArgument where the result would be too large.
-// REQUIRES: all others are of output 0's type, and of those rows.
+// Output 0: tensors joined along their first dimension, parts[i] of lengths[i]
+// rows, each of shape `rest`. A tensor that is not valid stands for zeros.
+// InvalidArgument where the result would be too large.
+// REQUIRES: all others are of output 0's type, and of those rows; no length is
+// negative.
 Status join_rows(KernelContext& context, std::span<const Tensor> parts,
-                 const Shape& rest);
+                 std::span<const int64_t> lengths, const Shape& rest);
 // The rows of a tensor, appended to `rows`. REQUIRES: its rank is at least 1.
 Status unstack_rows(const KernelContext& context, const Tensor& tensor,
                     std::vector<Tensor>& rows);

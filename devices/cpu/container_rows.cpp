@@ -82,10 +82,9 @@ Result<Tensor> stack_rows(const KernelContext& context, DataType dtype,
 }
 
 Status join_rows(KernelContext& context, std::span<const Tensor> parts,
-                 const Shape& rest) {
-  const Tensor lengths = context.output(1);
+                 std::span<const int64_t> lengths, const Shape& rest) {
   int64_t rows = 0;
-  for (const int64_t length : lengths.flat<int64_t>())
+  for (const int64_t length : lengths)
     if (__builtin_add_overflow(rows, length, &rows))
       return context.fail("the sum of the lengths overflows");
   Shape shape = rest;
@@ -97,7 +96,7 @@ Status join_rows(KernelContext& context, std::span<const Tensor> parts,
   const int64_t run = rest.num_elements();
   int64_t at = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
-    const int64_t count = lengths.data<int64_t>()[i] * run;
+    const int64_t count = lengths[i] * run;
     if (parts[i].valid()) copy_elements(parts[i], 0, *joined, at, count);
     at += count;
   }

@@ -1,11 +1,13 @@
 #include "devices/cpu/persistent_stack.h"
 
+#include <vector>
+
 #include "devices/cpu/container_kernels.h"
 
 namespace tagflow::devices {
 
 PersistentStack::PersistentStack(const PersistentStack& other)
-    : VariantValue(),
+    : GradientValue(),
       dtype_(other.dtype_),
       size_(other.size_),
       top_(other.top_) {}
@@ -59,82 +61,26 @@ Tensor PersistentStack::pop() {
   return value;
 }
 
-namespace {
+Ref<GradientValue> PersistentStack::copy() const {
+  return make_ref_counted<PersistentStack>(*this);
+}
 
-constexpr const char* kStackName = "persistent stack";
-
-class PersistentStackKernel final : public CheapKernel {
- public:
-  explicit PersistentStackKernel(const KernelInfo& info)
-      : dtype_(attr_of<DataType>(info, "elem_type")) {}
-
-  Status compute(KernelContext& context) const override {
-    return new_value_output<PersistentStack>(context, 0, dtype_).status();
+Status PersistentStack::accumulate(VariantSum& sum, const GradientValue& term) {
+  PersistentStack shorter(static_cast<const PersistentStack&>(term));
+  if (shorter.dtype_ != dtype_)
+    return sum.context().fail("cannot add {} and {}", describe(),
+                              shorter.describe());
+  if (shorter.size_ > size_) {
+    std::swap(shorter.size_, size_);
+    std::swap(shorter.top_, top_);
   }
-
- private:
-  DataType dtype_;
-};
-
-class PersistentPushKernel final : public CheapKernel {
- public:
-  explicit PersistentPushKernel(const KernelInfo&) {}
-
-  Status compute(KernelContext& context) const override {
-    TAGFLOW_ASSIGN(const auto* stack,
-                   value_input<PersistentStack>(context, 0, kStackName));
-    if (context.input(1).dtype() != stack->dtype())
-      return context.fail("cannot push {} onto {}", context.input(1).describe(),
-                          stack->describe());
-    TAGFLOW_ASSIGN(auto* output,
-                   changed_value_output<PersistentStack>(context, 0, 0));
-    output->push(context.input(1));
-    return {};
+  std::vector<Tensor> sums(size_t(shorter.size_));
+  for (Tensor& element : sums) {
+    element = pop();
+    TAGFLOW_RETURN_IF_ERROR(sum.add(element, shorter.pop()));
   }
-};
-
-class PersistentPopKernel final : public CheapKernel {
- public:
-  explicit PersistentPopKernel(const KernelInfo& info)
-      : dtype_(info.output_dtype(1)) {}
-
-  Status compute(KernelContext& context) const override {
-    TAGFLOW_ASSIGN(const auto* stack,
-                   value_input<PersistentStack>(context, 0, kStackName));
-    if (stack->dtype() != dtype_)
-      return context.fail("cannot pop a {} from {}", dtype_name(dtype_),
-                          stack->describe());
-    if (stack->size() == 0)
-      return context.fail("{} is empty", stack->describe());
-    TAGFLOW_ASSIGN(auto* output,
-                   changed_value_output<PersistentStack>(context, 0, 0));
-    context.set_output(1, output->pop());
-    return {};
-  }
-
- private:
-  DataType dtype_;
-};
-
-class PersistentSizeKernel final : public CheapKernel {
- public:
-  explicit PersistentSizeKernel(const KernelInfo&) {}
-
-  Status compute(KernelContext& context) const override {
-    TAGFLOW_ASSIGN(const auto* stack,
-                   value_input<PersistentStack>(context, 0, kStackName));
-    context.set_output(0, Tensor::scalar(stack->size()));
-    return {};
-  }
-};
-
-}  // namespace
-
-void register_persistent_stack_kernels(KernelRegistry& registry) {
-  registry.add<PersistentStackKernel>("PersistentStack");
-  registry.add<PersistentPushKernel>("PersistentStackPush");
-  registry.add<PersistentPopKernel>("PersistentStackPop");
-  registry.add<PersistentSizeKernel>("PersistentStackSize");
+  for (; !sums.empty(); sums.pop_back()) push(sums.back());
+  return {};
 }
 
 }  // namespace tagflow::devices

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 
+#include "devices/cpu/variant_arithmetic.h"
 #include "graph/handle.h"
 #include "graph/tensor.h"
 
@@ -19,9 +20,14 @@ namespace tagflow::devices {
 //   2. No stack reads an element at or above its count: so a chunk is shared
 //      by stacks of different heights without locks.
 //
+// A stack of the gradients of another one's elements has them at the same
+// distance from the top. Those below its end are zeros, and so is an element
+// that is not valid: zeros take no memory. Such stacks are added element by
+// element, from the top.
+//
 // Thread-compatible, as every shared value: only who holds the last reference
-// calls push() or pop().
-class PersistentStack final : public VariantValue {
+// calls what is not const.
+class PersistentStack final : public GradientValue {
  public:
   explicit PersistentStack(DataType dtype) : dtype_(dtype) {}
   PersistentStack(const PersistentStack& other);
@@ -30,8 +36,12 @@ class PersistentStack final : public VariantValue {
   int64_t size() const { return size_; }
   // "PersistentStack[3] of float".
   std::string describe() const override;
+  // Copies share all elements.
+  int64_t copy_size() const override { return 0; }
+  Ref<GradientValue> copy() const override;
+  Status accumulate(VariantSum& sum, const GradientValue& term) override;
 
-  // REQUIRES: value.dtype() == dtype()
+  // REQUIRES: value.dtype() == dtype(), or the value is not valid.
   void push(const Tensor& value);
   // REQUIRES: size() > 0
   Tensor pop();

@@ -134,7 +134,7 @@ class TensorArrayConcatKernel final : public BytesKernel {
     }
     Shape rest = values[0].shape();
     rest.remove_dim(0);
-    return join_rows(context, values, rest);
+    return join_rows(context, values, lengths->flat<int64_t>(), rest);
   }
 
  private:

@@ -46,7 +46,7 @@ class ListConcatKernel final : public BytesKernel {
       TAGFLOW_ASSIGN(lengths->mutable_data<int64_t>()[i],
                      length_of(context, *list, i, form.first));
     }
-    return join_rows(context, list->elements, *rest);
+    return join_rows(context, list->elements, lengths->flat<int64_t>(), *rest);
   }
 
  private:

@@ -1,6 +1,9 @@
 // AddN and ZerosLike of variants.
 #include "devices/cpu/variant_arithmetic.h"
 
+#include <algorithm>
+#include <typeinfo>
+
 #include "devices/cpu/array_copy.h"
 #include "devices/cpu/container_kernels.h"
 #include "devices/cpu/elementwise.h"
@@ -26,21 +29,22 @@ Result<const ArithmeticValue*> arithmetic(const KernelContext& context,
                       describe_variant(variant));
 }
 
-Result<Tensor> add_variants(const KernelContext& context, const Tensor& a,
-                            const Tensor& b, int depth) {
-  TAGFLOW_ASSIGN(Tensor sum,
-                 Tensor::allocate(a.dtype(), a.shape(), context.allocator()));
-  for (int64_t i = 0; i < a.num_elements(); ++i) {
-    const Variant& left = a.data<Variant>()[i];
-    const Variant& right = b.data<Variant>()[i];
-    TAGFLOW_ASSIGN(const auto* value, arithmetic(context, left));
-    TAGFLOW_RETURN_IF_ERROR(arithmetic(context, right).status());
-    TAGFLOW_ASSIGN(sum.mutable_data<Variant>()[i],
-                   value->add(context, *right.get(), depth));
-  }
-  return sum;
+Status check_alike(const KernelContext& context, const Tensor& a,
+                   const Tensor& b) {
+  if (a.dtype() == b.dtype() && same_dims(a, b)) return {};
+  return context.fail("cannot add {} and {}", a.describe(), b.describe());
 }
 
+// What it would take to copy the variants of a tensor before others are added.
+int64_t copy_size_of(const Tensor& tensor) {
+  int64_t size = 0;
+  for (const Variant& variant : tensor.flat<Variant>())
+    if (const auto* value = variant.get_if<GradientValue>())
+      size += value->copy_size();
+  return size;
+}
+
+// All others are added to the one that is the longest to copy.
 class AddVariantsKernel final : public Kernel {
  public:
   static constexpr bool kTakesHandles = true;
@@ -48,11 +52,24 @@ class AddVariantsKernel final : public Kernel {
   explicit AddVariantsKernel(const KernelInfo&) {}
 
   Status compute(KernelContext& context) const override {
-    Tensor sum = context.input(0);
-    for (const Tensor& term : context.inputs().subspan(1)) {
-      TAGFLOW_ASSIGN(sum, add_nested(context, sum, term, 0));
+    const auto inputs = context.inputs();
+    const auto first =
+        std::ranges::max_element(inputs, {}, copy_size_of) - inputs.begin();
+    const Tensor& base = inputs[size_t(first)];
+    for (const Tensor& term : inputs)
+      TAGFLOW_RETURN_IF_ERROR(check_alike(context, inputs[0], term));
+    TAGFLOW_ASSIGN(Tensor * sum,
+                   context.change_or_allocate(int(first), 0, base.shape()));
+    const auto sums = sum->mutable_flat<Variant>();
+    if (sum->buffer() != base.buffer())
+      std::ranges::copy(base.flat<Variant>(), sums.begin());
+    VariantSum additions(context, 0);
+    for (const Tensor& term : inputs) {
+      if (&term == &base) continue;
+      for (size_t i = 0; i < sums.size(); ++i)
+        additions.add(sums[i], term.data<Variant>()[i]);
+      TAGFLOW_RETURN_IF_ERROR(additions.finish());
     }
-    context.set_output(0, std::move(sum));
     return {};
   }
   double cost(const KernelContext& context) const override {
@@ -62,6 +79,75 @@ class AddVariantsKernel final : public Kernel {
 
 }  // namespace
 
+Result<Variant> GradientValue::zeros_like(const KernelContext&, int) const {
+  return Variant();
+}
+
+Result<Variant> GradientValue::add(const KernelContext& context,
+                                   const VariantValue& other, int depth) const {
+  const auto* term = dynamic_cast<const GradientValue*>(&other);
+  if (term == nullptr || typeid(*term) != typeid(*this))
+    return context.fail("cannot add {} and {}", describe(), other.describe());
+  VariantSum additions(context, depth);
+  Ref<GradientValue> sum = copy();
+  TAGFLOW_RETURN_IF_ERROR(sum->accumulate(additions, *term));
+  TAGFLOW_RETURN_IF_ERROR(additions.finish());
+  return Variant(std::move(sum));
+}
+
+Status VariantSum::add(Tensor& sum, const Tensor& term) {
+  if (!term.valid()) return {};
+  if (!sum.valid()) {
+    sum = term;
+    return {};
+  }
+  TAGFLOW_RETURN_IF_ERROR(check_alike(context_, sum, term));
+  if (sum.dtype() != DataType::kVariant) {
+    TAGFLOW_ASSIGN(sum, add_tensors(context_, std::move(sum), term,
+                                    context_.step().forward_buffers));
+    return {};
+  }
+  if (!sum.unique()) {
+    TAGFLOW_ASSIGN(Tensor own, Tensor::allocate(DataType::kVariant, sum.shape(),
+                                                context_.allocator()));
+    std::ranges::copy(sum.flat<Variant>(), own.mutable_flat<Variant>().begin());
+    sum = std::move(own);
+  }
+  for (int64_t i = 0; i < sum.num_elements(); ++i)
+    add(sum.mutable_data<Variant>()[i], term.data<Variant>()[i]);
+  return {};
+}
+
+Status VariantSum::finish() {
+  while (!put_off_.empty()) {
+    const Addition next = std::move(put_off_.back());
+    put_off_.pop_back();
+    TAGFLOW_RETURN_IF_ERROR(carry_out(*next.sum, next.term));
+  }
+  return {};
+}
+
+Status VariantSum::carry_out(Variant& sum, const Variant& term) {
+  if (term.get() == nullptr) return {};
+  if (sum.get() == nullptr) {
+    sum = term;
+    return {};
+  }
+  TAGFLOW_ASSIGN(const auto* value, arithmetic(context_, sum));
+  TAGFLOW_ASSIGN(const auto* other, arithmetic(context_, term));
+  auto* gradient = sum.get_if<GradientValue>();
+  if (gradient == nullptr || typeid(*value) != typeid(*other)) {
+    TAGFLOW_ASSIGN(sum, value->add(context_, *other, depth_));
+    return {};
+  }
+  if (!gradient->unique()) {
+    Ref<GradientValue> own = gradient->copy();
+    gradient = own.get();
+    sum = Variant(std::move(own));
+  }
+  return gradient->accumulate(*this, static_cast<const GradientValue&>(*other));
+}
+
 Result<Tensor> zeros_like_tensor(const KernelContext& context,
                                  const Tensor& tensor, int depth) {
   TAGFLOW_RETURN_IF_ERROR(check_depth(context, depth));
@@ -70,8 +156,9 @@ Result<Tensor> zeros_like_tensor(const KernelContext& context,
                  make_zeros(context, tensor.dtype(), tensor.shape()));
   if (tensor.dtype() != DataType::kVariant) return zeros;
   for (int64_t i = 0; i < tensor.num_elements(); ++i) {
-    TAGFLOW_ASSIGN(const auto* value,
-                   arithmetic(context, tensor.data<Variant>()[i]));
+    const Variant& variant = tensor.data<Variant>()[i];
+    if (variant.get() == nullptr) continue;
+    TAGFLOW_ASSIGN(const auto* value, arithmetic(context, variant));
     TAGFLOW_ASSIGN(zeros.mutable_data<Variant>()[i],
                    value->zeros_like(context, depth));
   }
@@ -81,13 +168,11 @@ Result<Tensor> zeros_like_tensor(const KernelContext& context,
 Result<Tensor> add_nested(const KernelContext& context, const Tensor& a,
                           const Tensor& b, int depth) {
   TAGFLOW_RETURN_IF_ERROR(check_depth(context, depth));
-  if (!a.valid()) return b;
-  if (!b.valid()) return a;
-  if (a.dtype() != b.dtype() || !same_dims(a, b))
-    return context.fail("cannot add {} and {}", a.describe(), b.describe());
-  if (a.dtype() == DataType::kVariant)
-    return add_variants(context, a, b, depth);
-  return add_tensors(context, a, b, false);
+  Tensor sum = a;
+  VariantSum additions(context, depth);
+  TAGFLOW_RETURN_IF_ERROR(additions.add(sum, b));
+  TAGFLOW_RETURN_IF_ERROR(additions.finish());
+  return sum;
 }
 
 void register_variant_arithmetic_kernels(KernelRegistry& registry) {

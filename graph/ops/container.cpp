@@ -51,6 +51,7 @@ void register_container_ops(OpRegistry& registry) {
   register_stack_ops(registry);
   register_tensor_array_ops(registry);
   register_tensor_list_ops(registry);
+  register_gradient_list_ops(registry);
   register_tensor_map_ops(registry);
   register_optional_ops(registry);
 }

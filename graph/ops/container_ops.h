@@ -1,5 +1,6 @@
-// Private to the ops of stacks, tensor arrays, tensor lists and optionals: the
-// tables by theme, and what their shape functions share.
+// Private to the ops of stacks, tensor arrays, tensor lists and optionals, and
+// of their gradients: the tables by theme, and what their shape functions
+// share.
 #pragma once
 
 #include "graph/ops/array_ops.h"
@@ -9,6 +10,7 @@ namespace tagflow::graph {
 void register_stack_ops(OpRegistry& registry);
 void register_tensor_array_ops(OpRegistry& registry);
 void register_tensor_list_ops(OpRegistry& registry);
+void register_gradient_list_ops(OpRegistry& registry);
 void register_tensor_map_ops(OpRegistry& registry);
 void register_optional_ops(OpRegistry& registry);
 

@@ -26,6 +26,19 @@ Status persistent_pop_shape(ShapeContext& c) {
   return {};
 }
 
+// Of a variant that may be missing the shape is not asked for.
+Status persistent_pop_or_zero_shape(ShapeContext& c) {
+  c.set_output(0, PartialShape::scalar());
+  if (c.node().output_dtypes()[1] == DataType::kVariant) {
+    c.set_output(1, PartialShape::scalar());
+    return {};
+  }
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(1, 1).status());
+  TAGFLOW_ASSIGN(PartialShape shape, c.constant_as_shape(1));
+  c.set_output(1, std::move(shape));
+  return {};
+}
+
 }  // namespace
 
 void register_stack_ops(OpRegistry& registry) {
@@ -59,6 +72,18 @@ void register_stack_ops(OpRegistry& registry) {
   define_changing(registry, "PersistentStackPop", {"handle: variant"},
                   {"output: variant", "elem: elem_type"}, {"elem_type: type"},
                   persistent_pop_shape);
+  // Of stacks that hold gradients, aligned at the top. An empty variant is one
+  // without elements, and missing elements are zeros: Push and PopOrZero are
+  // the derivatives of each other, and so are PushZero and Drop.
+  define_changing(registry, "PersistentStackPushZero", {"handle: variant"},
+                  {"output: variant"}, {"elem_type: type"}, scalar_shape);
+  define_changing(registry, "PersistentStackPopOrZero",
+                  {"handle: variant", "shape: Tshape"},
+                  {"output: variant", "elem: elem_type"},
+                  {"elem_type: type", "Tshape: {int32, int64} = int32"},
+                  persistent_pop_or_zero_shape);
+  define_changing(registry, "PersistentStackDrop", {"handle: variant"},
+                  {"output: variant"}, {"elem_type: type"}, scalar_shape);
   define(registry, "PersistentStackSize", {"handle: variant"}, {"size: int64"},
          {}, scalar_shape);
 }

@@ -56,7 +56,8 @@ Conditions::Set Liveness::of_merge(Node& node) {
   // A loop variable's back edge is live wherever it comes.
   std::vector<Conditions::Set> inputs;
   for (size_t i = 0; i < node.inputs().size(); ++i)
-    if (!is_back_edge(node, i)) inputs.push_back(of(node.inputs()[i]));
+    if (node.inputs()[i].node != nullptr && !is_back_edge(node, i))
+      inputs.push_back(of(node.inputs()[i]));
   if (inputs.empty()) return Conditions::kNone;
   const Conditions::Set common = conditions_.common(inputs);
   if (conditions_.is_any_certain(inputs)) return common;

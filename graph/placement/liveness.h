@@ -51,6 +51,8 @@ class Liveness {
   Conditions::Set of(const Endpoint& output);
   // Where the predicate is live, and takes that port.
   Conditions::Set where(const Endpoint& predicate, int port, int ports);
+  // What a predicate is, behind what hands it on: the source of its conditions.
+  Endpoint origin(const Endpoint& value) const;
 
   Conditions& conditions() { return conditions_; }
 
@@ -60,7 +62,6 @@ class Liveness {
   Conditions::Set of_exit(Node& node, Conditions::Set read);
   // That the output is live.
   Conditions::Set itself(const Endpoint& output);
-  Endpoint origin(const Endpoint& value) const;
 
   struct End {
     Conditions::Set where_false = Conditions::kNone;

@@ -13,8 +13,10 @@ constexpr std::string_view kInside = "it is in the loop of frame ";
 bool is_loop_variable(const Node& node) {
   bool has_enter = false, has_next = false;
   for (const Endpoint& input : node.inputs()) {
-    if (!leads_to_variable(*input.node)) return false;
-    (input.node->is_enter() ? has_enter : has_next) = true;
+    // A back edge that is still open.
+    const bool is_open = input.node == nullptr;
+    if (!is_open && !leads_to_variable(*input.node)) return false;
+    (!is_open && input.node->is_enter() ? has_enter : has_next) = true;
   }
   return node.is_merge() && has_enter && has_next;
 }
@@ -26,7 +28,7 @@ class Finder {
          const std::vector<bool>& may_be_dead)
       : graph_(graph),
         frames_(frames),
-        liveness_(graph, frames, may_be_dead),
+        liveness_(std::make_unique<Liveness>(graph, frames, may_be_dead)),
         reasons_(frames.frames().size()) {}
 
   void run() {
@@ -48,9 +50,12 @@ class Finder {
   }
 
   bool is_live(const Endpoint& output) {
-    return liveness_.of(output) == Conditions::kNone;
+    return liveness_->of(output) == Conditions::kNone;
   }
   std::vector<std::string> take_reasons() && { return std::move(reasons_); }
+  GraphFacts take_facts() && {
+    return {std::move(liveness_), std::move(reasons_)};
+  }
 
  private:
   template <class... Args>
@@ -91,8 +96,9 @@ class Finder {
     }
     for (const Node* node : nodes) {
       for (size_t i = 0; i < node->inputs().size(); ++i)
-        if (!is_back_edge(*node, i))
-          before.add(thing_of[node->inputs()[i].node->id()]);
+        if (const Node* source = node->inputs()[i].node;
+            source != nullptr && !is_back_edge(*node, i))
+          before.add(thing_of[source->id()]);
       for (const Node* control : node->control_inputs())
         before.add(thing_of[control->id()]);
       if (node->is_exit()) before.add(size_t(frames_.of(*node)));
@@ -110,20 +116,20 @@ class Finder {
       if (thing < frames.size())
         end(frames[thing]);
       else
-        liveness_.visit(*nodes[thing - frames.size()]);
+        liveness_->visit(*nodes[thing - frames.size()]);
     }
   }
 
   void end(const StaticFrame& frame) {
     if (frame.next_iterations.empty() || frame.loop_conds.empty()) return;
     Node& loop_cond = *frame.loop_conds.front();
-    Conditions& conditions = liveness_.conditions();
-    const Conditions::Set live = liveness_.of(loop_cond);
-    const Conditions::Set goes_on = liveness_.where({&loop_cond, 0}, 1, 2);
+    Conditions& conditions = liveness_->conditions();
+    const Conditions::Set live = liveness_->of(loop_cond);
+    const Conditions::Set goes_on = liveness_->where({&loop_cond, 0}, 1, 2);
     for (const Node* merge : frame.merges) {
       if (!is_loop_variable(*merge)) continue;
       const Conditions::Set more =
-          conditions.without(liveness_.of(*merge), live);
+          conditions.without(liveness_->of(*merge), live);
       if (more != Conditions::kNone)
         keep(frame.id,
              "loop variable \"{}\" may be dead where LoopCond \"{}\" is not; "
@@ -131,7 +137,7 @@ class Finder {
              merge->name(), loop_cond.name(), first_of(more));
     }
     for (const Node* next : frame.next_iterations) {
-      const Conditions::Set set = liveness_.of(*next);
+      const Conditions::Set set = liveness_->of(*next);
       const Conditions::Set more = conditions.without(set, goes_on);
       if (!conditions.includes(set, goes_on))
         keep(frame.id,
@@ -144,17 +150,17 @@ class Finder {
              "that depends on \"{}\"",
              next->name(), loop_cond.name(), first_of(more));
     }
-    if (reasons_[size_t(frame.id)].empty()) liveness_.end(loop_cond);
+    if (reasons_[size_t(frame.id)].empty()) liveness_->end(loop_cond);
   }
 
   std::string first_of(Conditions::Set set) {
-    const Conditions& conditions = liveness_.conditions();
+    const Conditions& conditions = liveness_->conditions();
     return conditions.condition(conditions.of(set).front()).source.to_string();
   }
 
   const Graph& graph_;
   const FrameMap& frames_;
-  Liveness liveness_;
+  std::unique_ptr<Liveness> liveness_;
   std::vector<std::string> reasons_;  // by frame
 };
 
@@ -199,6 +205,13 @@ std::vector<std::string> find_whole_loops(const Program& program,
   Finder finder(program.graph, frames, may_be_dead);
   finder.run();
   return std::move(finder).take_reasons();
+}
+
+GraphFacts find_facts(const Graph& graph, const FrameMap& frames) {
+  static const std::vector<bool> no_calls;
+  Finder finder(graph, frames, no_calls);
+  finder.run();
+  return std::move(finder).take_facts();
 }
 
 }  // namespace tagflow::graph

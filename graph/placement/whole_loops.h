@@ -23,10 +23,12 @@
 // is never cut either.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "graph/frames.h"
+#include "graph/placement/liveness.h"
 #include "graph/program.h"
 
 namespace tagflow::graph {
@@ -46,5 +48,16 @@ bool leads_to_variable(const Node& node);
 // functions are lowered, and `frames` are its graph's.
 std::vector<std::string> find_whole_loops(const Program& program,
                                           const FrameMap& frames);
+
+// What a graph without functions does as it runs.
+struct GraphFacts {
+  // Of every node, all of which were visited.
+  std::unique_ptr<Liveness> liveness;
+  // By frame, as find_whole_loops() says it.
+  std::vector<std::string> whole_loops;
+};
+// REQUIRES: as above, but that back edges may still be open; `frames` outlives
+// the result.
+GraphFacts find_facts(const Graph& graph, const FrameMap& frames);
 
 }  // namespace tagflow::graph

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <functional>
 
 #include "devices/device.h"
 #include "graph/builder/builder.h"
@@ -242,59 +243,124 @@ Tensor ones_of_a_mebibyte() {
   return made;
 }
 
+// How elements of 1 MiB get into a container and out again. One that is a value
+// goes around in loops.
+struct Container {
+  const char* name;
+  bool is_value;
+  std::function<Output(const Scope&, const Output& n)> make;
+  // The container, or what is to be waited for.
+  std::function<Output(const Scope&, const Output& container, const Output& i,
+                       const Output& element)>
+      put;
+  // What is left of the container, and the element.
+  std::function<Outputs(const Scope&, const Output& container, const Output& i)>
+      take;
+};
+
+std::vector<Container> containers() {
+  const AttrMap floats = {{"element_dtype", DataType::kFloat}};
+  const AttrMap elements = {{"elem_type", DataType::kFloat}};
+  const AttrMap values = {{"T", DataType::kFloat}};
+  const Input shape = Tensor::vector<int32_t>({int32_t(kSize)});
+  const auto nothing = [](const Scope& s, const Output&) -> Output {
+    return s.op("ZeroVariant", {});
+  };
+  const auto both = [](const OpResult& result) -> Outputs {
+    return {result[0], result[1]};
+  };
+  return {
+      {"list", true,
+       [=](const Scope& s, const Output& n) {
+         return s.op("TensorListReserve", {shape, n}, floats);
+       },
+       [](const Scope& s, const Output& list, const Output& i,
+          const Output& element) {
+         return s.op("TensorListSetItem", {list, i, element});
+       },
+       [=](const Scope& s, const Output& list, const Output& i) -> Outputs {
+         return {list, s.op("TensorListGetItem", {list, i, shape}, floats)};
+       }},
+      {"stack", false,
+       [=](const Scope& s, const Output&) {
+         return s.op("StackV2", {-1}, elements);
+       },
+       [](const Scope& s, const Output& stack, const Output&,
+          const Output& element) {
+         return s.op("StackPushV2", {stack, element});
+       },
+       [=](const Scope& s, const Output& stack, const Output& i) -> Outputs {
+         return {stack, s.with_control_dependencies({i}).op("StackPopV2",
+                                                            {stack}, elements)};
+       }},
+      {"stack of gradients", true, nothing,
+       [](const Scope& s, const Output& stack, const Output&,
+          const Output& element) {
+         return s.op("PersistentStackPush", {stack, element});
+       },
+       [=](const Scope& s, const Output& stack, const Output&) {
+         return both(
+             s.op("PersistentStackPopOrZero", {stack, shape}, elements));
+       }},
+      {"list of gradients", true, nothing,
+       [](const Scope& s, const Output& list, const Output& i,
+          const Output& element) {
+         // Half of it twice, which is added up there.
+         const Output half = ops::mul(s, element, 0.5f);
+         const Output more = s.op("GradientListAdd", {list, i, half});
+         return s.op("GradientListAdd", {more, i, half});
+       },
+       [=](const Scope& s, const Output& list, const Output& i) {
+         return both(s.op("GradientListTake", {list, i, shape}, values));
+       }}};
+}
+
 // "sum" is the sum of the first elements of 1, 2, ..., n, vectors of 1 MiB that
 // one loop puts into a container and another one takes out of it, all on the
 // accelerator.
-Graph through_container(const std::string& kind) {
+Graph through_container(const Container& kind) {
   Graph graph;
   const Scope s(graph);
   const Scope on_stream = s.with_device(kStream);
   const Output n = ops::placeholder(s.named("n"), DataType::kInt32, {});
   const Output one = on_stream.constant(ones_of_a_mebibyte());
-  const AttrMap floats = {{"element_dtype", DataType::kFloat}};
-  const AttrMap elements = {{"elem_type", DataType::kFloat}};
-  const bool is_list = kind == "list";
-  const Output shape = s.constant(Tensor::vector<int32_t>({int32_t(kSize)}));
-  const Output container =
-      is_list ? Output(on_stream.op("TensorListReserve", {shape, n}, floats))
-              : Output(on_stream.op("StackV2", {-1}, elements));
+  const Output container = kind.make(on_stream, n);
   const auto less = [&](const Scope& in, const Outputs& v) {
     return ops::less(in, v[0], n);
   };
-  // What goes around: the list, or else nothing but the trips and a sum.
+  const auto around = [&](Outputs variables, const Output& value) {
+    if (kind.is_value) variables.push_back(value);
+    return variables;
+  };
+  const auto current = [&](const Outputs& v) {
+    return kind.is_value ? v[2] : container;
+  };
   const Outputs filled = while_loop(
       s, less,
-      [&](const Scope& in, const Outputs& v) -> Outputs {
+      [&](const Scope& in, const Outputs& v) {
         const Scope there = in.with_device(kStream);
-        const Output put =
-            is_list ? Output(there.op("TensorListSetItem", {v[2], v[0], v[1]}))
-                    : Output(there.op("StackPushV2", {container, v[1]}));
-        const Output next =
-            ops::add(is_list ? there : there.with_control_dependencies({put}),
-                     v[1], one);
-        Outputs around = {ops::add(in, v[0], 1), next};
-        if (is_list) around.push_back(put);
-        return around;
+        const Output put = kind.put(there, current(v), v[0], v[1]);
+        const Output next = ops::add(
+            kind.is_value ? there : there.with_control_dependencies({put}),
+            v[1], one);
+        return around({ops::add(in, v[0], 1), next}, put);
       },
-      is_list ? Outputs{ops::constant(s, 0), one, container}
-              : Outputs{ops::constant(s, 0), one});
+      around({ops::constant(s, 0), one}, container));
   const Outputs taken = while_loop(
       s, less,
-      [&](const Scope& in, const Outputs& v) -> Outputs {
+      [&](const Scope& in, const Outputs& v) {
         const Scope there = in.with_device(kStream);
-        const Output item =
-            is_list ? Output(there.op("TensorListGetItem",
-                                      {filled[2], v[0], shape}, floats))
-                    : Output(there.with_control_dependencies({v[0]}).op(
-                          "StackPopV2", {container}, elements));
-        const Output known =
-            there.op("EnsureShape", {item}, {{"shape", PartialShape({kSize})}});
+        const Outputs result = kind.take(there, current(v), v[0]);
+        const Output known = there.op("EnsureShape", {result[1]},
+                                      {{"shape", PartialShape({kSize})}});
         const Output first = ops::reduce_min(there, known, {0});
-        return {ops::add(in, v[0], 1), ops::add(there, v[1], first)};
+        return around({ops::add(in, v[0], 1), ops::add(there, v[1], first)},
+                      result[0]);
       },
-      {ops::identity(s.with_control_dependencies({filled[1]}),
-                     ops::constant(s, 0)),
-       ops::constant(s, 0.0f)});
+      around({ops::identity(s.with_control_dependencies({filled[1]}),
+                            ops::constant(s, 0)),
+              ops::constant(s, 0.0f)},
+             filled[2]));
   ops::identity(s.named("sum"), taken[1]);
   INFO(s.status().to_string());
   REQUIRE(s.status().ok());
@@ -304,8 +370,8 @@ Graph through_container(const std::string& kind) {
 }  // namespace
 
 TEST_CASE("what is in a list or a stack stays on its accelerator") {
-  for (const std::string kind : {"list", "stack"}) {
-    INFO(kind);
+  for (const Container& kind : containers()) {
+    INFO(kind.name);
     std::vector<std::string> warnings;
     const auto session =
         make_session(with_stream(&warnings), through_container(kind));

@@ -43,6 +43,44 @@ const PersistentStack& stack_in(const Tensor& tensor) {
   return *tensor.data<Variant>()->get_if<PersistentStack>();
 }
 
+const AttrMap kInts{{"elem_type", DataType::kInt32}};
+
+Tensor no_gradients() { return OneStep().value("ZeroVariant", {}); }
+
+Tensor zero_pushed(const Tensor& stack) {
+  return OneStep().value("PersistentStackPushZero", {stack}, kInts);
+}
+
+Result<Outputs> pop_or_zero(const Tensor& stack, const Tensor& shape,
+                            AttrMap type = kInts) {
+  return run_op("PersistentStackPopOrZero", {stack, shape}, std::move(type));
+}
+
+// The topmost so many elements, scalars.
+std::vector<int32_t> gradients_of(Tensor stack, int count) {
+  std::vector<int32_t> values;
+  for (int i = 0; i < count; ++i) {
+    auto outputs = pop_or_zero(stack, Tensor::vector<int32_t>({}));
+    INFO(outputs.status().to_string());
+    REQUIRE(outputs.ok());
+    stack = (*outputs)[0];
+    values.push_back((*outputs)[1].scalar_value<int32_t>());
+  }
+  return values;
+}
+
+Tensor stack_of(std::initializer_list<int32_t> values) {
+  Tensor stack = no_gradients();
+  for (const int32_t value : values)
+    stack =
+        value == 0 ? zero_pushed(stack) : pushed(stack, Tensor::scalar(value));
+  return stack;
+}
+
+Tensor total(const std::vector<Tensor>& stacks) {
+  return OneStep().value("AddN", stacks, {{"N", int64_t(stacks.size())}});
+}
+
 }  // namespace
 
 TEST_CASE("a push leaves the stack that it pushes onto as it was") {
@@ -136,6 +174,101 @@ TEST_CASE("stacks nested a million deep are let go of without recursion") {
     nested = std::move(next);
   }
   CHECK(nested.unique());
+}
+
+TEST_CASE("what a stack of gradients does not have is zero") {
+  using Values = std::vector<int32_t>;
+  const Tensor stack = stack_of({5, 0, 0, 6, 0});
+  CHECK(gradients_of(stack, 7) == Values{0, 6, 0, 0, 5, 0, 0});
+  CHECK(gradients_of(no_gradients(), 2) == Values{0, 0});
+  // Zeros below all else take no place.
+  CHECK(stack_of({0, 0}).data<Variant>()->get() == nullptr);
+  CHECK(size_of(zero_pushed(empty_stack(DataType::kInt32))) == 0);
+  CHECK(stack_in(stack_of({0, 3, 0})).describe() ==
+        "PersistentStack[2] of int32");
+  const auto drop = [](const Tensor& from) {
+    return OneStep().value("PersistentStackDrop", {from}, kInts);
+  };
+  CHECK(gradients_of(drop(drop(stack)), 3) == Values{0, 0, 5});
+  CHECK(drop(no_gradients()).data<Variant>()->get() == nullptr);
+  CHECK(size_of(drop(empty_stack(DataType::kInt32))) == 0);
+  // Zeros are of the shape that is asked for, of variants an empty one.
+  auto outputs = pop_or_zero(stack, Tensor::vector<int64_t>({2, 1}));
+  REQUIRE(outputs.ok());
+  expect_close((*outputs)[1], Tensor::of<int32_t>({2, 1}, {0, 0}));
+  outputs = pop_or_zero(no_gradients(), Tensor::vector<int32_t>({-7}),
+                        {{"elem_type", DataType::kVariant}});
+  REQUIRE(outputs.ok());
+  CHECK((*outputs)[1].describe() == "variant[]");
+  CHECK((*outputs)[1].data<Variant>()->get() == nullptr);
+}
+
+TEST_CASE("stacks of gradients are added from the top") {
+  using Values = std::vector<int32_t>;
+  const Tensor longer = stack_of({1, 2, 0, 4, 0});
+  const Tensor shorter = stack_of({10, 20, 0});
+  for (const Tensor& sum : {total({longer, shorter}), total({shorter, longer}),
+                            total({no_gradients(), longer, shorter})})
+    CHECK(gradients_of(sum, 6) == Values{0, 24, 10, 2, 1, 0});
+  CHECK(gradients_of(longer, 6) == Values{0, 4, 0, 2, 1, 0});
+  CHECK(gradients_of(total({longer, longer}), 5) == Values{0, 8, 0, 4, 2});
+  CHECK(total({no_gradients()}).data<Variant>()->get() == nullptr);
+  CHECK(OneStep().value("ZerosLike", {longer}).data<Variant>()->get() ==
+        nullptr);
+  // Stacks of stacks, level by level.
+  const Tensor nested = pushed(pushed(no_gradients(), longer), shorter);
+  const Tensor sum = total({nested, pushed(no_gradients(), longer)});
+  auto [rest, top] = popped(sum, DataType::kVariant);
+  CHECK(gradients_of(top, 5) == Values{0, 24, 10, 2, 1});
+  CHECK(gradients_of(popped(rest, DataType::kVariant).second, 5) ==
+        Values{0, 4, 0, 2, 1});
+}
+
+TEST_CASE("a sum with a longer stack shares what is below the shorter one") {
+  PersistentStack stack(DataType::kInt32);
+  for (int32_t i = 0; i < 100'000; ++i) stack.push(Tensor::scalar(i));
+  Tensor longer = Tensor::make(DataType::kVariant, {});
+  *longer.mutable_data<Variant>() =
+      Variant(make_ref_counted<PersistentStack>(stack));
+  Tensor sum = longer;
+  for (int i = 0; i < 1000; ++i) sum = total({sum, stack_of({1, 1})});
+  CHECK(gradients_of(sum, 3) == std::vector<int32_t>{100'999, 100'998, 99'997});
+  CHECK(gradients_of(longer, 1) == std::vector<int32_t>{99'999});
+}
+
+TEST_CASE("what cannot be done with a stack of gradients is refused") {
+  const Tensor stack = stack_of({1, 0});
+  const Tensor floats = pushed(no_gradients(), Tensor::scalar(1.0f));
+  const Tensor scalar = Tensor::vector<int32_t>({});
+  expect_error(run_op("PersistentStackPop", {stack}, kInts),
+               Code::kInvalidArgument,
+               "the top of PersistentStack[1] of int32 is a zero of no shape");
+  expect_error(run_op("PersistentStackPop", {no_gradients()}, kInts),
+               Code::kInvalidArgument,
+               "input 0 is no persistent stack but an empty variant");
+  for (const char* op : {"PersistentStackPushZero", "PersistentStackDrop"})
+    expect_error(run_op(op, {floats}, kInts), Code::kInvalidArgument,
+                 "elements of int32 are wanted, not of PersistentStack[1] of "
+                 "float");
+  expect_error(pop_or_zero(floats, scalar), Code::kInvalidArgument,
+               "elements of int32 are wanted, not of PersistentStack[1]");
+  expect_error(pop_or_zero(stack_of({1}), Tensor::vector<int32_t>({2})),
+               Code::kInvalidArgument,
+               "the element is int32[], not int32 of shape");
+  expect_error(pop_or_zero(stack, Tensor::vector<int32_t>({-1})),
+               Code::kInvalidArgument, "the shape must be known, not [?]");
+  const AttrMap two{{"N", int64_t{2}}};
+  expect_error(run_op("AddN", {stack, floats}, two), Code::kInvalidArgument,
+               "cannot add PersistentStack[2] of int32 and PersistentStack[1] "
+               "of float");
+  const Tensor pair = pushed(no_gradients(), Tensor::vector<int32_t>({1, 2}));
+  expect_error(run_op("AddN", {stack_of({1}), pair}, two),
+               Code::kInvalidArgument, "cannot add int32[] and int32[2]");
+  const Tensor list = OneStep().value("EmptyTensorList",
+                                      {Tensor::scalar(-1), Tensor::scalar(-1)},
+                                      {{"element_dtype", DataType::kInt32}});
+  expect_error(pop_or_zero(list, scalar), Code::kInvalidArgument,
+               "input 0 is no persistent stack but TensorList[0] of int32");
 }
 
 TEST_CASE("what cannot be done with a persistent stack is refused") {

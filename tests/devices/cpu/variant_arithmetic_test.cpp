@@ -41,11 +41,43 @@ TEST_CASE("lists have zeros and sums, lists of lists too") {
   const Tensor texts = one_of(from_tensor(Tensor::vector<std::string>({"a"})));
   expect_error(sum({texts, texts}), kInvalid,
                "values of type string cannot be added");
-  const Tensor empty = Tensor::make(DataType::kVariant, {});
-  expect_error(sum({a, empty}), kInvalid,
-               "there are no zeros and sums of an empty variant");
-  expect_error(zeros(empty), kInvalid,
-               "there are no zeros and sums of an empty variant");
+}
+
+TEST_CASE("an empty variant is a zero of whatever it is added to") {
+  const Tensor empty = Tensor::make(DataType::kVariant, {2});
+  Tensor half = empty.clone();
+  half.mutable_data<Variant>()[1] = *list_of({1, 2}).data<Variant>();
+  const auto sum = [](const Tensor& a, const Tensor& b) {
+    return one_of(run_op("AddN", {a, b}, {{"N", int64_t{2}}}));
+  };
+  for (const Tensor& total : {sum(empty, half), sum(half, empty)}) {
+    CHECK(total.data<Variant>()[0].get() == nullptr);
+    CHECK(total.data<Variant>()[1].get() == half.data<Variant>()[1].get());
+  }
+  const Tensor doubled = sum(half, half);
+  CHECK(doubled.data<Variant>()[1]
+            .get_if<TensorList>()
+            ->elements[1]
+            .scalar_value<int32_t>() == 4);
+  const Tensor zeros = one_of(run_op("ZerosLike", {half}));
+  CHECK(zeros.data<Variant>()[0].get() == nullptr);
+  CHECK(zeros.data<Variant>()[1].get_if<TensorList>()->size() == 2);
+}
+
+TEST_CASE("a variant that is no number has neither zeros nor sums") {
+  class Other final : public VariantValue {
+    std::string describe() const override { return "something else"; }
+  };
+  Tensor other = Tensor::make(DataType::kVariant, {});
+  *other.mutable_data<Variant>() = Variant(make_ref_counted<Other>());
+  const AttrMap two{{"N", int64_t{2}}};
+  const char* const text = "there are no zeros and sums of something else";
+  expect_error(run_op("AddN", {list_of({1}), other}, two), kInvalid, text);
+  expect_error(run_op("AddN", {other, list_of({1})}, two), kInvalid, text);
+  expect_error(run_op("ZerosLike", {other}), kInvalid, text);
+  expect_error(
+      run_op("AddN", {other, Tensor::make(DataType::kVariant, {1})}, two),
+      kInvalid, "cannot add variant[] and variant[1]");
 }
 
 TEST_CASE("lists nested too deep have no zeros, and are let go of") {

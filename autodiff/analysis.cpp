@@ -1,0 +1,236 @@
+#include "autodiff/analysis.h"
+
+#include <algorithm>
+
+#include "graph/passes/rewriting.h"
+#include "graph/topology.h"
+
+namespace tagflow::autodiff {
+namespace {
+
+// Merge(Enter, NextIteration), in either order; nothing where it is not.
+LoopVariable loop_variable(Node& merge) {
+  LoopVariable variable{&merge};
+  if (merge.inputs().size() != 2) return {};
+  for (const Endpoint& input : merge.inputs()) {
+    if (input.node == nullptr) return {};
+    if (input.node->is_enter() && !input.node->is_constant_enter())
+      variable.enter = input.node;
+    else if (input.node->is_next_iteration())
+      variable.next = input.node;
+  }
+  if (variable.enter == nullptr || variable.next == nullptr) return {};
+  return variable;
+}
+
+}  // namespace
+
+Endpoint value_source(Endpoint tensor) {
+  for (;;) {
+    const Node& node = *tensor.node;
+    if (graph::reads_reference(node)) return tensor;
+    if (node.is_switch())
+      tensor = node.inputs()[0];
+    else if (node.is_identity() || node.op() == "IdentityN")
+      tensor = node.inputs()[size_t(tensor.port)];
+    else
+      return tensor;
+  }
+}
+
+namespace {
+
+// The value of a constant scalar of int32 or int64.
+std::optional<int64_t> integer_of(const Endpoint& tensor) {
+  if (!tensor.node->is_const()) return {};
+  const auto value = tensor.node->attr<Tensor>("value");
+  if (!value.ok() || value->num_elements() != 1) return {};
+  if (value->dtype() == DataType::kInt64) return value->scalar_value<int64_t>();
+  if (value->dtype() == DataType::kInt32) return value->scalar_value<int32_t>();
+  return {};
+}
+
+}  // namespace
+
+std::optional<Counter> counter_of(const LoopVariable& variable) {
+  const DataType type = variable.merge->output_dtypes()[0];
+  if (type != DataType::kInt32 && type != DataType::kInt64) return {};
+  const Endpoint first = variable.enter->inputs()[0];
+  if (first.node->output_shape(first.port) != PartialShape::scalar()) return {};
+  const Endpoint now{variable.merge, 0};
+  const Node& next = *value_source(variable.next->inputs()[0]).node;
+  const bool is_sum = next.op() == "AddV2" || next.op() == "Add";
+  if (!is_sum && next.op() != "Sub") return {};
+  const Endpoint a = value_source(next.inputs()[0]);
+  const Endpoint b = value_source(next.inputs()[1]);
+  if (a == now)
+    if (const auto step = integer_of(b))
+      return Counter{first, is_sum ? *step : -*step};
+  if (is_sum && b == now)
+    if (const auto step = integer_of(a)) return Counter{first, *step};
+  return {};
+}
+
+Result<std::unique_ptr<Analysis>> Analysis::make(Graph& graph) {
+  std::unique_ptr<Analysis> made(new Analysis(graph));
+  TAGFLOW_ASSIGN(made->frames_, graph::FrameMap::build(graph));
+  made->facts_ = graph::find_facts(graph, made->frames_);
+  made->find_uses();
+  made->find_loops();
+  made->find_predicates();
+  made->find_flows();
+  return made;
+}
+
+void Analysis::find_uses() {
+  uses_.resize(end_id_);
+  for (Node* node : graph_.nodes())
+    for (size_t i = 0; i < node->inputs().size(); ++i)
+      if (const Node* source = node->inputs()[i].node)  // no open back edge
+        uses_[source->id()].push_back({node, i});
+}
+
+void Analysis::find_loops() {
+  loops_.resize(frames_.frames().size());
+  for (const graph::StaticFrame& frame : frames_.frames()) {
+    Loop& loop = loops_[size_t(frame.id)];
+    loop.frame = frame.id;
+    loop.exits = frame.exits;
+    if (!frame.loop_conds.empty()) loop.loop_cond = frame.loop_conds.front();
+    for (Node* enter : frame.enters)
+      if (enter->is_constant_enter()) loop.constants.push_back(enter);
+    for (Node* merge : frame.merges)
+      if (const LoopVariable variable = loop_variable(*merge); variable.merge)
+        loop.variables.push_back(variable);
+    loop.trouble = facts_.whole_loops[size_t(frame.id)];
+    if (loop.trouble.empty() && loop.loop_cond == nullptr)
+      loop.trouble = "it has no LoopCond";
+    if (loop.trouble.empty() &&
+        loop.variables.size() != frame.next_iterations.size())
+      loop.trouble = "a variable has more than one Enter or NextIteration";
+  }
+}
+
+void Analysis::find_predicates() {
+  predicates_.resize(frames_.frames().size());
+  for (const Node* node : graph_.nodes()) {
+    if (!node->is_switch()) continue;
+    const Endpoint predicate = node->inputs()[1];
+    predicates_[size_t(frames_.of(*node))].emplace(origin(predicate),
+                                                   predicate);
+  }
+}
+
+void Analysis::find_flows() {
+  std::vector<Endpoint> open;
+  const auto find = [&](const Endpoint& tensor) {
+    if (flows_.insert(tensor).second) open.push_back(tensor);
+  };
+  for (Node* node : graph_.nodes()) {
+    if (!node->op().starts_with("TensorArray")) continue;
+    const auto& outputs = node->op_def().outputs;
+    for (size_t i = 0; i < outputs.size(); ++i)
+      if (outputs[i].name == "flow" || outputs[i].name == "flow_out")
+        find({node, int(i)});
+  }
+  while (!open.empty()) {
+    const Endpoint flow = open.back();
+    open.pop_back();
+    for (const Use& use : uses(*flow.node)) {
+      Node& node = *use.node;
+      if (node.inputs()[use.index] != flow) continue;
+      if (node.is_switch() && use.index == 0)
+        for (int port = 0; port < node.num_outputs(); ++port)
+          find({&node, port});
+      else if (node.op() == "IdentityN")
+        find({&node, int(use.index)});
+      else if (node.is_identity() || node.is_merge() || node.is_enter() ||
+               node.is_exit() || node.is_next_iteration())
+        find({&node, 0});
+    }
+  }
+}
+
+bool Analysis::is_container(const Endpoint& tensor) const {
+  return tensor.node->output_dtypes()[size_t(tensor.port)] ==
+             DataType::kVariant ||
+         flows_.contains(tensor);
+}
+
+const Node* Analysis::variable_of(Endpoint handle) const {
+  // As many steps as there are nodes: a loop variable leads to itself.
+  for (size_t i = 0; i <= end_id_; ++i) {
+    const Node& node = *handle.node;
+    if (node.inputs().empty())
+      return node.op_def().find_attr("dtype") != nullptr ? &node : nullptr;
+    if (node.is_identity() || node.is_switch() || node.is_enter() ||
+        node.is_exit())
+      handle = node.inputs()[0];
+    else if (node.op() == "IdentityN")
+      handle = node.inputs()[size_t(handle.port)];
+    else if (node.is_merge())
+      handle = node.inputs()[graph::is_back_edge(node, 0)];
+    else
+      return nullptr;
+  }
+  return nullptr;
+}
+
+std::span<const Use> Analysis::uses(const Node& node) const {
+  if (!knows(node)) return {};
+  return uses_[node.id()];
+}
+
+FrameId Analysis::frame_of(const Node& node) const {
+  if (knows(node)) return frames_.of(node);
+  const auto added = added_.find(node.id());
+  return added == added_.end() ? FrameId::kRoot : added->second.frame;
+}
+
+FrameId Analysis::output_frame(const Node& node) const {
+  return knows(node) ? frames_.output_of(node) : frame_of(node);
+}
+
+FrameId Analysis::child_towards(FrameId frame, FrameId inner) const {
+  while (inner != FrameId::kRoot && parent(inner) != frame)
+    inner = parent(inner);
+  return inner;
+}
+
+Conditions::Set Analysis::live(const Endpoint& tensor) {
+  return knows(*tensor.node) ? facts_.liveness->of(tensor) : live(*tensor.node);
+}
+
+Conditions::Set Analysis::live(const Node& node) {
+  if (knows(node)) return facts_.liveness->of(node);
+  const auto added = added_.find(node.id());
+  return added == added_.end() ? Conditions::kNone : added->second.live;
+}
+
+Conditions::Set Analysis::goes_on(const Loop& loop) {
+  return facts_.liveness->where({loop.loop_cond, 0}, 1, 2);
+}
+
+Conditions::Set Analysis::ends(const Loop& loop) {
+  return facts_.liveness->where({loop.loop_cond, 0}, 0, 2);
+}
+
+bool Analysis::is_loop_switch(const Node& node) const {
+  if (!node.is_switch()) return false;
+  const Loop& loop = loops_[size_t(frame_of(node))];
+  if (loop.loop_cond == nullptr) return false;
+  return origin(node.inputs()[1]) == origin({loop.loop_cond, 0});
+}
+
+Endpoint Analysis::predicate_in(FrameId frame,
+                                const graph::Condition& condition) {
+  const auto& known = predicates_[size_t(frame)];
+  const auto found = known.find(condition.source);
+  return found == known.end() ? Endpoint() : found->second;
+}
+
+void Analysis::add(const Node& node, FrameId frame, Conditions::Set live) {
+  added_.insert_or_assign(node.id(), Added{frame, live});
+}
+
+}  // namespace tagflow::autodiff

@@ -1,0 +1,134 @@
+// Analysis: what has to be known of a graph before its gradient is made.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "graph/frames.h"
+#include "graph/graph.h"
+#include "graph/placement/whole_loops.h"
+
+namespace tagflow::autodiff {
+
+using graph::Conditions;
+using graph::Endpoint;
+using graph::FrameId;
+using graph::Graph;
+using graph::Node;
+
+// A variable of a loop: Merge(Enter, NextIteration).
+struct LoopVariable {
+  Node* merge = nullptr;
+  Node* enter = nullptr;
+  Node* next = nullptr;
+};
+
+// A tensor that has the value of `tensor` wherever that is live: what is behind
+// Identities and Switches.
+Endpoint value_source(Endpoint tensor);
+
+// Of a variable of int32 or int64 to which the same constant is added in each
+// iteration; nothing of any other.
+struct Counter {
+  Endpoint first;  // what enters
+  int64_t step = 0;
+};
+std::optional<Counter> counter_of(const LoopVariable& variable);
+
+// A loop as the graph has it.
+struct Loop {
+  FrameId frame = FrameId::kRoot;
+  Node* loop_cond = nullptr;
+  std::vector<LoopVariable> variables;
+  std::vector<Node*> constants;  // Enters
+  std::vector<Node*> exits;
+  // Why it cannot be differentiated; empty where it can.
+  std::string trouble;
+};
+
+// Data input `index` of `node`.
+struct Use {
+  Node* node = nullptr;
+  size_t index = 0;
+};
+
+// Of the nodes that the graph has when this is made, and of those that are
+// reported to add(). Valid as long as only nodes are added. Thread-compatible.
+class Analysis {
+ public:
+  // An error of the graph's frames. REQUIRES: `graph` outlives the result.
+  static Result<std::unique_ptr<Analysis>> make(Graph& graph);
+
+  Graph& graph() { return graph_; }
+  // Whether the graph had it when this was made.
+  bool knows(const Node& node) const { return node.id() < end_id_; }
+  std::span<const Use> uses(const Node& node) const;
+
+  // The frames in which its inputs and its outputs arrive.
+  FrameId frame_of(const Node& node) const;
+  FrameId output_frame(const Node& node) const;
+  FrameId parent(FrameId frame) const { return frames_.frame(frame).parent; }
+  const graph::StaticFrame& frame(FrameId frame) const {
+    return frames_.frame(frame);
+  }
+  // REQUIRES: not the root.
+  const Loop& loop(FrameId frame) const { return loops_[size_t(frame)]; }
+  // The child of `frame` that `inner` is, or is in; kRoot where it is not below
+  // `frame`.
+  FrameId child_towards(FrameId frame, FrameId inner) const;
+
+  // Under which conditions a tensor is live, and a node computed.
+  Conditions::Set live(const Endpoint& tensor);
+  Conditions::Set live(const Node& node);
+  Conditions& conditions() { return facts_.liveness->conditions(); }
+  // Where the loop goes on, and where it ends.
+  Conditions::Set goes_on(const Loop& loop);
+  Conditions::Set ends(const Loop& loop);
+  // An output of a Switch that goes by the LoopCond of the frame it is in.
+  bool is_loop_switch(const Node& node) const;
+  // A tensor of `frame` that has the value of the condition's source; null
+  // where no Switch of the frame reads one.
+  Endpoint predicate_in(FrameId frame, const graph::Condition& condition);
+  Endpoint origin(const Endpoint& predicate) const {
+    return facts_.liveness->origin(predicate);
+  }
+
+  // A list, a stack, or the flow of a TensorArray: its gradient is a variant.
+  bool is_container(const Endpoint& tensor) const;
+  // The node that made the handle or reference; null where that is not seen.
+  const Node* variable_of(Endpoint handle) const;
+
+  // Says where a node is that was added since, and where it is live.
+  void add(const Node& node, FrameId frame, Conditions::Set live);
+
+ private:
+  struct Added {
+    FrameId frame;
+    Conditions::Set live;
+  };
+
+  explicit Analysis(Graph& graph) : graph_(graph), end_id_(graph.end_id()) {}
+  void find_uses();
+  void find_loops();
+  void find_predicates();
+  void find_flows();
+
+  Graph& graph_;
+  size_t end_id_;
+  graph::FrameMap frames_;
+  graph::GraphFacts facts_;
+  std::vector<Loop> loops_;  // by frame
+  std::vector<std::vector<Use>> uses_;
+  std::unordered_map<graph::NodeId, Added> added_;
+  // By origin, per frame: a predicate that a Switch reads there.
+  std::vector<std::unordered_map<Endpoint, Endpoint, graph::EndpointHash>>
+      predicates_;
+  std::unordered_set<Endpoint, graph::EndpointHash> flows_;
+};
+
+}  // namespace tagflow::autodiff

@@ -1,0 +1,219 @@
+#include "autodiff/backprop.h"
+
+#include <algorithm>
+#include <ranges>
+#include <unordered_set>
+
+#include "autodiff/rule.h"
+#include "autodiff/rules/rules.h"
+#include "graph/builder/ops_array.h"
+#include "graph/builder/ops_math.h"
+#include "graph/builder/ops_reduction.h"
+#include "graph/node_name.h"
+#include "graph/topology.h"
+
+namespace tagflow::autodiff {
+
+namespace ops = graph::ops;
+using graph::Scope;
+
+ForwardLoop& Differentiation::forward_loop(FrameId frame) {
+  auto& loop = loops[frame];
+  if (loop == nullptr)
+    loop = std::make_unique<ForwardLoop>(
+        analysis, analysis.loop(frame),
+        fmt::format("{}/{}", prefix,
+                    graph::to_node_name(analysis.frame(frame).name)));
+  return *loop;
+}
+
+// --- The order --------------------------------------------------------------
+
+// Where a walk ends: what comes into the frame, or from an earlier iteration.
+bool Backprop::is_source(const Endpoint& tensor) {
+  const Node& node = *tensor.node;
+  if (node.is_enter()) return true;
+  if (!node.is_merge() || region_.frame() == FrameId::kRoot) return false;
+  for (size_t i = 0; i < node.inputs().size(); ++i)
+    if (graph::is_back_edge(node, i)) return true;
+  return false;
+}
+
+Backprop::Unit Backprop::unit_of(const Endpoint& tensor) {
+  if (tensor.node->is_exit())
+    return {nullptr, analysis().frame_of(*tensor.node)};
+  return {tensor.node};
+}
+
+std::vector<Endpoint> Backprop::inputs_of(const Unit& unit) {
+  std::vector<Endpoint> inputs;
+  const auto take = [&](const Endpoint& input) {
+    if (all_.paths.has(input)) inputs.push_back(input);
+  };
+  if (unit.node == nullptr) {
+    for (const Node* enter : analysis().frame(unit.loop).enters)
+      take(enter->inputs()[0]);
+  } else if (unit.node->is_switch()) {
+    take(unit.node->inputs()[0]);
+  } else {
+    for (const Endpoint& input : unit.node->inputs()) take(input);
+  }
+  return inputs;
+}
+
+// Units after those that they read: depth first, without recursion, since a
+// chain of nodes may be long.
+std::vector<Backprop::Unit> Backprop::order() {
+  struct Open {
+    Unit unit;
+    std::vector<Endpoint> inputs;
+    size_t next = 0;
+  };
+  std::vector<Unit> order;
+  std::unordered_set<Unit, UnitHash> known;
+  std::vector<Open> open;
+  const auto begin = [&](const Endpoint& tensor) {
+    if (is_source(tensor)) return;
+    const Unit unit = unit_of(tensor);
+    if (known.insert(unit).second) open.push_back({unit, inputs_of(unit)});
+  };
+  for (const Endpoint& seed : seeds_) {
+    begin(seed);
+    while (!open.empty()) {
+      Open& top = open.back();
+      if (top.next < top.inputs.size()) {
+        begin(top.inputs[top.next++]);
+        continue;
+      }
+      order.push_back(top.unit);
+      open.pop_back();
+    }
+  }
+  return order;
+}
+
+void Backprop::run() {
+  std::vector<Unit> units = order();
+  for (const Unit& unit : units | std::views::reverse) {
+    if (!scope().ok()) return;
+    if (unit.node != nullptr)
+      visit(*unit.node);
+    else
+      visit_loop(unit.loop);
+  }
+}
+
+// --- Nodes ------------------------------------------------------------------
+
+void Backprop::visit(Node& node) {
+  std::vector<Gradient> grads;
+  for (int port = 0; port < node.num_outputs(); ++port)
+    grads.push_back(total({&node, port}));
+  if (std::ranges::none_of(grads, &Gradient::valid)) return;
+  if (node.is_switch())
+    visit_switch(node, std::move(grads));
+  else if (node.is_merge())
+    visit_merge(node, grads[0]);
+  else
+    visit_by_rule(node, std::move(grads));
+}
+
+void Backprop::visit_by_rule(Node& node, std::vector<Gradient> grads) {
+  const RuleTable& table = RuleTable::global();
+  std::vector<bool> wanted;
+  for (const Endpoint& input : node.inputs())
+    wanted.push_back(all_.paths.has(input));
+  if (std::ranges::find(wanted, true) == wanted.end()) return;
+  const RuleEntry* entry = table.find(node.op());
+  if (node.attrs().find("_gradient_op_type") != node.attrs().end()) {
+    const auto name = node.attr<std::string>("_gradient_op_type");
+    entry = name.ok() ? table.find_custom(*name) : nullptr;
+    if (entry == nullptr) {
+      scope().fail(error(Code::kNotFound,
+                         "[gradients] node \"{}\" asks for the custom gradient "
+                         "\"{}\", which is not registered",
+                         node.name(), name.ok() ? *name : "?"));
+      return;
+    }
+  }
+  static const RuleEntry of_function{&function_rule, ""};
+  if (entry == nullptr && !node.op_def().is_registered) entry = &of_function;
+  if (entry == nullptr) {
+    scope().fail(error(Code::kUnimplemented,
+                       "[gradients] there is no gradient rule for op \"{}\" of "
+                       "node \"{}\", on the path {}",
+                       node.op(), node.name(), all_.paths.describe(node)));
+    return;
+  }
+  if (entry->rule == nullptr) return;
+  RuleContext context(region_, node, std::move(grads), std::move(wanted));
+  entry->rule(context);
+  std::vector<Gradient> results = std::move(context).take_results();
+  const Conditions::Set live = analysis().live(node);
+  for (size_t i = 0; i < results.size(); ++i)
+    if (results[i].valid()) add(node.inputs()[i], live, results[i]);
+}
+
+void Backprop::add(const Endpoint& tensor, Conditions::Set live,
+                   const Gradient& gradient) {
+  Conditions& conditions = analysis().conditions();
+  const Conditions::Set known =
+      conditions.both(analysis().live(tensor), region_.given());
+  if (live == analysis().live(tensor) || conditions.includes(known, live)) {
+    parts_[tensor].push_back(gradient);
+    return;
+  }
+  auto guards = guards_of(analysis(), region_.frame(), live, known, tensor);
+  if (!guards.ok()) {
+    scope().fail(std::move(guards).status());
+    return;
+  }
+  parts_[tensor].push_back(lifted(tensor, gradient, *guards));
+}
+
+// --- Sums -------------------------------------------------------------------
+
+Gradient Backprop::total(const Endpoint& tensor) {
+  if (const auto known = totals_.find(tensor); known != totals_.end())
+    return known->second;
+  const auto parts = parts_.find(tensor);
+  if (parts == parts_.end() || !scope().ok()) return {};
+  const Gradient total = sum(tensor, std::move(parts->second));
+  // It has its tensor's shape, also where shape inference does not see that.
+  if (const Output& value = total.values;
+      !total.is_sparse() && value.has_tensor() &&
+      value.dtype() == tensor.node->output_dtypes()[size_t(tensor.port)]) {
+    const PartialShape& shape = tensor.node->output_shape(tensor.port);
+    if (value.shape().compatible(shape))
+      analysis().graph().set_output_shape(value.node(), value.port(), shape);
+  }
+  return totals_[tensor] = total;
+}
+
+Gradient Backprop::sum(const Endpoint& tensor, std::vector<Gradient> parts) {
+  if (parts.size() == 1) return parts[0];
+  const Scope device = scope().with_device(tensor.node->device());
+  if (std::ranges::all_of(parts, &Gradient::is_sparse)) {
+    graph::Inputs values, indices;
+    for (const Gradient& part : parts) {
+      values.add(part.values);
+      indices.add(part.indices.dtype() == DataType::kInt64
+                      ? part.indices
+                      : ops::cast(device, part.indices, DataType::kInt64));
+    }
+    return {ops::concat(device, values, 0), ops::concat(device, indices, 0)};
+  }
+  graph::Inputs all;
+  for (const Gradient& part : parts) all.add(dense(tensor, part));
+  return {ops::add_n(device, all)};
+}
+
+Output Backprop::dense(const Endpoint& like, const Gradient& gradient) {
+  if (!gradient.is_sparse() || !scope().ok()) return gradient.values;
+  const Scope device = scope().with_device(like.node->device());
+  const Output rows = ops::gather(device, region_.shape(like), 0);
+  return ops::unsorted_segment_sum(device, gradient.values, gradient.indices,
+                                   rows);
+}
+
+}  // namespace tagflow::autodiff

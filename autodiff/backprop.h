@@ -1,0 +1,121 @@
+// Backprop: the walk from ys to xs, over the nodes of one region.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "autodiff/paths.h"
+#include "autodiff/region.h"
+
+namespace tagflow::autodiff {
+
+// What the walks over all regions of one graph share.
+struct Differentiation {
+  Analysis& analysis;
+  const Paths& paths;
+  std::string prefix;  // of the names of what is added to the graph's loops
+  std::unordered_map<FrameId, std::unique_ptr<ForwardLoop>> loops = {};
+
+  ForwardLoop& forward_loop(FrameId frame);
+};
+
+// Note [The walk]
+// Nodes are visited after all nodes that read them: then the gradients that
+// came for each output are all there, and their sum is the output's. The node's
+// rule gives gradients for its inputs, and so on to the xs. A loop is visited
+// as a whole (loop_backprop.cpp). Control flow has duals in place of rules
+// (conditional.cpp):
+//
+//   Switch   a Merge of its outputs' gradients
+//   Merge    a Switch of its output's, by what chose the input
+//   loop     a loop: Enter <-> Exit, NextIteration <-> Identity
+//
+// Invariants:
+//   1. The gradient of a tensor t is live exactly where t is, wherever y is
+//      live. So where t is read by what is live in fewer cases, as a branch is,
+//      zeros stand in for what does not come otherwise.
+//   2. A sum never has both live and dead parts: by 1 all are as live as t.
+//   3. Every gradient is computed from that of y.
+class Backprop {
+ public:
+  Backprop(Differentiation& all, Region& region) : all_(all), region_(region) {}
+
+  // A part of the gradient of `tensor`. Before run().
+  void seed(const Endpoint& tensor, const Gradient& gradient) {
+    parts_[tensor].push_back(gradient);
+    seeds_.push_back(tensor);
+  }
+  // Walks back from the seeds; an error is that of the scope.
+  void run();
+  // The sum of the gradients that came for a tensor of the frame. REQUIRES: no
+  // more will come.
+  Gradient total(const Endpoint& tensor);
+  // Of a gradient of `like`: itself, or what it says of all rows.
+  Output dense(const Endpoint& like, const Gradient& gradient);
+
+ private:
+  // A node, or a loop that is a child of the frame.
+  struct Unit {
+    Node* node = nullptr;
+    FrameId loop = FrameId::kRoot;
+
+    bool operator==(const Unit&) const = default;
+  };
+  struct UnitHash {
+    size_t operator()(const Unit& unit) const {
+      return unit.node != nullptr ? unit.node->id() : ~size_t(unit.loop);
+    }
+  };
+
+  const graph::Scope& scope() const { return region_.scope(); }
+  Analysis& analysis() { return all_.analysis; }
+  bool is_source(const Endpoint& tensor);
+  Unit unit_of(const Endpoint& tensor);
+  // The tensors on paths that it reads.
+  std::vector<Endpoint> inputs_of(const Unit& unit);
+  std::vector<Unit> order();
+  void visit(Node& node);
+  void visit_by_rule(Node& node, std::vector<Gradient> grads);
+  // Takes a part of the gradient of `tensor`, computed where what is live under
+  // `live` is.
+  void add(const Endpoint& tensor, Conditions::Set live,
+           const Gradient& gradient);
+  Gradient sum(const Endpoint& tensor, std::vector<Gradient> parts);
+
+  // conditional.cpp
+  void visit_switch(Node& node, std::vector<Gradient> grads);
+  void visit_merge(Node& node, const Gradient& grad);
+  // Zeros that are as live as `tensor`, of the kind of `like`.
+  Gradient zeros(const Endpoint& tensor, const Gradient& like);
+  // The gradient, which is live under the guards, or else zeros.
+  Gradient lifted(const Endpoint& tensor, const Gradient& gradient,
+                  const std::vector<Guard>& guards);
+  std::vector<Gradient> switched(const Gradient& gradient,
+                                 const Output& predicate, int ports);
+  Gradient merged(const Endpoint& tensor, std::vector<Gradient> inputs);
+
+  // loop_backprop.cpp
+  void visit_loop(FrameId frame);
+  struct LoopWork;
+  struct LoopConstant;
+  void end_gradients(LoopWork& work);
+  void run_backward(LoopWork& work);
+  std::vector<graph::Leaf> backward_body(LoopWork& work, const graph::Scope& in,
+                                         const graph::Outputs& vars,
+                                         const graph::structure::AddVariable&);
+  static void add_to_sum(LoopConstant& constant, Backprop& outer,
+                         Backprop& walk, BodyRegion& region, size_t first);
+  void hand_out(LoopWork& work, const graph::Outputs& results);
+
+  Differentiation& all_;
+  Region& region_;
+  std::vector<Endpoint> seeds_;
+  std::unordered_map<Endpoint, std::vector<Gradient>, graph::EndpointHash>
+      parts_;
+  std::unordered_map<Endpoint, Gradient, graph::EndpointHash> totals_;
+};
+
+}  // namespace tagflow::autodiff

@@ -1,0 +1,137 @@
+// The duals of Switch and Merge, and zeros for what a branch does not give.
+#include <algorithm>
+
+#include "autodiff/backprop.h"
+#include "graph/builder/ops_array.h"
+#include "graph/builder/ops_control.h"
+#include "graph/builder/ops_math.h"
+
+namespace tagflow::autodiff {
+
+namespace ops = graph::ops;
+
+Gradient Backprop::zeros(const Endpoint& tensor, const Gradient& like) {
+  if (!like.is_sparse()) return {region_.zeros(tensor, like.values.dtype())};
+  // No rows: those of the gradient that is there have the right shape.
+  const graph::Scope& s = scope();
+  const Output shape = region_.shape(tensor);
+  const Output rows =
+      ops::concat(s,
+                  {region_.constant(Tensor::vector<int32_t>({0})),
+                   ops::slice(s, shape, {1}, {-1})},
+                  0);
+  const Output zero = graph::ops::cast(
+      s, region_.constant(Tensor::scalar<int32_t>(0)), like.values.dtype());
+  Output indices = region_.constant(Tensor::of<int64_t>({0}, {}));
+  if (like.indices.dtype() != DataType::kInt64)
+    indices = ops::cast(s, indices, like.indices.dtype());
+  return {ops::fill(s, rows, zero), indices};
+}
+
+std::vector<Gradient> Backprop::switched(const Gradient& gradient,
+                                         const Output& predicate, int ports) {
+  const auto part = [&](const Output& value) {
+    return ports == 2 ? scope().op("Switch", {value, predicate})
+                      : scope().op("_SwitchN", {value, predicate},
+                                   {{"num_outs", ports}});
+  };
+  const graph::OpResult values = part(gradient.values);
+  const graph::OpResult indices =
+      gradient.is_sparse() ? part(gradient.indices) : graph::OpResult();
+  std::vector<Gradient> results;
+  for (int port = 0; port < ports; ++port)
+    results.push_back({values[port], indices[port]});
+  return results;
+}
+
+Gradient Backprop::merged(const Endpoint& tensor,
+                          std::vector<Gradient> inputs) {
+  const bool is_sparse = std::ranges::all_of(inputs, &Gradient::is_sparse);
+  graph::Inputs values, indices;
+  for (const Gradient& input : inputs) {
+    values.add(is_sparse ? input.values : dense(tensor, input));
+    if (is_sparse) indices.add(input.indices);
+  }
+  Gradient merged{ops::merge(scope(), values).output};
+  if (is_sparse) merged.indices = ops::merge(scope(), indices).output;
+  return merged;
+}
+
+Gradient Backprop::lifted(const Endpoint& tensor, const Gradient& gradient,
+                          const std::vector<Guard>& guards) {
+  std::vector<Gradient> alternatives{gradient};
+  Gradient otherwise = zeros(tensor, gradient);
+  for (const Guard& guard : guards) {
+    const std::vector<Gradient> ports =
+        switched(otherwise, region_.value(guard.predicate), guard.ports);
+    for (int port = 0; port < guard.ports; ++port)
+      if (port != guard.port) alternatives.push_back(ports[size_t(port)]);
+    otherwise = ports[size_t(guard.port)];
+  }
+  return merged(tensor, std::move(alternatives));
+}
+
+void Backprop::visit_switch(Node& node, std::vector<Gradient> grads) {
+  const Endpoint& data = node.inputs()[0];
+  if (!all_.paths.has(data)) return;
+  if (analysis().is_loop_switch(node) && region_.frame() != FrameId::kRoot) {
+    const Gradient& taken = grads[size_t(region_.loop_port())];
+    if (taken.valid()) parts_[data].push_back(taken);
+    return;
+  }
+  const Gradient like = *std::ranges::find_if(grads, &Gradient::valid);
+  const Output predicate = region_.value(node.inputs()[1]);
+  std::vector<Gradient> unused;
+  for (size_t port = 0; port < grads.size(); ++port) {
+    if (grads[port].valid()) continue;
+    if (unused.empty())
+      unused = switched(zeros(data, like), predicate, node.num_outputs());
+    grads[port] = unused[port];
+  }
+  add(data, analysis().live(node), merged(data, std::move(grads)));
+}
+
+namespace {
+
+// The predicate by which a Merge's inputs are alternatives, of which input i is
+// what it takes port i for; null where they are not seen to be.
+Endpoint chooser(Analysis& analysis, const Node& merge) {
+  Conditions& conditions = analysis.conditions();
+  std::vector<Conditions::Set> sets;
+  for (const Endpoint& input : merge.inputs())
+    sets.push_back(analysis.live(input));
+  const Conditions::Set common = conditions.common(sets);
+  graph::Condition first;
+  for (size_t i = 0; i < sets.size(); ++i) {
+    const Conditions::Set rest = conditions.without(sets[i], common);
+    const auto ids = conditions.of(rest);
+    if (ids.size() != 1) return {};
+    const graph::Condition& condition = conditions.condition(ids[0]);
+    if (i == 0) first = condition;
+    if (condition.source != first.source || condition.port != int(i) ||
+        condition.ports != int(sets.size()))
+      return {};
+  }
+  return analysis.predicate_in(analysis.frame_of(merge), first);
+}
+
+}  // namespace
+
+void Backprop::visit_merge(Node& node, const Gradient& grad) {
+  if (!grad.valid()) return;
+  Endpoint by = chooser(analysis(), node);
+  const bool is_known = by.node != nullptr;
+  if (!is_known) by = {&node, 1};
+  const int inputs = node.num_inputs();
+  Output predicate = region_.value(by);
+  // A value index of two inputs is one of a Switch, as a truth value.
+  if (!is_known && inputs == 2)
+    predicate = ops::cast(scope(), predicate, DataType::kBool);
+  const std::vector<Gradient> grads = switched(grad, predicate, inputs);
+  for (int i = 0; i < inputs; ++i) {
+    const Endpoint& input = node.inputs()[size_t(i)];
+    if (all_.paths.has(input)) parts_[input].push_back(grads[size_t(i)]);
+  }
+}
+
+}  // namespace tagflow::autodiff

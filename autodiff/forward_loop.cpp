@@ -1,0 +1,223 @@
+#include "autodiff/forward_loop.h"
+
+namespace tagflow::autodiff {
+
+ForwardLoop::ForwardLoop(Analysis& analysis, const Loop& loop,
+                         std::string prefix)
+    : analysis_(analysis),
+      loop_(loop),
+      prefix_(std::move(prefix)),
+      around_(analysis.parent(loop.frame)) {}
+
+Result<Node*> ForwardLoop::add(std::string_view name, std::string_view op,
+                               std::vector<Endpoint> inputs, AttrMap attrs,
+                               FrameId frame, std::vector<Node*> controls) {
+  Graph& graph = analysis_.graph();
+  TAGFLOW_ASSIGN(
+      Node * node,
+      graph.add(graph.unique_name(fmt::format("{}/{}", prefix_, name)), op,
+                inputs, std::move(attrs), controls));
+  // What leaves the loop is live where the loop runs.
+  analysis_.add(
+      *node, frame,
+      frame == around_ ? analysis_.live(*loop_.loop_cond) : Conditions::kNone);
+  return node;
+}
+
+// It must not be there where the loop is on a branch that is not taken, and
+// must be there once in each iteration of a loop around: it waits for what
+// enters the loop.
+Result<Endpoint> ForwardLoop::source(std::string_view op, AttrMap attrs) {
+  std::vector<Node*> controls;
+  if (around_ != FrameId::kRoot ||
+      analysis_.live(*loop_.loop_cond) != Conditions::kNone) {
+    if (anchor_ == nullptr) {
+      const Endpoint entering = loop_.variables.front().enter->inputs()[0];
+      TAGFLOW_ASSIGN(anchor_,
+                     add("entered", "Identity", {entering}, {}, around_));
+    }
+    controls = {anchor_};
+  }
+  TAGFLOW_ASSIGN(Node * node,
+                 add(op, op, {}, std::move(attrs), around_, controls));
+  return Endpoint{node, 0};
+}
+
+Result<ForwardLoop::Variable> ForwardLoop::add_variable(
+    const std::string& name, const Endpoint& initial) {
+  const graph::StaticFrame& frame = analysis_.frame(loop_.frame);
+  const auto part = [&](std::string_view what) {
+    return fmt::format("{}/{}", name, what);
+  };
+  TAGFLOW_ASSIGN(Node * enter,
+                 add(part("Enter"), "Enter", {initial},
+                     {{"frame_name", frame.name},
+                      {"is_constant", false},
+                      {"parallel_iterations", frame.parallel_iterations}},
+                     loop_.frame));
+  const DataType dtype = enter->output_dtypes()[0];
+  TAGFLOW_ASSIGN(Node * merge,
+                 add(part("Merge"), "Merge", {{enter, 0}, Endpoint()},
+                     {{"N", 2}, {"T", dtype}}, loop_.frame));
+  analysis_.graph().set_output_shape(merge, 0, PartialShape::scalar());
+  TAGFLOW_ASSIGN(Node * goes_on,
+                 add(part("Switch"), "Switch",
+                     {{merge, 0}, {loop_.loop_cond, 0}}, {}, loop_.frame));
+  TAGFLOW_ASSIGN(Node * exit,
+                 add(part("Exit"), "Exit", {{goes_on, 0}}, {}, around_));
+  return Variable{merge, {goes_on, 1}, exit};
+}
+
+Status ForwardLoop::close(const Variable& variable, const Endpoint& next) {
+  TAGFLOW_ASSIGN(Node * back, add("NextIteration", "NextIteration", {next}, {},
+                                  loop_.frame));
+  return analysis_.graph().set_input(variable.merge, 1, {back, 0});
+}
+
+Result<Endpoint> ForwardLoop::trips() {
+  if (trips_.node != nullptr) return trips_;
+  for (const LoopVariable& variable : loop_.variables)
+    if (const auto counter = counter_of(variable); counter && counter->step)
+      return counted_trips(*counter, variable.merge);
+  TAGFLOW_ASSIGN(const Endpoint zero,
+                 source("Const", {{"value", Tensor::scalar<int64_t>(0)},
+                                  {"dtype", DataType::kInt64}}));
+  TAGFLOW_ASSIGN(const Variable count, add_variable("trips", zero));
+  TAGFLOW_ASSIGN(Node * now, add("trips/Identity", "Identity", {count.goes_on},
+                                 {}, loop_.frame));
+  TAGFLOW_ASSIGN(Node * one, add("trips/one", "Const", {},
+                                 {{"value", Tensor::scalar<int64_t>(1)},
+                                  {"dtype", DataType::kInt64}},
+                                 loop_.frame, {now}));
+  TAGFLOW_ASSIGN(Node * next, add("trips/AddV2", "AddV2", {{now, 0}, {one, 0}},
+                                  {}, loop_.frame));
+  TAGFLOW_RETURN_IF_ERROR(close(count, {next, 0}));
+  return trips_ = {count.exit, 0};
+}
+
+Result<Endpoint> ForwardLoop::counted_trips(const Counter& counter,
+                                            Node* merge) {
+  TAGFLOW_ASSIGN(Endpoint trips, last({merge, 0}));
+  const DataType type = merge->output_dtypes()[0];
+  const auto apply = [&](std::string_view op,
+                         std::vector<Endpoint> inputs) -> Status {
+    TAGFLOW_ASSIGN(Node * node, add(fmt::format("trips/{}", op), op,
+                                    std::move(inputs), {}, around_));
+    trips = {node, 0};
+    return {};
+  };
+  TAGFLOW_RETURN_IF_ERROR(apply("Sub", {trips, counter.first}));
+  if (type != DataType::kInt64) {
+    TAGFLOW_ASSIGN(Node * node, add("trips/Cast", "Cast", {trips},
+                                    {{"DstT", DataType::kInt64}}, around_));
+    trips = {node, 0};
+  }
+  if (counter.step != 1) {
+    TAGFLOW_ASSIGN(const Endpoint step,
+                   source("Const", {{"value", Tensor::scalar(counter.step)},
+                                    {"dtype", DataType::kInt64}}));
+    TAGFLOW_RETURN_IF_ERROR(apply("FloorDiv", {trips, step}));
+  }
+  return trips_ = trips;
+}
+
+// Follows what saved() makes, from the push outwards.
+Endpoint ForwardLoop::saved_before(const Endpoint& value,
+                                   const std::vector<Guard>& guards) {
+  const auto user = [&](const Endpoint& tensor, auto&& fits) -> Node* {
+    for (const Use& use : analysis_.uses(*tensor.node))
+      if (use.node->inputs()[use.index] == tensor && fits(use)) return use.node;
+    return nullptr;
+  };
+  for (const Use& use : analysis_.uses(*value.node)) {
+    if (use.node->op() != "PersistentStackPush" || use.index != 1 ||
+        use.node->inputs()[1] != value)
+      continue;
+    Endpoint inside = use.node->inputs()[0];
+    Endpoint next{use.node, 0};
+    bool fits = true;
+    for (size_t i = guards.size(); fits && i-- > 0;) {
+      const Guard& guard = guards[i];
+      fits = inside.node->is_switch() && inside.port == guard.port &&
+             inside.node->inputs()[1] == guard.predicate;
+      Node* merge = user(next, [&](const Use& by) {
+        return by.node->is_merge() && int(by.index) == guard.port;
+      });
+      fits = fits && merge != nullptr;
+      if (!fits) break;
+      inside = inside.node->inputs()[0];
+      next = {merge, 0};
+    }
+    if (!fits || !analysis_.is_loop_switch(*inside.node)) continue;
+    for (const LoopVariable& variable : loop_.variables) {
+      if (inside.node->inputs()[0] != Endpoint{variable.merge, 0} ||
+          variable.next->inputs()[0] != next ||
+          variable.enter->inputs()[0].node->op() != "PersistentStack")
+        continue;
+      if (Node* exit = user({inside.node, 0},
+                            [](const Use& by) { return by.node->is_exit(); }))
+        return {exit, 0};
+    }
+  }
+  return {};
+}
+
+Result<Endpoint> ForwardLoop::saved(const Endpoint& value,
+                                    const std::vector<Guard>& guards) {
+  if (const auto known = saved_.find(value); known != saved_.end())
+    return known->second;
+  if (const Endpoint before = saved_before(value, guards);
+      before.node != nullptr)
+    return saved_[value] = before;
+  const DataType dtype = value.node->output_dtypes()[size_t(value.port)];
+  Endpoint& empty = empty_[int(dtype)];
+  if (empty.node == nullptr) {
+    TAGFLOW_ASSIGN(empty, source("PersistentStack", {{"elem_type", dtype}}));
+  }
+  const std::string name = value.node->name();
+  TAGFLOW_ASSIGN(const Variable stack, add_variable(name, empty));
+  // In and out of the branches in which the value is live.
+  Endpoint inside = stack.goes_on;
+  std::vector<Node*> switches;
+  for (const Guard& guard : guards) {
+    TAGFLOW_ASSIGN(
+        Node * node,
+        add(name + "/Switch", guard.ports == 2 ? "Switch" : "_SwitchN",
+            {inside, guard.predicate},
+            guard.ports == 2 ? AttrMap() : AttrMap{{"num_outs", guard.ports}},
+            loop_.frame));
+    switches.push_back(node);
+    inside = {node, guard.port};
+  }
+  TAGFLOW_ASSIGN(Node * push, add(name + "/Push", "PersistentStackPush",
+                                  {inside, value}, {}, loop_.frame));
+  Endpoint next{push, 0};
+  for (size_t i = guards.size(); i-- > 0;) {
+    std::vector<Endpoint> inputs;
+    for (int port = 0; port < guards[i].ports; ++port)
+      inputs.push_back(port == guards[i].port ? next
+                                              : Endpoint{switches[i], port});
+    TAGFLOW_ASSIGN(Node * merge, add(name + "/Merge", "Merge", inputs,
+                                     {{"N", guards[i].ports}}, loop_.frame));
+    next = {merge, 0};
+  }
+  TAGFLOW_RETURN_IF_ERROR(close(stack, next));
+  return saved_[value] = {stack.exit, 0};
+}
+
+Result<Endpoint> ForwardLoop::last(const Endpoint& value) {
+  if (const auto known = last_.find(value); known != last_.end())
+    return known->second;
+  Endpoint leaving = value;
+  Conditions& conditions = analysis_.conditions();
+  if (!conditions.includes(analysis_.live(value), analysis_.ends(loop_))) {
+    TAGFLOW_ASSIGN(Node * node,
+                   add("last/Switch", "Switch", {value, {loop_.loop_cond, 0}},
+                       {}, loop_.frame));
+    leaving = {node, 0};
+  }
+  TAGFLOW_ASSIGN(Node * exit, add("last/Exit", "Exit", {leaving}, {}, around_));
+  return last_[value] = {exit, 0};
+}
+
+}  // namespace tagflow::autodiff

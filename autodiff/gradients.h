@@ -1,0 +1,54 @@
+// Gradients: what extends a graph with its derivatives.
+//
+//   const std::vector<Gradient> grads = gradients(s, {loss}, {w, b});
+//   ops::sub(s, w, ops::mul(s, 0.1, grads[0].values));
+//
+// The graph may be built here or come from a file; loops, conditionals,
+// functions, TensorArrays and lists are differentiated to any order, since what
+// is made is a plain graph again.
+#pragma once
+
+#include <vector>
+
+#include "autodiff/gradient.h"
+#include "graph/builder/scope.h"
+
+namespace tagflow::autodiff {
+
+struct GradientOptions {
+  // The gradients of each y, of its shape; left out, or invalid: ones.
+  graph::Outputs grad_ys = {};
+  // Taken for constants.
+  graph::Outputs stop_gradients = {};
+  // Zeros for an x on which no y depends, in place of an invalid Gradient.
+  bool zeros_if_unconnected = false;
+};
+
+// The gradients of the sum of all elements of all ys, by each of xs. An x is a
+// tensor of a floating-point or complex type, or a variable: its handle or its
+// reference, whose gradient is the sum of those of all reads. Each read counts
+// as the version that it saw; how a value that was assigned came about does not
+// matter.
+//
+// Calls, conditionals and loops of TensorFlow 2 (`While`, `If`) between xs and
+// ys are replaced by primitives, once; their nodes stay, with their names, as
+// Identities of what replaced them. What saves values for the gradient is added
+// to the loops of the graph, but runs only where a gradient is fetched.
+//
+// In the body of a loop, xs and ys of the same iteration may be given. The
+// scope fails, and all gradients are invalid, where
+//   - an op between an x and a y has no rule (Unimplemented, with the path),
+//   - a y or x has no derivative for its type, or they are in different loops,
+//   - a loop between them is none whose iterations end by its LoopCond.
+std::vector<Gradient> gradients(const graph::Scope& scope,
+                                const graph::Outputs& ys,
+                                const graph::Outputs& xs,
+                                const GradientOptions& options = {});
+
+// The same with sparse gradients made dense.
+graph::Outputs dense_gradients(const graph::Scope& scope,
+                               const graph::Outputs& ys,
+                               const graph::Outputs& xs,
+                               const GradientOptions& options = {});
+
+}  // namespace tagflow::autodiff

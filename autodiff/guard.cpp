@@ -1,0 +1,29 @@
+#include "autodiff/guard.h"
+
+namespace tagflow::autodiff {
+
+// A predicate's condition gets its number after all those under which the
+// predicate is live, so that ascending numbers are the order that is wanted.
+Result<std::vector<Guard>> guards_of(Analysis& analysis, FrameId frame,
+                                     Conditions::Set set, Conditions::Set given,
+                                     const Endpoint& what) {
+  std::vector<Guard> guards;
+  if (set == given) return guards;
+  Conditions& conditions = analysis.conditions();
+  const Conditions::Set rest = conditions.without(set, given);
+  for (const Conditions::Id id : conditions.of(rest)) {
+    const graph::Condition& condition = conditions.condition(id);
+    const Endpoint predicate = condition.ports == 0
+                                   ? Endpoint()
+                                   : analysis.predicate_in(frame, condition);
+    if (predicate.node == nullptr)
+      return error(Code::kUnimplemented,
+                   "[gradients] \"{}\" may be dead, which depends on \"{}\" in "
+                   "a way that is not known when the graph is built",
+                   what.to_string(), condition.source.to_string());
+    guards.push_back({predicate, condition.port, condition.ports});
+  }
+  return guards;
+}
+
+}  // namespace tagflow::autodiff

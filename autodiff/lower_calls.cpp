@@ -1,0 +1,256 @@
+#include "autodiff/lower_calls.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "graph/frames.h"
+#include "graph/function.h"
+#include "graph/functions/lower.h"
+#include "graph/passes/rewriting.h"
+#include "graph/program.h"
+
+namespace tagflow::autodiff {
+
+using graph::Endpoint;
+using graph::Graph;
+using graph::Node;
+using graph::NodeDef;
+using graph::Program;
+
+namespace {
+
+using Nodes = std::unordered_set<const Node*>;
+using Users = std::unordered_map<const Node*, std::vector<Node*>>;
+
+bool is_call(const Graph& graph, const Node& node) {
+  return node.op_def().is_registered
+             ? graph::is_functional_op(node.op())
+             : graph.library().find(node.op()) != nullptr;
+}
+
+Users users_of(const Graph& graph) {
+  Users users;
+  for (Node* node : graph.nodes()) {
+    for (const Endpoint& input : node->inputs())
+      if (input.node != nullptr) users[input.node].push_back(node);
+    for (const Node* control : node->control_inputs())
+      users[control].push_back(node);
+  }
+  return users;
+}
+
+// All that depends on one of `from`, these included.
+Nodes after(const Users& users, std::vector<const Node*> open) {
+  Nodes found(open.begin(), open.end());
+  while (!open.empty()) {
+    const auto next = users.find(open.back());
+    open.pop_back();
+    if (next == users.end()) continue;
+    for (const Node* user : next->second)
+      if (found.insert(user).second) open.push_back(user);
+  }
+  return found;
+}
+
+Nodes before(std::vector<const Node*> open) {
+  Nodes found(open.begin(), open.end());
+  while (!open.empty()) {
+    const Node* node = open.back();
+    open.pop_back();
+    for (const Endpoint& input : node->inputs())
+      if (input.node != nullptr && found.insert(input.node).second)
+        open.push_back(input.node);
+  }
+  return found;
+}
+
+std::vector<const Node*> nodes_of(std::span<const Endpoint> tensors) {
+  std::vector<const Node*> nodes;
+  for (const Endpoint& tensor : tensors) nodes.push_back(tensor.node);
+  return nodes;
+}
+
+// One call, lowered by itself in a graph of its own, where placeholders stand
+// for what it reads, and then brought over.
+class LoweredCall {
+ public:
+  LoweredCall(Graph& graph, Node& node, bool may_be_dead)
+      : graph_(graph), node_(node), may_be_dead_(may_be_dead) {}
+
+  Status run(const Users& users) {
+    TAGFLOW_RETURN_IF_ERROR(isolate());
+    TAGFLOW_RETURN_IF_ERROR(graph::lower_functions(program_));
+    if (!program_.bodies.empty())
+      return error(Code::kUnimplemented,
+                   "[gradients] node \"{}\" calls \"{}\", which is recursive: "
+                   "such calls have no gradient yet",
+                   node_.name(), program_.bodies.front()->name);
+    order_inner_effects();
+    TAGFLOW_RETURN_IF_ERROR(bring_over());
+    return lead_over(users);
+  }
+
+ private:
+  // A copy of the node alone, with an input for each tensor and node it reads.
+  Status isolate() {
+    Graph& alone = program_.graph;
+    alone.library() = graph_.library();
+    std::vector<Endpoint> inputs;
+    for (const Endpoint& input : node_.inputs()) {
+      TAGFLOW_ASSIGN(const Endpoint source, stand_in(input));
+      inputs.push_back(source);
+    }
+    std::vector<Node*> controls;
+    for (Node* control : node_.control_inputs()) {
+      TAGFLOW_ASSIGN(Node * source,
+                     alone.add(alone.unique_name("_control"), "NoOp", {}));
+      stands_for_.emplace(source->name(), control->name());
+      controls.push_back(source);
+    }
+    TAGFLOW_ASSIGN(Node * copy,
+                   alone.add(node_.name(), node_.op(), inputs, node_.attrs(),
+                             controls, node_.device()));
+    for (int port = 0; port < node_.num_outputs(); ++port)
+      program_.fetches.push_back({copy, port});
+    program_.targets = {copy};
+    return {};
+  }
+
+  // The output of a Switch where the input may be dead, since that is what the
+  // lowering goes by.
+  Result<Endpoint> stand_in(const Endpoint& input) {
+    Graph& alone = program_.graph;
+    const DataType type =
+        remove_ref(input.node->output_dtypes()[size_t(input.port)]);
+    TAGFLOW_ASSIGN(
+        Node * source,
+        alone.add(alone.unique_name("_input"), "Placeholder", {},
+                  {{"dtype", type},
+                   {"shape", input.node->output_shape(input.port)}}));
+    if (!may_be_dead_) {
+      stands_for_.emplace(source->name(), input.to_string());
+      return Endpoint{source, 0};
+    }
+    TAGFLOW_ASSIGN(Node * predicate,
+                   alone.add(alone.unique_name("_predicate"), "Placeholder", {},
+                             {{"dtype", DataType::kBool}}));
+    TAGFLOW_ASSIGN(Node * made,
+                   alone.add(alone.unique_name("_switch"), "Switch",
+                             {{Endpoint{source, 0}, Endpoint{predicate, 0}}}));
+    stands_for_.emplace(source->name(), "");
+    stands_for_.emplace(predicate->name(), "");
+    stands_for_.emplace(made->name(), input.to_string());
+    return Endpoint{made, 1};
+  }
+
+  // What has effects inside loops that a body has of primitives runs before the
+  // next iteration.
+  void order_inner_effects() {
+    const auto frames = graph::FrameMap::build(program_.graph);
+    if (!frames.ok()) return;
+    for (Node* target : program_.targets) {
+      const graph::FrameId frame = frames->of(*target);
+      if (frame == graph::FrameId::kRoot) continue;
+      for (Node* next : frames->frame(frame).next_iterations)
+        program_.graph.add_control_input(next, target);
+    }
+  }
+
+  // "name:port" there, of an input as a definition has it.
+  std::string translated(const std::string& input) const {
+    const bool is_control = input.starts_with('^');
+    const std::string text = is_control ? input.substr(1) : input;
+    const std::string name = text.substr(0, text.find(':'));
+    const auto found = stands_for_.find(name);
+    if (found == stands_for_.end()) return input;
+    if (!is_control) return found->second;
+    const std::string& source = found->second;
+    return "^" + source.substr(0, source.find(':'));
+  }
+
+  Status bring_over() {
+    std::vector<NodeDef> defs;
+    for (const Node* node : program_.graph.nodes()) {
+      if (stands_for_.contains(node->name()) || node->name() == node_.name())
+        continue;
+      NodeDef def = Graph::to_def(*node);
+      for (std::string& input : def.inputs) input = translated(input);
+      defs.push_back(std::move(def));
+    }
+    return graph_.extend(std::move(defs));
+  }
+
+  Result<Endpoint> there(const Endpoint& made) const {
+    return graph_.endpoint(translated(made.to_string()));
+  }
+
+  Status lead_over(const Users& users) {
+    std::vector<Endpoint> outputs;
+    for (const Endpoint& fetch : program_.fetches) {
+      TAGFLOW_ASSIGN(const Endpoint output, there(fetch));
+      outputs.push_back(output);
+    }
+    if (const auto found = users.find(&node_); found != users.end())
+      for (Node* user : found->second)
+        for (size_t i = 0; i < user->inputs().size(); ++i)
+          if (user->inputs()[i].node == &node_)
+            TAGFLOW_RETURN_IF_ERROR(graph_.set_input(
+                user, int(i), outputs[size_t(user->inputs()[i].port)]));
+    std::vector<Node*> controls;
+    const auto frames = graph::FrameMap::build(program_.graph);
+    for (const Node* target : program_.targets)
+      if (frames.ok() && frames->of(*target) == graph::FrameId::kRoot)
+        if (Node* done = graph_.find(target->name())) controls.push_back(done);
+    return graph_.become(&node_, outputs.empty() ? "NoOp" : "IdentityN",
+                         outputs, {}, controls);
+  }
+
+  Graph& graph_;
+  Node& node_;
+  const bool may_be_dead_;
+  Program program_;
+  // By the name of what stands there, the tensor or node that it stands for.
+  std::unordered_map<std::string, std::string> stands_for_;
+};
+
+}  // namespace
+
+const FunctionRef* function_with_gradient(const Graph& graph,
+                                          const Node& node) {
+  const auto it = node.attrs().find("f");
+  if (!node.op().ends_with("PartitionedCall") || it == node.attrs().end())
+    return nullptr;
+  const auto* function = it->second.get_if<FunctionRef>();
+  if (function == nullptr ||
+      graph.library().gradient_of(function->name).empty())
+    return nullptr;
+  return function;
+}
+
+Status lower_calls(Graph& graph, std::span<const Endpoint> xs,
+                   std::span<const Endpoint> ys) {
+  const Users users = users_of(graph);
+  const Nodes depending = after(users, nodes_of(xs));
+  const Nodes needed = before(nodes_of(ys));
+  std::vector<Node*> calls;
+  for (Node* node : graph.nodes())
+    if (is_call(graph, *node) && depending.contains(node) &&
+        needed.contains(node) &&
+        function_with_gradient(graph, *node) == nullptr &&
+        graph.library().gradient_of(node->op()).empty())
+      calls.push_back(node);
+  if (calls.empty()) return {};
+  std::vector<const Node*> control_flow;
+  for (const Node* node : graph.nodes())
+    if (node->is_switch() || node->is_merge() || node->is_enter() ||
+        node->is_exit())
+      control_flow.push_back(node);
+  const Nodes mortal = after(users, std::move(control_flow));
+  for (Node* call : calls)
+    TAGFLOW_RETURN_IF_ERROR(
+        LoweredCall(graph, *call, mortal.contains(call)).run(users));
+  return {};
+}
+
+}  // namespace tagflow::autodiff

@@ -1,0 +1,122 @@
+#include "autodiff/paths.h"
+
+#include "autodiff/rule.h"
+
+namespace tagflow::autodiff {
+namespace {
+
+bool is_primitive(const Node& node) {
+  return node.is_switch() || node.is_merge() || node.is_enter() ||
+         node.is_exit() || node.is_next_iteration();
+}
+
+}  // namespace
+
+bool has_gradient(DataType dtype) {
+  const DataType plain = remove_ref(dtype);
+  return is_floating(plain) || is_complex(plain) ||
+         plain == DataType::kResource || plain == DataType::kVariant;
+}
+
+Paths::Paths(const Analysis& analysis, FrameId frame,
+             std::span<const Endpoint> xs, std::span<const Endpoint> ys,
+             const Set& stops)
+    : analysis_(analysis), frame_(frame) {
+  follow(xs, stops);
+  go_back(ys);
+}
+
+void Paths::follow(std::span<const Endpoint> xs, const Set& stops) {
+  std::vector<Endpoint> open;
+  for (const Endpoint& x : xs)
+    if (!stops.contains(x) && before_.emplace(x, x).second) open.push_back(x);
+  while (!open.empty()) {
+    const Endpoint from = open.back();
+    open.pop_back();
+    for (const Use& use : analysis_.uses(*from.node))
+      if (use.node->inputs()[use.index] == from) reach(use, from, stops, open);
+  }
+}
+
+void Paths::reach(const Use& use, const Endpoint& from, const Set& stops,
+                  std::vector<Endpoint>& open) {
+  Node& node = *use.node;
+  const auto find = [&](int port) {
+    const Endpoint to{&node, port};
+    if (!has_gradient(node.output_dtypes()[size_t(port)]) ||
+        stops.contains(to) || !before_.emplace(to, from).second)
+      return;
+    open.push_back(to);
+  };
+  if (is_primitive(node)) {
+    // Not out of the frame, nor into its next iteration.
+    if ((node.is_exit() || node.is_next_iteration()) &&
+        analysis_.frame_of(node) == frame_)
+      return;
+    if (node.is_switch() && use.index == 1) return;
+  } else {
+    const RuleEntry* entry = RuleTable::global().find(node.op());
+    if (entry != nullptr && entry->rule == nullptr &&
+        node.attrs().find("_gradient_op_type") == node.attrs().end())
+      return;
+  }
+  for (int port = 0; port < node.num_outputs(); ++port) find(port);
+}
+
+void Paths::go_back(std::span<const Endpoint> ys) {
+  std::vector<Endpoint> open;
+  for (const Endpoint& y : ys) {
+    if (!depends(y) || !needed_.insert(y).second) continue;
+    after_.emplace(y, y);
+    open.push_back(y);
+  }
+  while (!open.empty()) {
+    const Endpoint to = open.back();
+    open.pop_back();
+    // An x before another x has a gradient through it, too.
+    for (const Endpoint& input : to.node->inputs()) {
+      if (input.node == nullptr || !depends(input)) continue;
+      if (to.node->is_exit() && analysis_.frame_of(*to.node) == frame_)
+        continue;
+      if (to.node->is_switch() && input == to.node->inputs()[1] &&
+          input != to.node->inputs()[0])
+        continue;
+      if (!needed_.insert(input).second) continue;
+      after_.emplace(input, to);
+      open.push_back(input);
+    }
+  }
+}
+
+std::string Paths::describe(const Node& node) const {
+  constexpr size_t kMostNames = 12;
+  std::vector<std::string> names;
+  Endpoint at;
+  for (int port = 0; port < node.num_outputs() && at.node == nullptr; ++port)
+    if (const auto found = before_.find({const_cast<Node*>(&node), port});
+        found != before_.end())
+      at = found->first;
+  if (at.node == nullptr) return "";
+  for (Endpoint from = at; names.size() <= before_.size();) {
+    names.insert(names.begin(), from.to_string());
+    const Endpoint before = before_.at(from);
+    if (before == from) break;
+    from = before;
+  }
+  for (auto found = after_.find(at);
+       found != after_.end() && found->second != found->first &&
+       names.size() <= before_.size() + after_.size();
+       found = after_.find(found->second))
+    names.push_back(found->second.to_string());
+  std::string text = names.front();
+  for (size_t i = 1; i < names.size(); ++i) {
+    if (names.size() > kMostNames && i == kMostNames / 2) {
+      text += " -> ...";
+      i = names.size() - kMostNames / 2;
+    }
+    text += " -> " + names[i];
+  }
+  return text;
+}
+
+}  // namespace tagflow::autodiff

@@ -1,0 +1,82 @@
+#include "autodiff/rule.h"
+#include "autodiff/rules/rules.h"
+
+namespace tagflow::autodiff {
+namespace {
+
+RuleTable built_in() {
+  RuleTable table;
+  add_call_rules(table);
+  add_elementwise_rules(table);
+  add_binary_rules(table);
+  add_special_rules(table);
+  add_complex_rules(table);
+  add_reduction_rules(table);
+  add_scan_rules(table);
+  add_segment_rules(table);
+  add_array_rules(table);
+  add_array_index_rules(table);
+  add_array_layout_rules(table);
+  add_product_rules(table);
+  add_activation_rules(table);
+  add_loss_rules(table);
+  add_convolution_rules(table);
+  add_pooling_rules(table);
+  add_normalization_rules(table);
+  add_linalg_rules(table);
+  add_recurrent_rules(table);
+  add_container_rules(table);
+  add_state_rules(table);
+  add_sparse_rules(table);
+  add_constant_rules(table);
+  return table;
+}
+
+const RuleEntry* find_in(
+    const std::unordered_map<std::string, RuleEntry>& entries,
+    std::string_view name) {
+  const auto found = entries.find(std::string(name));
+  return found == entries.end() ? nullptr : &found->second;
+}
+
+}  // namespace
+
+RuleTable& RuleTable::global() {
+  static RuleTable table = built_in();
+  return table;
+}
+
+void RuleTable::add(std::string_view op, Rule rule) {
+  by_op_.insert_or_assign(std::string(op), RuleEntry{rule, ""});
+}
+
+void RuleTable::add(std::initializer_list<std::string_view> ops, Rule rule) {
+  for (const std::string_view op : ops) add(op, rule);
+}
+
+void RuleTable::add_none(std::initializer_list<std::string_view> ops,
+                         std::string_view reason) {
+  for (const std::string_view op : ops)
+    by_op_.insert_or_assign(std::string(op),
+                            RuleEntry{nullptr, std::string(reason)});
+}
+
+void RuleTable::add_custom(std::string_view name, Rule rule) {
+  custom_.insert_or_assign(std::string(name), RuleEntry{rule, ""});
+}
+
+const RuleEntry* RuleTable::find(std::string_view op) const {
+  return find_in(by_op_, op);
+}
+
+std::vector<std::string> RuleTable::ops() const {
+  std::vector<std::string> ops;
+  for (const auto& [op, entry] : by_op_) ops.push_back(op);
+  return ops;
+}
+
+const RuleEntry* RuleTable::find_custom(std::string_view name) const {
+  return find_in(custom_, name);
+}
+
+}  // namespace tagflow::autodiff

@@ -1,0 +1,99 @@
+// Activation functions and the ops that are their gradients.
+#include "autodiff/rule.h"
+#include "autodiff/rules/rules.h"
+#include "graph/builder/ops_array.h"
+#include "graph/builder/ops_math.h"
+#include "graph/builder/ops_nn.h"
+
+namespace tagflow::autodiff {
+
+namespace ops = graph::ops;
+
+namespace {
+
+// By the op named after it, from the function's result, ...
+void gradient_by_output(RuleContext& r) {
+  r.set(0, r.scope().op(r.node().op() + "Grad", {r.grad(), r.output()}));
+}
+
+// ... or from its argument.
+void gradient_by_input(RuleContext& r) {
+  r.set(0, r.scope().op(r.node().op() + "Grad", {r.grad(), r.input(0)}));
+}
+
+// The gradient op is linear in the gradients that it takes first.
+void set_by_same_op(RuleContext& r) {
+  if (!r.wants(0)) return;
+  r.set(0, r.scope().op(r.node().op(), {r.grad(), r.input(1)}));
+}
+
+// Of slopes that are constant on both sides of a kink.
+void piecewise_linear_grad_rule(RuleContext& r) { set_by_same_op(r); }
+
+// Where x > 0 so is the result, unless alpha is negative.
+void leaky_relu_rule(RuleContext& r) {
+  const auto alpha = r.attr<float>("alpha");
+  r.set(0, r.scope().op("LeakyReluGrad",
+                        {r.grad(), alpha < 0 ? r.input(0) : r.output()},
+                        {{"alpha", alpha}}));
+}
+
+void leaky_relu_grad_rule(RuleContext& r) {
+  if (!r.wants(0)) return;
+  r.set(0, r.scope().op("LeakyReluGrad", {r.grad(), r.input(1)},
+                        {{"alpha", r.attr<float>("alpha")}}));
+}
+
+// Where the function's result y is negative, the gradient dy is multiplied by
+// y and a constant is added; elsewhere the slope is constant.
+void exponential_grad_rule(RuleContext& r) {
+  const Scope& s = r.scope();
+  set_by_same_op(r);
+  if (!r.wants(1)) return;
+  const Output curved = ops::less(s, r.input(1), 0);
+  r.set(1, ops::select(s, curved, ops::mul(s, r.grad(), r.input(0)), 0));
+}
+
+// The slope sigmoid(x) changes by sigmoid(x) sigmoid(-x), in which no digits
+// are lost where x is large.
+void softplus_grad_rule(RuleContext& r) {
+  const Scope& s = r.scope();
+  set_by_same_op(r);
+  if (!r.wants(1)) return;
+  const Output x = r.input(1);
+  const Output slope =
+      ops::mul(s, ops::sigmoid(s, x), ops::sigmoid(s, ops::neg(s, x)));
+  r.set(1, ops::mul(s, ops::mul(s, r.grad(), r.input(0)), slope));
+}
+
+// The slope (1 + |x|)^-2 changes by -2 sign(x) (1 + |x|)^-3.
+void softsign_grad_rule(RuleContext& r) {
+  const Scope& s = r.scope();
+  set_by_same_op(r);
+  if (!r.wants(1)) return;
+  const Output x = r.input(1);
+  const Output change = ops::real_div(s, ops::mul(s, ops::sign(s, x), -2),
+                                      ops::add(s, ops::abs(s, x), 1));
+  const Output sloped =
+      s.op("SoftsignGrad", {ops::mul(s, r.grad(), r.input(0)), x});
+  r.set(1, ops::mul(s, sloped, change));
+}
+
+}  // namespace
+
+void add_activation_rules(RuleTable& table) {
+  table.add({"Sigmoid", "Tanh"}, [](RuleContext& r) {
+    r.set(0,
+          r.scope().op(r.node().op() + "Grad", {r.conj(r.output()), r.grad()}));
+  });
+  table.add({"Relu", "Relu6", "Elu", "Selu"}, gradient_by_output);
+  table.add({"Softplus", "Softsign"}, gradient_by_input);
+  table.add("LeakyRelu", leaky_relu_rule);
+  table.add({"ReluGrad", "Relu6Grad"}, piecewise_linear_grad_rule);
+  table.add("LeakyReluGrad", leaky_relu_grad_rule);
+  table.add({"EluGrad", "SeluGrad"}, exponential_grad_rule);
+  table.add("SoftplusGrad", softplus_grad_rule);
+  table.add("SoftsignGrad", softsign_grad_rule);
+}
+
+}  // namespace tagflow::autodiff

@@ -1,0 +1,120 @@
+// Normalisations, and images of other sizes.
+#include "autodiff/rule.h"
+#include "autodiff/rules/attributes.h"
+#include "autodiff/rules/batch_norm.h"
+#include "autodiff/rules/rules.h"
+#include "graph/builder/ops_array.h"
+#include "graph/builder/ops_math.h"
+#include "graph/builder/ops_nn.h"
+
+namespace tagflow::autodiff {
+
+namespace ops = graph::ops;
+
+namespace {
+
+// --- LRN --------------------------------------------------------------------
+
+// Note [Local response normalisation]
+// y = x n^-beta with n = bias + alpha W(x^2), where W sums each element and its
+// neighbours among the channels: a symmetric matrix of ones near the diagonal.
+// The gradient op is, with q = x n^(-beta-1),
+//
+//   dx = n^-beta dy - 2 alpha beta x W(q dy)
+//
+// It reads y, too, but is differentiated here as a function of x and dy. A
+// gradient a of dx makes, with u = W(a x),
+//
+//   of dy  n^-beta a - 2 alpha beta q u
+//   of x   -2 alpha beta (x W(n^(-beta-1) a dy) + a W(q dy) + n^(-beta-1) dy u
+//                         - 2 alpha (beta + 1) x W(q dy u / n))
+void lrn_grad_rule(RuleContext& r) {
+  const Scope& s = r.scope();
+  const double alpha = r.attr<float>("alpha");
+  const double beta = r.attr<float>("beta");
+  const Output dy = r.input(0), x = r.input(1), a = r.grad();
+  const Output channels =
+      ops::slice(s, r.input_shape(1), r.ints({3}), r.ints({1}));
+  const Output ones =
+      ops::fill(s, ops::concat(s, {channels, channels}, 0), r.scalar(1, a));
+  const auto radius = r.attr<int64_t>("depth_radius");
+  const Output near = s.op("MatrixBandPart", {ones, radius, radius});
+  const auto window = [&](const Output& of) {
+    return ops::batch_matmul(s, of, near);
+  };
+  const auto times = [&](const Output& p, const Output& q) {
+    return ops::mul(s, p, q);
+  };
+  const Output n =
+      ops::add(s, times(r.scalar(alpha, a), window(ops::square(s, x))),
+               double(r.attr<float>("bias")));
+  const Output power = ops::pow(s, n, r.scalar(-beta - 1, a));
+  const Output q = times(x, power);
+  const Output u = window(times(a, x));
+  const Output factor = r.scalar(-2 * alpha * beta, a);
+  if (r.wants(0))
+    r.set(0,
+          ops::add(s, times(times(n, power), a), times(factor, times(q, u))));
+  if (!r.wants(1)) return;
+  const Output q_dy = times(q, dy);
+  const Output by_power = times(times(r.scalar(-2 * alpha * (beta + 1), a), x),
+                                window(ops::real_div(s, times(q_dy, u), n)));
+  const Output parts = ops::add_n(
+      s, {times(x, window(times(power, times(a, dy)))), times(a, window(q_dy)),
+          times(power, times(dy, u)), by_power});
+  r.set(1, times(factor, parts));
+}
+
+void add_lrn_rules(RuleTable& table) {
+  table.add("LRN", [](RuleContext& r) {
+    constexpr std::string_view kAttrs[] = {"depth_radius", "bias", "alpha",
+                                           "beta"};
+    r.set(0, r.scope().op("LRNGrad", {r.grad(), r.input(0), r.output()},
+                          copied_attrs(r.node(), kAttrs)));
+  });
+  table.add("LRNGrad", lrn_grad_rule);
+}
+
+// --- Images -----------------------------------------------------------------
+
+// Resized images are linear in the image, and so each op's gradient has the op
+// as its gradient.
+constexpr std::string_view kResizeAttrs[] = {"align_corners",
+                                             "half_pixel_centers"};
+
+// Height and width of an input.
+Output image_size(RuleContext& r, int input) {
+  return ops::slice(r.scope(), r.input_shape(input), r.ints({1}), r.ints({2}));
+}
+
+void set_resized(RuleContext& r, const char* op, const graph::Input& size) {
+  r.set(0, r.scope().op(op, {r.grad(), size},
+                        copied_attrs(r.node(), kResizeAttrs)));
+}
+
+void add_resize_rules(RuleTable& table) {
+  // Of the image, the gradient op reads shape and type.
+  table.add("ResizeBilinear", [](RuleContext& r) {
+    set_resized(r, "ResizeBilinearGrad", r.input(0));
+  });
+  for (const char* op : {"ResizeBilinearGrad", "ResizeNearestNeighborGrad"})
+    table.add(op, [](RuleContext& r) {
+      std::string resize = r.node().op();
+      resize.resize(resize.size() - std::string_view("Grad").size());
+      set_resized(r, resize.c_str(), image_size(r, 0));
+    });
+  table.add("ResizeNearestNeighbor", [](RuleContext& r) {
+    set_resized(r, "ResizeNearestNeighborGrad", image_size(r, 0));
+  });
+}
+
+}  // namespace
+
+void add_normalization_rules(RuleTable& table) {
+  add_batch_norm_rules(table);
+  add_batch_norm_grad_rules(table);
+  add_lrn_rules(table);
+  add_resize_rules(table);
+}
+
+}  // namespace tagflow::autodiff

@@ -1,0 +1,120 @@
+#include "devices/cpu/gradient_list.h"
+
+#include <atomic>
+
+#include "devices/cpu/container_kernels.h"
+#include "devices/cpu/elementwise.h"
+
+namespace tagflow::devices {
+
+namespace {
+
+std::atomic<int64_t> gradients_copied{0};
+
+bool has_shape(const Tensor& tensor, const Tensor& shape) {
+  if (shape.rank() != 1 || shape.dim(0) != tensor.rank()) return false;
+  for (int i = 0; i < tensor.rank(); ++i)
+    if (index_at(shape, i) != tensor.dim(i)) return false;
+  return true;
+}
+
+}  // namespace
+
+GradientList::GradientList(const GradientList& other)
+    : GradientValue(), elements(other.elements) {
+  gradients_copied.fetch_add(copy_size(), std::memory_order_relaxed);
+}
+
+GradientList::~GradientList() {
+  for (auto& [index, element] : elements) release_nested(std::move(element));
+}
+
+int64_t GradientList::elements_copied() {
+  return gradients_copied.load(std::memory_order_relaxed);
+}
+
+std::string GradientList::describe() const {
+  return fmt::format("GradientList of {} element{}", elements.size(),
+                     elements.size() == 1 ? "" : "s");
+}
+
+Ref<GradientValue> GradientList::copy() const {
+  return make_ref_counted<GradientList>(*this);
+}
+
+Status GradientList::accumulate(VariantSum& sum, const GradientValue& term) {
+  for (const auto& [index, value] :
+       static_cast<const GradientList&>(term).elements)
+    TAGFLOW_RETURN_IF_ERROR(add_element(sum, index, value));
+  return {};
+}
+
+Status GradientList::add_element(VariantSum& sum, int64_t index,
+                                 const Tensor& value) {
+  if (is_zero_variant(value)) return {};
+  const auto [it, is_new] = elements.try_emplace(index, value);
+  if (is_new) {
+    if (copy_size() <= kMaxContainerElements) return {};
+    return error(Code::kResourceExhausted,
+                 "[{}] the list would have more than {} elements",
+                 sum.context().node().op(), kMaxContainerElements);
+  }
+  const Tensor& element = it->second;
+  if (element.dtype() != value.dtype() || !same_dims(element, value))
+    return sum.context().fail("cannot add {} to element {}, which is {}",
+                              value.describe(), index, element.describe());
+  return sum.add(it->second, value);
+}
+
+Tensor GradientList::get(int64_t index) const {
+  const auto it = elements.find(index);
+  return it == elements.end() ? Tensor() : it->second;
+}
+
+Tensor GradientList::take(int64_t index) {
+  const auto it = elements.find(index);
+  if (it == elements.end()) return Tensor();
+  Tensor element = std::move(it->second);
+  elements.erase(it);
+  return element;
+}
+
+Result<const GradientList*> gradient_list_input(const KernelContext& context) {
+  if (is_zero_variant(context.input(0))) return nullptr;
+  return value_input<GradientList>(context, 0, "gradient list");
+}
+
+Result<GradientList*> changed_gradient_list(KernelContext& context) {
+  if (is_zero_variant(context.input(0)))
+    return new_value_output<GradientList>(context, 0);
+  return changed_value_output<GradientList>(context, 0, 0);
+}
+
+bool is_zero_variant(const Tensor& gradient) {
+  return gradient.dtype() == DataType::kVariant && gradient.is_scalar() &&
+         gradient.data<Variant>()->get() == nullptr;
+}
+
+Result<Tensor> gradient_or_zeros(const KernelContext& context, Tensor element,
+                                 DataType dtype, int shape_input) {
+  const bool is_variant = dtype == DataType::kVariant;
+  if (!element.valid()) {
+    if (is_variant) return make_zeros(context, dtype, {});
+    TAGFLOW_ASSIGN(const Shape shape, full_shape_input(context, shape_input));
+    return make_zeros(context, dtype, shape);
+  }
+  const Tensor& shape = context.input(shape_input);
+  if (element.dtype() == dtype && (is_variant || has_shape(element, shape)))
+    return element;
+  return context.fail("the element is {}, not {} of shape {}",
+                      element.describe(), dtype_name(dtype), shape.to_string());
+}
+
+Result<Shape> full_shape_input(const KernelContext& context, int input) {
+  TAGFLOW_ASSIGN(const PartialShape shape,
+                 shape_input(context, input, "the shape"));
+  if (auto known = shape.to_shape()) return *std::move(known);
+  return context.fail("the shape must be known, not {}", shape.to_string());
+}
+
+}  // namespace tagflow::devices

@@ -1,0 +1,108 @@
+// Gradients of containers: a list of those of single elements, by their
+// indices. What has no gradient has zeros, and ZeroVariant is the gradient of a
+// container of which no element has one. Add and Get are the derivatives of
+// each other, and so are Put and Take, which leave nothing of what was there.
+#include "graph/ops/container_ops.h"
+
+namespace tagflow::graph {
+
+namespace {
+
+// Output `port`: elements of the shape that input `i` says, below `outer`; for
+// variants, of which nobody asks it, scalars.
+Status set_elements(ShapeContext& c, int port, int i, PartialShape outer) {
+  PartialShape element = PartialShape::scalar();
+  if (c.node().output_dtypes()[size_t(port)] != DataType::kVariant) {
+    TAGFLOW_RETURN_IF_ERROR(c.with_rank(i, 1).status());
+    TAGFLOW_ASSIGN(element, c.constant_as_shape(i));
+  }
+  c.set_output(port, concatenate(outer, element));
+  return {};
+}
+
+Status set_list(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(0, 0).status());
+  c.set_output(0, PartialShape::scalar());
+  return {};
+}
+
+Status add_gradient_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(1, 0).status());
+  return set_list(c);
+}
+
+Status get_gradient_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(1, 0).status());
+  TAGFLOW_RETURN_IF_ERROR(set_list(c));
+  return set_elements(c, c.num_outputs() - 1, 2, PartialShape::scalar());
+}
+
+Status add_gradients_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank_at_least(2, 1).status());
+  return set_list(c);
+}
+
+Status get_gradients_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(set_list(c));
+  return set_elements(c, c.num_outputs() - 1, 2, {c.input(1).num_elements()});
+}
+
+Status drop_gradients_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(1, 0).status());
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(2, 0).status());
+  return set_list(c);
+}
+
+Status split_gradients_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank_at_least(1, 1).status());
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(2, 1).status());
+  return set_list(c);
+}
+
+Status join_gradients_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(1, 1).status());
+  return set_elements(c, 0, 2, {PartialShape::kUnknown});
+}
+
+}  // namespace
+
+void register_gradient_list_ops(OpRegistry& registry) {
+  const auto index = "index: int32";
+  const auto indices = "indices: int32";
+  const auto list = "list: variant";
+  const auto next = "output_list: variant";
+  const auto shape = "shape: Tshape";
+  const auto shape_type = "Tshape: {int32, int64} = int32";
+  const auto value = "value: T";
+  const auto values = "values: T";
+  const auto type = "T: type";
+  define(registry, "ZeroVariant", {}, {"output: variant"}, {}, scalar_shape);
+  for (const char* op : {"GradientListAdd", "GradientListPut"})
+    define_changing(registry, op, {list, index, value}, {next}, {type},
+                    add_gradient_shape);
+  define(registry, "GradientListGet", {list, index, shape}, {value},
+         {type, shape_type}, get_gradient_shape);
+  define_changing(registry, "GradientListTake", {list, index, shape},
+                  {next, value}, {type, shape_type}, get_gradient_shape);
+  define_changing(registry, "GradientListDrop",
+                  {list, "begin: int32", "end: int32"}, {next}, {},
+                  drop_gradients_shape);
+
+  // Row i is that of element indices[i].
+  for (const char* op : {"GradientListAddRows", "GradientListPutRows"})
+    define_changing(registry, op, {list, indices, values}, {next}, {type},
+                    add_gradients_shape);
+  define(registry, "GradientListGetRows", {list, indices, shape}, {values},
+         {type, shape_type}, get_gradients_shape);
+  define_changing(registry, "GradientListTakeRows", {list, indices, shape},
+                  {next, values}, {type, shape_type}, get_gradients_shape);
+
+  // lengths[i] rows, each of a shape, are those of element i.
+  define_changing(registry, "GradientListAddSplit",
+                  {list, values, "lengths: int64"}, {next}, {type},
+                  split_gradients_shape);
+  define(registry, "GradientListGetConcat", {list, "lengths: int64", shape},
+         {values}, {type, shape_type}, join_gradients_shape);
+}
+
+}  // namespace tagflow::graph

@@ -1,0 +1,127 @@
+// The helper itself: what it lets pass, and what it finds.
+#include "tests/autodiff/gradient_check.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <complex>
+#include <set>
+
+#include "autodiff/rule.h"
+#include "graph/builder/builder.h"
+
+using namespace tagflow;
+using namespace tagflow::autodiff;
+using namespace tagflow::autodiff::testing;
+namespace ops = tagflow::graph::ops;
+
+namespace {
+
+bool contains(const std::string& text, std::string_view part) {
+  return text.find(part) != text.npos;
+}
+
+// The square of x[0], by the rule of that name.
+Function square_by(const char* rule) {
+  return [rule](const Scope& s, const Outputs& x) {
+    return ops::square(s.with_attr("_gradient_op_type", rule), x[0]);
+  };
+}
+
+}  // namespace
+
+TEST_CASE("right gradients pass, up to the order that is asked for") {
+  check_gradients(
+      [](const Scope& s, const Outputs& x) {
+        return ops::mul(s, ops::square(s, x[0]), x[1]);
+      },
+      {values({2, 3}), values({3})}, {.order = 3});
+}
+
+TEST_CASE("right gradients of complex numbers pass") {
+  const Tensor z = Tensor::vector<std::complex<double>>({{1, 2}, {-0.5, 0.3}});
+  check_gradients(
+      [](const Scope& s, const Outputs& x) { return ops::square(s, x[0]); },
+      {z});
+}
+
+TEST_CASE("a wrong gradient is found, and the message says where") {
+  RuleTable::global().add_custom("test_half_square", [](RuleContext& r) {
+    r.set(0, ops::mul(r.scope(), r.grad(), r.input(0)));
+  });
+  const auto wrong = wrong_gradients(square_by("test_half_square"),
+                                     {Tensor::vector<double>({1, 3})});
+  REQUIRE(wrong.ok());
+  CHECK(contains(*wrong,
+                 "order 1, shapes known, by x[0]: element 0 of "
+                 "double[2]: the gradient is "));
+  CHECK(contains(*wrong, ", differences give "));
+  CHECK(contains(*wrong, "; 1 more differ"));
+  CHECK(contains(*wrong, "order 1, shapes unknown, by x[0]: "));
+}
+
+TEST_CASE("a gradient that is wrong at second order alone is found") {
+  // Right as a number, but a constant for who differentiates it.
+  RuleTable::global().add_custom("test_stopped_square", [](RuleContext& r) {
+    const Scope& s = r.scope();
+    const Output twice = ops::mul(s, ops::stop_gradient(s, r.input(0)), 2);
+    r.set(0, ops::mul(s, r.grad(), twice));
+  });
+  const auto wrong = wrong_gradients(square_by("test_stopped_square"),
+                                     {Tensor::vector<double>({1, 3})});
+  REQUIRE(wrong.ok());
+  CHECK(!contains(*wrong, "order 1"));
+  CHECK(contains(*wrong, "order 2, shapes known, by x[0]: element 0"));
+}
+
+TEST_CASE("a gradient that is missing is found, unless it is zero") {
+  check_gradients(
+      [](const Scope& s, const Outputs& x) { return ops::square(s, x[1]); },
+      {values({2}), values({3})});
+  const auto wrong = wrong_gradients(
+      [](const Scope& s, const Outputs& x) {
+        return ops::mul(s, ops::stop_gradient(s, x[0]), x[1]);
+      },
+      {values({2}, 1, 2), values({2}, 1, 2)}, {.order = 1});
+  REQUIRE(wrong.ok());
+  CHECK(contains(*wrong, "by x[0]: element 0 of double[2]: the gradient is 0"));
+  CHECK(!contains(*wrong, "by x[1]"));
+}
+
+TEST_CASE("what cannot be checked is an error") {
+  const Function square = [](const Scope& s, const Outputs& x) {
+    return ops::square(s, x[0]);
+  };
+  CHECK(!wrong_gradients(square, {Tensor::scalar(1.0f)}).ok());
+  const auto status = wrong_gradients(
+                          [](const Scope& s, const Outputs& x) {
+                            return ops::cast(s, x[0], DataType::kFloat);
+                          },
+                          {values({2})})
+                          .status();
+  CHECK(contains(status.to_string(), "an output is float[2], only double"));
+  CHECK(!wrong_gradients(
+             [](const Scope& s, const Outputs& x) {
+               return ops::reshape(s, x[0], {5});
+             },
+             {values({2})})
+             .ok());
+}
+
+TEST_CASE("gradients come as tensors, zeros where there is none") {
+  const std::vector<Tensor> gradients = gradients_of(
+      [](const Scope& s, const Outputs& x) { return ops::square(s, x[0]); },
+      {Tensor::vector<float>({1, 3}), Tensor::scalar(2.0)});
+  REQUIRE(gradients.size() == 2);
+  CHECK(identical(gradients[0], Tensor::vector<float>({2, 6})));
+  CHECK(identical(gradients[1], Tensor::scalar(0.0)));
+}
+
+TEST_CASE("values are within their limits, and no two are alike") {
+  const Tensor a = values({4, 5}, 2, 3), b = values({4, 5}, 2, 3);
+  std::set<double> all(a.flat<double>().begin(), a.flat<double>().end());
+  all.insert(b.flat<double>().begin(), b.flat<double>().end());
+  CHECK(all.size() == 40);
+  CHECK(*all.begin() >= 2);
+  CHECK(*all.rbegin() <= 3);
+}

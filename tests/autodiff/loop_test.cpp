@@ -1,0 +1,230 @@
+// Gradients of loops and conditionals, in closed form.
+#include <doctest/doctest.h>
+
+#include "tests/autodiff/evaluate.h"
+
+using namespace tagflow;            // NOLINT: tests
+using namespace tagflow::autodiff;  // NOLINT
+using namespace tagflow::graph;     // NOLINT
+using tagflow::autodiff::testing::evaluate;
+using tagflow::autodiff::testing::numbers;
+
+namespace {
+
+using Doubles = std::vector<double>;
+
+// x * w^n by a loop.
+Output power(const Scope& s, const Output& x, const Output& w, const Input& n,
+             int64_t window = 10) {
+  return while_loop(
+      s,
+      [&](const Scope& in, const Outputs& v) { return ops::less(in, v[0], n); },
+      [&](const Scope& in, const Outputs& v) -> Outputs {
+        return {ops::add(in, v[0], 1), ops::mul(in, v[1], w)};
+      },
+      {0, x}, {.parallel_iterations = window})[1];
+}
+
+struct Program {
+  Graph graph;
+  Scope s{graph};
+  Output number(double value, const char* name) {
+    return ops::constant(s.named(name), value);
+  }
+  Outputs grad(const Output& y, const Outputs& xs) {
+    return dense_gradients(s, {y}, xs, {.zeros_if_unconnected = true});
+  }
+};
+
+}  // namespace
+
+TEST_CASE("the gradient of a loop is a loop, to any order") {
+  for (const int64_t window : {1, 32}) {
+    Program p;
+    const Output x = p.number(2, "x"), w = p.number(3, "w");
+    const Output y = power(p.s, x, w, 3, window);
+    const Outputs first = p.grad(y, {x, w});
+    Outputs all{y, first[0], first[1]};
+    Output higher = first[1];
+    for (int order = 2; order <= 4; ++order) {
+      higher = p.grad(higher, {w})[0];
+      all.push_back(higher);
+    }
+    CHECK(numbers(p.s, all) == Doubles{54, 27, 54, 36, 12, 0});
+  }
+}
+
+TEST_CASE("a loop without a trip has the gradient of its variable") {
+  Program p;
+  const Output x = p.number(2, "x"), w = p.number(3, "w");
+  const Outputs grads = p.grad(power(p.s, x, w, 0), {x, w});
+  CHECK(numbers(p.s, grads) == Doubles{1, 0});
+}
+
+TEST_CASE("an inner loop saves its values for each outer iteration") {
+  Program p;
+  const Output x = p.number(1, "x"), w = p.number(2, "w");
+  const Output y = while_loop(
+      p.s,
+      [](const Scope& in, const Outputs& v) { return ops::less(in, v[0], 4); },
+      [&](const Scope& in, const Outputs& v) -> Outputs {
+        return {ops::add(in, v[0], 1), power(in, v[1], w, v[0])};
+      },
+      {0, x})[1];
+  const Output first = p.grad(y, {w})[0];
+  const Output second = p.grad(first, {w})[0];
+  CHECK(numbers(p.s, {y, first, second}) == Doubles{64, 192, 480});
+}
+
+TEST_CASE("a loop on a branch that is not taken has a gradient of zero") {
+  for (const bool taken : {false, true}) {
+    Program p;
+    const Output x = p.number(2, "x"), w = p.number(3, "w");
+    const Output flag = ops::placeholder(p.s.named("flag"), DataType::kBool,
+                                         PartialShape::scalar());
+    const Output y = cond(
+        p.s, flag,
+        [&](const Scope& in) -> Outputs { return power(in, x, w, 3); },
+        [&](const Scope&) -> Outputs { return x; })[0];
+    const Outputs grads = p.grad(y, {x, w});
+    CHECK(numbers(p.s, grads, {{"flag", Tensor::scalar(taken)}}) ==
+          (taken ? Doubles{27, 54} : Doubles{1, 0}));
+  }
+}
+
+TEST_CASE("a conditional in a loop saves what its taken branch needs") {
+  // Odd trips square, even ones triple: x, 3x, 9x^2, 27x^2.
+  Program p;
+  const Output x = p.number(2, "x");
+  const Output y = while_loop(
+      p.s,
+      [](const Scope& in, const Outputs& v) { return ops::less(in, v[0], 3); },
+      [&](const Scope& in, const Outputs& v) -> Outputs {
+        const Output odd = ops::equal(in, ops::floor_mod(in, v[0], 2), 1);
+        const Output next = cond(
+            in, odd,
+            [&](const Scope& b) -> Outputs { return ops::square(b, v[1]); },
+            [&](const Scope& b) -> Outputs { return ops::mul(b, v[1], 3); })[0];
+        return {ops::add(in, v[0], 1), next};
+      },
+      {0, x})[1];
+  const Output first = p.grad(y, {x})[0];
+  const Output second = p.grad(first, {x})[0];
+  const Output third = p.grad(second, {x})[0];
+  CHECK(numbers(p.s, {y, first, second, third}) == Doubles{108, 108, 54, 0});
+}
+
+TEST_CASE("each read of a variable counts as the version that it saw") {
+  Program p;
+  const ops::Variable w =
+      ops::variable(p.s.named("w"), DataType::kDouble, PartialShape::scalar());
+  const Output init = ops::assign(p.s, w, 1.0);
+  const Output y = while_loop(
+      p.s,
+      [](const Scope& in, const Outputs& v) { return ops::less(in, v[0], 3); },
+      [&](const Scope& in, const Outputs& v) -> Outputs {
+        const Output now = ops::read(in, w);
+        const Output next = ops::mul(in, v[1], now);
+        const Output assigned = ops::assign(in, w, ops::mul(in, now, 2));
+        return {ops::add(in.with_control_dependencies({assigned}), v[0], 1),
+                ops::identity(in.with_control_dependencies({assigned}), next)};
+      },
+      {0, ops::constant(p.s, 1.0)}, {.parallel_iterations = 1})[1];
+  const Output grad = p.grad(y, {w.handle})[0];
+  CHECK(numbers(p.s, {y, grad}, {}, {}, init) == Doubles{8, 14});
+}
+
+TEST_CASE("an element of an array that is read three times has three parts") {
+  for (const int64_t window : {1, 32}) {
+    Program p;
+    const Output x = p.number(2, "x");
+    TensorArray array(
+        p.s, 1, DataType::kDouble,
+        {.element_shape = PartialShape::scalar(), .clear_after_read = false});
+    array = array.write(p.s, 0, x);
+    const Output y = while_loop(
+        p.s,
+        [](const Scope& in, const Outputs& v) {
+          return ops::less(in, v[0], 3);
+        },
+        [&](const Scope& in, const Outputs& v) -> Outputs {
+          return {ops::add(in, v[0], 1), ops::mul(in, v[1], array.read(in, 0))};
+        },
+        {0, ops::constant(p.s, 1.0)}, {.parallel_iterations = window})[1];
+    const Output first = p.grad(y, {x})[0];
+    const Output again = p.grad(y, {x})[0];
+    const Output second = p.grad(first, {x})[0];
+    const Output third = p.grad(second, {x})[0];
+    CHECK(numbers(p.s, {first, again, second, third}) ==
+          Doubles{12, 12, 12, 6});
+  }
+}
+
+TEST_CASE("rows that a loop gathers keep their gradient sparse") {
+  Program p;
+  const Output table =
+      ops::constant(p.s, Tensor::of<double>({4, 2}, {1, 2, 3, 4, 5, 6, 7, 8}));
+  const Output sum = while_loop(
+      p.s,
+      [](const Scope& in, const Outputs& v) { return ops::less(in, v[0], 3); },
+      [&](const Scope& in, const Outputs& v) -> Outputs {
+        const Output row = ops::gather(in, table, v[0]);
+        return {ops::add(in, v[0], 1),
+                ops::add(in, v[1], ops::reduce_sum(in, ops::square(in, row)))};
+      },
+      {0, ops::constant(p.s, 0.0)})[1];
+  const std::vector<Gradient> grads = gradients(p.s, {sum}, {table});
+  REQUIRE_MESSAGE(p.s.ok(), p.s.status().to_string());
+  CHECK(grads[0].is_sparse());
+  const Output dense = p.grad(sum, {table})[0];
+  const Tensor result = evaluate(p.s, {dense})[0];
+  CHECK(result.shape() == Shape{4, 2});
+  const Doubles values(result.flat<double>().begin(),
+                       result.flat<double>().end());
+  CHECK(values == Doubles{2, 4, 6, 8, 10, 12, 0, 0});
+}
+
+TEST_CASE("a y and an x of one iteration may be in the body of a loop") {
+  Program p;
+  const Output last = while_loop(
+      p.s,
+      [](const Scope& in, const Outputs& v) { return ops::less(in, v[0], 4); },
+      [&](const Scope& in, const Outputs& v) -> Outputs {
+        const Output y = ops::mul(in, v[1], ops::mul(in, v[1], v[1]));
+        const Output grad = dense_gradients(in, {y}, {v[1]})[0];
+        // Newton's step towards the cube root of 8.
+        const Output next =
+            ops::sub(in, v[1], ops::real_div(in, ops::sub(in, y, 8.0), grad));
+        return {ops::add(in, v[0], 1), next};
+      },
+      {0, ops::constant(p.s, 3.0)})[1];
+  const Output slope = p.grad(last, {last})[0];
+  const Doubles results = numbers(p.s, {last, slope});
+  CHECK(results[0] == doctest::Approx(2.0).epsilon(1e-3));
+  CHECK(results[1] == 1);
+}
+
+TEST_CASE("what has no gradient says why") {
+  Program p;
+  const Output x = p.number(2, "x");
+  SUBCASE("a y of integers") {
+    p.grad(ops::cast(p.s.named("y"), x, DataType::kInt32), {x});
+    CHECK(p.s.status().to_string().find("y 0 (\"y:0\") is int32") !=
+          std::string::npos);
+  }
+  SUBCASE("an x in a loop that y is outside of") {
+    Output inside;
+    const Output y = while_loop(
+        p.s,
+        [](const Scope& in, const Outputs& v) {
+          return ops::less(in, v[0], 10.0);
+        },
+        [&](const Scope& in, const Outputs& v) -> Outputs {
+          return inside = ops::mul(in.named("inside"), v[0], 2.0);
+        },
+        {x})[0];
+    p.grad(y, {inside});
+    CHECK(p.s.status().to_string().find("\"while/inside:0\" is in the loop") !=
+          std::string::npos);
+  }
+}

@@ -1,0 +1,112 @@
+// Random smooth functions with loops and conditionals, nested in one another.
+#pragma once
+
+#include <random>
+
+#include "graph/builder/builder.h"
+
+namespace tagflow::autodiff::testing {
+
+// Builds one program from a seed: the same ops for the same seed, whatever the
+// types of what it gets. Loops make up to three trips, by numbers that depend
+// on the iterations around them; conditionals go by such numbers, too, and some
+// by values.
+class RandomProgram {
+ public:
+  explicit RandomProgram(uint32_t seed) : random_(seed) {}
+
+  // Some outputs that depend on some of `x`, doubles of one shape.
+  graph::Outputs build(const graph::Scope& s, const graph::Outputs& x) {
+    const graph::Output number = graph::ops::constant(s, int32_t{2});
+    std::vector<graph::Output> values(x.begin(), x.end());
+    for (int i = 0; i < 3; ++i)
+      values.push_back(value(s, values, number, kDepth));
+    return {values[values.size() - 1], values[values.size() - 2]};
+  }
+
+ private:
+  static constexpr int kDepth = 3;
+  using Values = std::vector<graph::Output>;
+
+  int pick(int n) { return int(random_() % uint32_t(n)); }
+  graph::Output any(const Values& values) {
+    return values[size_t(pick(int(values.size())))];
+  }
+
+  graph::Output value(const graph::Scope& s, const Values& values,
+                      const graph::Output& number, int depth) {
+    const int kind = pick(depth > 0 ? 8 : 4);
+    switch (kind) {
+      case 0:
+        return graph::ops::mul(s, any(values), any(values));
+      case 1:
+        return graph::ops::sub(s, any(values),
+                               graph::ops::mul(s, any(values), 0.5));
+      case 2:
+        return graph::ops::tanh(s, graph::ops::add(s, any(values), 0.25));
+      case 3:
+        return graph::ops::sin(s, any(values));
+      case 4:
+      case 5:
+        return conditional(s, values, number, depth);
+      default:
+        return loop(s, values, number, depth);
+    }
+  }
+
+  graph::Output conditional(const graph::Scope& s, const Values& values,
+                            const graph::Output& number, int depth) {
+    namespace ops = graph::ops;
+    const graph::Output by_number =
+        ops::equal(s, ops::floor_mod(s, number, 2), pick(2));
+    // Far from every value that the test perturbs it to.
+    const graph::Output test =
+        pick(3) != 0 ? by_number
+                     : graph::Output(ops::less(
+                           s, ops::reduce_sum(s, any(values)), 1234.5));
+    const bool one_is_plain = pick(2) == 0;
+    return graph::cond(
+        s, test,
+        [&](const graph::Scope& in) -> graph::Outputs {
+          return value(in, values, number, depth - 1);
+        },
+        [&](const graph::Scope& in) -> graph::Outputs {
+          if (one_is_plain) return any(values);
+          return value(in, values, number, depth - 1);
+        })[0];
+  }
+
+  graph::Output loop(const graph::Scope& s, const Values& values,
+                     const graph::Output& number, int depth) {
+    namespace ops = graph::ops;
+    const int trips = pick(4);
+    const bool by_number = pick(2) == 0;
+    const graph::Output limit =
+        by_number
+            ? graph::Output(ops::floor_mod(s, ops::add(s, number, trips), 4))
+            : ops::constant(s, int32_t(trips));
+    const graph::Output a = any(values), b = any(values);
+    const int64_t window = 1 + pick(3) * 5;
+    return graph::while_loop(
+        s,
+        [&](const graph::Scope& in, const graph::Outputs& v) {
+          return ops::less(in, v[0], limit);
+        },
+        [&](const graph::Scope& in, const graph::Outputs& v) -> graph::Outputs {
+          Values inside = values;
+          inside.push_back(v[1]);
+          inside.push_back(v[2]);
+          const graph::Output first = value(in, inside, v[0], depth - 1);
+          inside.push_back(first);
+          const graph::Output second =
+              pick(3) == 0 ? v[1] : value(in, inside, v[0], depth - 1);
+          return {ops::add(in, v[0], 1),
+                  ops::tanh(in, ops::add(in, first, v[1])), second};
+        },
+        {0, a, b}, {.parallel_iterations = window})[size_t(1 + pick(2))];
+  }
+
+  std::mt19937 random_;
+};
+
+}  // namespace tagflow::autodiff::testing

@@ -1,0 +1,77 @@
+// Gradients of random programs, against central differences.
+// TAGFLOW_RANDOM_GRADIENTS says how many there are, and where they begin:
+// "1000" or "1000 5000".
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <sstream>
+
+#include "tests/autodiff/evaluate.h"
+#include "tests/autodiff/gradient_check.h"
+#include "tests/autodiff/random_program.h"
+
+using namespace tagflow;                     // NOLINT: tests
+using namespace tagflow::autodiff;           // NOLINT
+using namespace tagflow::autodiff::testing;  // NOLINT
+
+namespace {
+
+bool has_loop(const graph::Graph& graph) {
+  for (const graph::Node* node : graph.nodes())
+    if (node->is_next_iteration()) return true;
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("gradients of random programs are what differences say") {
+  uint32_t count = 60, first = 1;
+  if (const char* text = std::getenv("TAGFLOW_RANDOM_GRADIENTS"))
+    std::istringstream(text) >> count >> first;
+  const std::vector<Tensor> xs{values({2}, -0.9, 0.9), values({2}, -0.9, 0.9),
+                               values({2}, -0.9, 0.9)};
+  int wrong = 0;
+  uint32_t loops = 0;
+  for (uint32_t seed = first; seed < first + count && wrong < 5; ++seed) {
+    const auto what = wrong_gradients(
+        [&](const graph::Scope& s, const graph::Outputs& x) {
+          const graph::Outputs y = RandomProgram(seed).build(s, x);
+          loops += has_loop(s.graph());
+          return y;
+        },
+        xs, {.tolerance = 2e-5, .unknown_shapes = false});
+    CAPTURE(seed);
+    if (!what.ok()) FAIL_CHECK(what.status().to_string());
+    if (what.ok() && !what->empty()) FAIL_CHECK(*what);
+    wrong += !what.ok() || !what->empty();
+  }
+  CHECK(loops > count / 3);
+}
+
+TEST_CASE("gradients are the same to the bit over devices") {
+  for (uint32_t seed = 1; seed <= 25; ++seed) {
+    graph::Graph graph;
+    const graph::Scope s(graph);
+    graph::Outputs xs;
+    for (const double x : {0.3, -0.7, 0.5})
+      xs.push_back(graph::ops::constant(s, Tensor::of<double>({2}, {x, -x})));
+    const graph::Outputs ys = RandomProgram(seed).build(s, xs);
+    const graph::Outputs first =
+        dense_gradients(s, ys, xs, {.zeros_if_unconnected = true});
+    const graph::Outputs second =
+        dense_gradients(s, first, xs, {.zeros_if_unconnected = true});
+    graph::Outputs all = first;
+    for (const graph::Output& output : second) all.push_back(output);
+    const std::vector<Tensor> expected = evaluate(s, all);
+    for (const char* devices : {"cpu:3", "cpu:2,stream:1"}) {
+      actors::SessionOptions options;
+      options.devices = devices;
+      options.scatter = seed;
+      CAPTURE(seed);
+      CAPTURE(devices);
+      const std::vector<Tensor> cut = evaluate(s, all, {}, options);
+      for (size_t i = 0; i < cut.size(); ++i)
+        CHECK(identical(cut[i], expected[i]));
+    }
+  }
+}

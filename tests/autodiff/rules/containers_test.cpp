@@ -1,0 +1,555 @@
+#include <doctest/doctest.h>
+
+#include "devices/cpu/gradient_list.h"
+#include "graph/builder/builder.h"
+#include "tests/autodiff/evaluate.h"
+#include "tests/autodiff/rules/functions.h"
+
+using namespace tagflow;
+using namespace tagflow::autodiff;
+using namespace tagflow::autodiff::testing;
+using graph::Input;
+using graph::Output;
+using graph::Outputs;
+using graph::Scope;
+namespace ops = tagflow::graph::ops;
+
+namespace {
+
+constexpr DataType kDouble = DataType::kDouble;
+const AttrMap kElements{{"element_dtype", kDouble}};
+const AttrMap kOnStack{{"elem_type", kDouble}};
+
+Output reserve(const Scope& s, const Input& count) {
+  return s.op("TensorListReserve", {-1, count}, kElements);
+}
+Output empty_list(const Scope& s) {
+  return s.op("EmptyTensorList", {-1, -1}, kElements);
+}
+Output set_item(const Scope& s, const Output& list, const Input& index,
+                const Output& item, bool resize = false) {
+  return s.op("TensorListSetItem", {list, index, item},
+              {{"resize_if_index_out_of_bounds", resize}});
+}
+Output get_item(const Scope& s, const Output& list, const Input& index) {
+  return s.op("TensorListGetItem", {list, index, -1}, kElements);
+}
+Output push_back(const Scope& s, const Output& list, const Output& item) {
+  return s.op("TensorListPushBack", {list, item});
+}
+graph::OpResult pop_back(const Scope& s, const Output& list) {
+  return s.op("TensorListPopBack", {list, -1}, kElements);
+}
+Output stack(const Scope& s, const Output& list) {
+  return s.op("TensorListStack", {list, -1}, kElements);
+}
+Output from_tensor(const Scope& s, const Output& tensor) {
+  return s.op("TensorListFromTensor", {tensor, -1}, kElements);
+}
+Output resize(const Scope& s, const Output& list, const Input& size) {
+  return s.op("TensorListResize", {list, size});
+}
+
+Output square(const Scope& s, const Output& x) { return ops::square(s, x); }
+
+Outputs without_first(const Outputs& outputs) {
+  if (outputs.empty()) return {};
+  return std::vector<Output>(outputs.begin() + 1, outputs.end());
+}
+
+// What a loop variable of known shape needs.
+Output as_pair(const Scope& s, const Output& x) {
+  return s.op("EnsureShape", {x}, {{"shape", PartialShape{2}}});
+}
+
+// Body of a loop over i < n.
+using Body =
+    std::function<Outputs(const Scope&, const Output& i, const Outputs& v)>;
+Outputs count_loop(const Scope& s, int n, const Outputs& initial,
+                   const Body& body) {
+  Outputs variables{s.constant(Tensor::scalar(int32_t{0}))};
+  for (const Output& v : initial) variables.push_back(v);
+  const Outputs results = while_loop(
+      s,
+      [&](const Scope& in, const Outputs& v) { return ops::less(in, v[0], n); },
+      [&](const Scope& in, const Outputs& v) -> Outputs {
+        Outputs next{ops::add(in, v[0], 1)};
+        const auto rest = without_first(v);
+        for (const Output& value : body(in, v[0], rest)) next.push_back(value);
+        return next;
+      },
+      variables);
+  return without_first(results);
+}
+
+struct Recurrence {
+  Output i;
+  graph::TensorArray states;
+  TAGFLOW_FIELDS(i, states)
+};
+
+}  // namespace
+
+TEST_CASE("what is set in a list comes back when it is read") {
+  check_gradients(
+      [](const Scope& s, const Outputs& x) -> Outputs {
+        Output list = set_item(s, reserve(s, 3), 1, square(s, x[0]));
+        const Output early = get_item(s, list, 1);
+        // What was set before has no part in what is read later.
+        list = set_item(s, list, 1, ops::mul(s, early, x[1]));
+        list = set_item(s, list, 2, x[0]);
+        return {early, get_item(s, list, 1), get_item(s, list, 1),
+                get_item(s, list, 2), square(s, get_item(s, list, 2))};
+      },
+      {values({2}), values({2})});
+}
+
+TEST_CASE("an element that was never set takes no gradient") {
+  check_gradients(
+      [](const Scope& s, const Outputs& x) -> Outputs {
+        const Output list = set_item(s, reserve(s, 3), 0, square(s, x[0]));
+        return ops::mul(s, stack(s, list), x[1]);
+      },
+      {values({2}), values({3, 2})});
+}
+
+TEST_CASE("what is pushed onto a list comes back when it is popped") {
+  check_gradients(
+      [](const Scope& s, const Outputs& x) -> Outputs {
+        Output list = push_back(s, empty_list(s), square(s, x[0]));
+        list = push_back(s, list, x[1]);
+        const auto first = pop_back(s, list);
+        // In its place.
+        const Output other =
+            push_back(s, first[0], ops::mul(s, first[1], x[0]));
+        const auto second = pop_back(s, other);
+        const auto last = pop_back(s, second[0]);
+        return {first[1], ops::mul(s, second[1], last[1]), stack(s, other)};
+      },
+      {values({2}), values({2})});
+}
+
+TEST_CASE("lists that grow and shrink keep the gradients of what they keep") {
+  check_gradients(
+      [](const Scope& s, const Outputs& x) -> Outputs {
+        const Output list = from_tensor(s, square(s, x[0]));
+        const auto popped = pop_back(s, list);
+        // Element 2 is zero now, and was not before.
+        const Output grown =
+            ops::add(s, stack(s, resize(s, popped[0], 3)), x[0]);
+        const Output shrunk = stack(s, resize(s, list, 1));
+        const Output longer = set_item(s, popped[0], 4, x[1], true);
+        const Output again = stack(s, set_item(s, longer, 2, x[1], true));
+        return {grown, shrunk, stack(s, longer), again, popped[1]};
+      },
+      {values({3, 2}), values({2})});
+}
+
+TEST_CASE("lists and tensors are made of each other, row by row") {
+  check_gradients(
+      [](const Scope& s, const Outputs& x) -> Outputs {
+        const Output list = from_tensor(s, square(s, x[0]));
+        const Output rows =
+            s.op("TensorListGather", {list, {2, 0, 2}, -1}, kElements);
+        return {stack(s, list), rows, get_item(s, list, 1)};
+      },
+      {values({3, 2})});
+}
+
+TEST_CASE("of rows scattered to one element the last one counts") {
+  for (const bool sized : {false, true})
+    check_gradients(
+        [&](const Scope& s, const Outputs& x) -> Outputs {
+          graph::Inputs inputs{square(s, x[0]), {1, 0, 1}, -1};
+          if (sized) inputs.add(4);
+          const Output list =
+              s.op(sized ? "TensorListScatterV2" : "TensorListScatter", inputs);
+          return {stack(s, list), get_item(s, list, 1)};
+        },
+        {values({3, 2})});
+  check_gradients(
+      [](const Scope& s, const Outputs& x) -> Outputs {
+        const auto popped = pop_back(s, from_tensor(s, square(s, x[0])));
+        const Output list = s.op("TensorListScatterIntoExistingList",
+                                 {popped[0], square(s, x[1]), {1, 4, 1}});
+        return {stack(s, list), popped[1]};
+      },
+      {values({3, 2}), values({3, 2})});
+}
+
+TEST_CASE("lists are joined and split, elements of any length") {
+  check_gradients(
+      [](const Scope& s, const Outputs& x) -> Outputs {
+        const Output list =
+            s.op("TensorListSplit",
+                 {square(s, x[0]), -1, Tensor::vector<int64_t>({2, 0, 1, 2})});
+        const Output cut =
+            set_item(s, list, 2, ops::mul(s, get_item(s, list, 0), x[1]));
+        const Output none = s.constant(Tensor::make(DataType::kInt64, {0}));
+        return {s.op("TensorListConcatV2", {cut, {-1, 2}, none}, kElements),
+                s.op("TensorListConcat", {list}, kElements),
+                get_item(s, list, 3)};
+      },
+      {values({5, 2}), values({2})});
+}
+
+TEST_CASE("lists are added, and hold lists") {
+  check_gradients(
+      [](const Scope& s, const Outputs& x) -> Outputs {
+        const Output a = from_tensor(s, square(s, x[0]));
+        const Output b = set_item(s, a, 1, x[1]);
+        return {stack(s, s.op("AddN", {a, b, a}))};
+      },
+      {values({3, 2}), values({2})});
+  check_gradients(
+      [](const Scope& s, const Outputs& x) -> Outputs {
+        const AttrMap lists{{"element_dtype", DataType::kVariant}};
+        const Output inner = from_tensor(s, square(s, x[0]));
+        Output outer = s.op("TensorListReserve", {-1, 2}, lists);
+        outer = set_item(s, outer, 0, inner);
+        outer = set_item(s, outer, 1, set_item(s, inner, 0, x[1]));
+        const Output first = s.op("TensorListGetItem", {outer, 0, -1}, lists);
+        const Output second = s.op("TensorListGetItem", {outer, 1, -1}, lists);
+        return {stack(s, first), stack(s, second), get_item(s, second, 0),
+                get_item(s, first, 0)};
+      },
+      {values({3, 2}), values({2})});
+}
+
+TEST_CASE("a loop writes a list and reads it") {
+  // a[i + 1] = a[i] x^2 + a[i - 1].
+  check_gradients(
+      [](const Scope& s, const Outputs& x) -> Outputs {
+        Output list = set_item(s, reserve(s, 6), 0, x[0]);
+        list = set_item(s, list, 1, x[1]);
+        const Outputs result = count_loop(
+            s, 4, {list},
+            [&](const Scope& in, const Output& i, const Outputs& v) -> Outputs {
+              const Output next =
+                  ops::add(in,
+                           ops::mul(in, get_item(in, v[0], ops::add(in, i, 1)),
+                                    square(in, x[1])),
+                           get_item(in, v[0], i));
+              return {set_item(in, v[0], ops::add(in, i, 2), next)};
+            });
+        return stack(s, result[0]);
+      },
+      {values({2}), values({2})});
+}
+
+TEST_CASE("a loop pushes onto a list, and another pops from it") {
+  for (const bool grows : {false, true})
+    check_gradients(
+        [&](const Scope& s, const Outputs& x) -> Outputs {
+          const Outputs up =
+              count_loop(s, 3, {empty_list(s), x[0]},
+                         [&](const Scope& in, const Output& i,
+                             const Outputs& v) -> Outputs {
+                           const Output value = square(in, v[1]);
+                           return {grows ? set_item(in, v[0], i, value, true)
+                                         : push_back(in, v[0], value),
+                                   ops::mul(in, value, x[1])};
+                         });
+          const Outputs down = count_loop(
+              s, 3, {up[0], x[1]},
+              [&](const Scope& in, const Output&, const Outputs& v) -> Outputs {
+                const auto popped = pop_back(in, v[0]);
+                return {popped[0],
+                        ops::add(in, ops::mul(in, v[1], as_pair(in, popped[1])),
+                                 x[0])};
+              });
+          return {down[1], up[1]};
+        },
+        {values({2}), values({2})});
+}
+
+TEST_CASE("what goes up a persistent stack comes down with its gradient") {
+  check_gradients(
+      [](const Scope& s, const Outputs& x) -> Outputs {
+        const Output none = s.op("PersistentStack", {}, kOnStack);
+        const Output one = s.op("PersistentStackPush", {none, square(s, x[0])});
+        const Output two = s.op("PersistentStackPush", {one, x[1]});
+        // Two stacks share the element below.
+        const Output other =
+            s.op("PersistentStackPush", {one, ops::mul(s, x[0], x[1])});
+        Outputs result;
+        for (const Output& top : {two, other}) {
+          const auto popped = s.op("PersistentStackPop", {top}, kOnStack);
+          const auto rest = s.op("PersistentStackPop", {popped[0]}, kOnStack);
+          result.push_back(ops::mul(s, popped[1], rest[1]));
+        }
+        result.push_back(s.op("PersistentStackPop", {one}, kOnStack)[1]);
+        return result;
+      },
+      {values({2}), values({2})});
+}
+
+TEST_CASE("a stack is a loop variable with a gradient") {
+  check_gradients(
+      [](const Scope& s, const Outputs& x) -> Outputs {
+        const Outputs up = count_loop(
+            s, 3, {s.op("PersistentStack", {}, kOnStack), x[0]},
+            [&](const Scope& in, const Output&, const Outputs& v) -> Outputs {
+              return {in.op("PersistentStackPush", {v[0], square(in, v[1])}),
+                      ops::mul(in, v[1], x[1])};
+            });
+        const Outputs down = count_loop(
+            s, 2, {up[0], x[1]},
+            [&](const Scope& in, const Output&, const Outputs& v) -> Outputs {
+              const auto popped = in.op("PersistentStackPop", {v[0]}, kOnStack);
+              return {popped[0], ops::mul(in, v[1], as_pair(in, popped[1]))};
+            });
+        return {down[1], up[1]};
+      },
+      {values({2}), values({2})});
+}
+
+TEST_CASE("gradients of containers have gradients themselves") {
+  const auto zero = [](const Scope& s) -> Output {
+    return s.op("ZeroVariant", {});
+  };
+  const AttrMap type{{"T", kDouble}};
+  const Input row{2};
+  const Tensor pair = Tensor::vector<int32_t>({2});
+  check_gradients(
+      [&](const Scope& s, const Outputs& x) -> Outputs {
+        Output list = s.op("GradientListAdd", {zero(s), 3, square(s, x[0])});
+        list = s.op("GradientListAdd", {list, 3, x[1]});
+        list = s.op("GradientListAdd", {list, 1, x[1]});
+        const auto taken = s.op("GradientListTake", {list, 3, pair}, type);
+        const Output put =
+            s.op("GradientListPut", {list, 1, ops::mul(s, taken[1], x[0])});
+        const Output dropped = s.op("GradientListDrop", {put, 2, 9});
+        Outputs result{taken[1]};
+        for (const Output& of : {Output(list), taken[0], put, dropped})
+          for (const int index : {1, 3})
+            result.push_back(s.op("GradientListGet", {of, index, pair}, type));
+        const auto missing = s.op("GradientListTake", {put, 7, pair}, type);
+        result.push_back(ops::add(s, missing[1], x[0]));
+        const auto emptied = s.op("GradientListPut", {put, 3, zero(s)});
+        result.push_back(
+            s.op("GradientListGetRows", {emptied, {1, 3}, pair}, type));
+        return result;
+      },
+      {values({2}), values({2})});
+  check_gradients(
+      [&](const Scope& s, const Outputs& x) -> Outputs {
+        Output list =
+            s.op("GradientListAddRows", {zero(s), {2, 0, 2}, square(s, x[0])});
+        const auto taken =
+            s.op("GradientListTakeRows", {list, {2, 5, 2}, pair}, type);
+        const Output put = s.op("GradientListPutRows", {list, {0, 4, 0}, x[0]});
+        Outputs result{taken[1]};
+        for (const Output& of : {list, taken[0], put})
+          result.push_back(
+              s.op("GradientListGetRows", {of, {0, 2, 4, 2}, pair}, type));
+        return result;
+      },
+      {values({3, 2})});
+  check_gradients(
+      [&](const Scope& s, const Outputs& x) -> Outputs {
+        const Tensor lengths = Tensor::vector<int64_t>({2, 0, 1});
+        const Output list =
+            s.op("GradientListAddSplit", {zero(s), square(s, x[0]), lengths});
+        return {s.op("GradientListGetConcat", {list, lengths, pair}, type)};
+      },
+      {values({3, 2})});
+  check_gradients(
+      [&](const Scope& s, const Outputs& x) -> Outputs {
+        Output top = s.op("PersistentStackPush", {zero(s), square(s, x[0])});
+        top = s.op("PersistentStackPush", {top, x[1]});
+        top = s.op("PersistentStackDrop", {top}, kOnStack);
+        top = s.op("PersistentStackPushZero", {top}, kOnStack);
+        Outputs result;
+        for (int i = 0; i < 3; ++i) {
+          const auto popped =
+              s.op("PersistentStackPopOrZero", {top, pair}, kOnStack);
+          result.push_back(ops::mul(s, popped[1], x[0]));
+          top = popped[0];
+        }
+        return result;
+      },
+      {values({2}), values({2})});
+}
+
+TEST_CASE("an optional's values have gradients") {
+  check_gradients(
+      [](const Scope& s, const Outputs& x) -> Outputs {
+        const Output list = from_tensor(s, square(s, x[1]));
+        const Output optional =
+            s.op("OptionalFromValue",
+                 {square(s, x[0]), 7, list, ops::mul(s, x[0], 2)});
+        const std::vector<DataType> types{kDouble, DataType::kInt32,
+                                          DataType::kVariant, kDouble};
+        const auto read =
+            s.op("OptionalGetValue", {optional},
+                 {{"output_types", types},
+                  {"output_shapes", std::vector<PartialShape>(4)}});
+        return {ops::mul(s, read[0], read[0]), stack(s, read[2])};
+      },
+      {values({2}), values({3, 2})});
+}
+
+TEST_CASE("tensor arrays have gradients along their flow") {
+  check_gradients(
+      [](const Scope& s, const Outputs& x) -> Outputs {
+        graph::TensorArray array(s, 4, kDouble,
+                                 {.infer_shape = false,
+                                  .dynamic_size = true,
+                                  .clear_after_read = false});
+        array = array.unstack(s, square(s, x[0]));
+        const Output read = array.read(s, 1);
+        array = array.write(s, 2, x[1]);
+        array = array.write(s, 3, ops::mul(s, read, x[1]));
+        array = array.scatter(s, {5, 4}, ops::mul(s, x[0], x[1]));
+        return {read, array.read(s, 3), array.gather(s, {3, 4, 3}),
+                array.stack(s)};
+      },
+      {values({2, 2}), values({2})}, {.unknown_shapes = false});
+  check_gradients(
+      [](const Scope& s, const Outputs& x) -> Outputs {
+        graph::TensorArray array(
+            s, 3, kDouble, {.infer_shape = false, .clear_after_read = false});
+        array = array.split(s, square(s, x[0]), {2, 0, 1});
+        return {array.concat(s), array.read(s, 2)};
+      },
+      {values({3, 2})});
+}
+
+TEST_CASE("a loop writes a tensor array and reads it") {
+  // h[i + 1] = h[i] x[i]^2 + h[i - 1].
+  check_gradients(
+      [](const Scope& s, const Outputs& x) -> Outputs {
+        const graph::TensorArrayOptions keeps{.clear_after_read = false};
+        const auto inputs =
+            graph::TensorArray(s, 4, kDouble, keeps).unstack(s, x[0]);
+        auto states = graph::TensorArray(s, 6, kDouble, keeps);
+        states = states.write(s, 0, x[1]).write(s, 1, square(s, x[1]));
+        const auto last = while_loop(
+            s,
+            [](const Scope& in, const Recurrence& v) {
+              return ops::less(in, v.i, 4);
+            },
+            [&](const Scope& in, Recurrence v) {
+              const Output gate = square(in, inputs.read(in, v.i));
+              const Output before = v.states.read(in, v.i);
+              v.i = ops::add(in, v.i, 1);
+              const Output next = ops::add(
+                  in, before, ops::mul(in, v.states.read(in, v.i), gate));
+              v.states = v.states.write(in, ops::add(in, v.i, 1), next);
+              return v;
+            },
+            Recurrence{s.constant(Tensor::scalar(int32_t{0})), states});
+        return {last.states.stack(s), last.states.read(s, 5)};
+      },
+      {values({4, 2}), values({2})});
+}
+
+TEST_CASE("a branch in a loop sets elements that others leave as they are") {
+  check_gradients(
+      [](const Scope& s, const Outputs& x) -> Outputs {
+        const Output list = from_tensor(s, x[0]);
+        const Outputs result = count_loop(
+            s, 4, {list, x[1]},
+            [&](const Scope& in, const Output& i, const Outputs& v) -> Outputs {
+              const Output odd = ops::equal(in, ops::floor_mod(in, i, 2), 1);
+              return cond(
+                  in, odd,
+                  [&](const Scope& t) -> Outputs {
+                    const Output item =
+                        square(t, as_pair(t, get_item(t, v[0], i)));
+                    return {set_item(t, v[0], i, item),
+                            ops::mul(t, v[1], item)};
+                  },
+                  [&](const Scope& t) -> Outputs {
+                    return {v[0], ops::add(t, v[1],
+                                           as_pair(t, get_item(t, v[0], i)))};
+                  });
+            });
+        return {stack(s, result[0]), result[1]};
+      },
+      {values({4, 2}), values({2})});
+}
+
+// Which the number of iterations would be squared by.
+TEST_CASE("the gradient of a loop over a list or an array copies none") {
+  const int n = 200;
+  const auto as_scalar = [](const Scope& s, const Output& element) {
+    return s.op("EnsureShape", {element}, {{"shape", PartialShape::scalar()}});
+  };
+  const Function over_list = [&](const Scope& s, const Outputs& x) -> Outputs {
+    const Output list = s.op("TensorListFromTensor",
+                             {ops::fill(s, {n + 1}, x[0]), -1}, kElements);
+    const Outputs result = count_loop(
+        s, n, {list, x[0]},
+        [&](const Scope& in, const Output& i, const Outputs& v) -> Outputs {
+          // Elements that were set, and others that nothing has to do with it.
+          const Output value =
+              ops::mul(in, as_scalar(in, get_item(in, v[0], i)), x[0]);
+          const Output other =
+              as_scalar(in, get_item(in, v[0], ops::sub(in, n, i)));
+          return {set_item(in, v[0], ops::add(in, i, 1), value),
+                  ops::add(in, v[1], square(in, other))};
+        });
+    return {ops::add(s, result[1], as_scalar(s, get_item(s, result[0], n)))};
+  };
+  const Function over_array = [&](const Scope& s, const Outputs& x) -> Outputs {
+    const auto array =
+        graph::TensorArray(s, n + 1, kDouble, {.clear_after_read = false})
+            .write(s, 0, x[0]);
+    const auto last = while_loop(
+        s,
+        [&](const Scope& in, const Recurrence& v) {
+          return ops::less(in, v.i, n);
+        },
+        [&](const Scope& in, Recurrence v) {
+          const Output value = v.states.read(in, v.i);
+          const Output half = v.states.read(in, ops::floor_div(in, v.i, 2));
+          v.i = ops::add(in, v.i, 1);
+          v.states = v.states.write(
+              in, v.i, ops::mul(in, ops::add(in, value, half), x[0]));
+          return v;
+        },
+        Recurrence{s.constant(Tensor::scalar(int32_t{0})), array});
+    return {last.states.read(s, n)};
+  };
+  for (const Function& f : {over_list, over_array}) {
+    graph::Graph graph;
+    const Scope s(graph);
+    const Output x = ops::constant(s, 0.5);
+    Output y = f(s, {x})[0];
+    for (int order = 0; order < 2; ++order) y = dense_gradients(s, {y}, {x})[0];
+    const int64_t before = devices::GradientList::elements_copied();
+    evaluate(s, {y});
+    CHECK(devices::GradientList::elements_copied() == before);
+  }
+}
+
+TEST_CASE("what has no gradient is said") {
+  const auto refused = [](const Function& f, const std::string& text) {
+    const auto wrong = wrong_gradients(f, {values({2})});
+    REQUIRE(!wrong.ok());
+    INFO(wrong.status().to_string());
+    CHECK(wrong.status().message().find(text) != std::string::npos);
+  };
+  refused(
+      [](const Scope& s, const Outputs& x) -> Outputs {
+        const Output list = from_tensor(s, x[0]);
+        return {
+            stack(s, s.op("TensorListConcatLists", {list, list}, kElements))};
+      },
+      "gradients of ops on several lists are not implemented");
+  refused(
+      [](const Scope& s, const Outputs& x) -> Outputs {
+        const Output map =
+            s.op("TensorMapInsert", {s.op("EmptyTensorMap", {}), 1, x[0]});
+        return {s.op("TensorMapLookup", {map, 1}, {{"value_dtype", kDouble}})};
+      },
+      "gradients of maps are not implemented");
+  refused(
+      [](const Scope& s, const Outputs& x) -> Outputs {
+        const Output handle = s.op("StackV2", {-1}, kOnStack);
+        return {s.op("StackPushV2", {handle, x[0]})};
+      },
+      "PersistentStack is a stack with gradients");
+}

@@ -1,0 +1,111 @@
+#include <doctest/doctest.h>
+
+#include "autodiff/gradients.h"
+#include "graph/builder/builder.h"
+#include "tests/autodiff/rules/functions.h"
+
+using namespace tagflow;
+using namespace tagflow::autodiff;
+using namespace tagflow::autodiff::testing;
+namespace ops = tagflow::graph::ops;
+
+namespace {
+
+void check_function(const char* op, double low, double high,
+                    int line = __builtin_LINE()) {
+  check_gradients(op_of(op), {values({2, 3}, low, high)}, {}, line);
+}
+
+void check_complex_function(const char* op, int line = __builtin_LINE()) {
+  check_gradients(op_of(op), {complex_values({3}, 0.2, 0.8)}, {}, line);
+}
+
+}  // namespace
+
+TEST_CASE("functions of one number have their derivatives") {
+  check_function("Neg", -1, 1);
+  check_function("Abs", 0.2, 1);
+  check_function("Abs", -1, -0.2);
+  check_function("Sign", 0.2, 1);
+  check_function("Square", -1, 1);
+  check_function("Sqrt", 0.5, 2);
+  check_function("Rsqrt", 0.5, 2);
+  check_function("Reciprocal", 0.5, 2);
+  check_function("Inv", -2, -0.5);
+  check_function("Exp", -2, 2);
+  check_function("Expm1", -2, 2);
+  check_function("Log", 0.5, 3);
+  check_function("Log1p", -0.5, 2);
+}
+
+TEST_CASE("trigonometric and hyperbolic functions have their derivatives") {
+  check_function("Sin", -3, 3);
+  check_function("Cos", -3, 3);
+  check_function("Tan", -1.2, 1.2);
+  check_function("Asin", -0.8, 0.8);
+  check_function("Acos", -0.8, 0.8);
+  check_function("Atan", -3, 3);
+  check_function("Sinh", -2, 2);
+  check_function("Cosh", -2, 2);
+  check_function("Asinh", -3, 3);
+  check_function("Acosh", 1.3, 3);
+  check_function("Atanh", -0.8, 0.8);
+}
+
+TEST_CASE("derivatives of complex functions are conjugated") {
+  for (const char* op :
+       {"Neg",  "Sign",  "Square", "Sqrt", "Rsqrt", "Reciprocal",
+        "Inv",  "Exp",   "Expm1",  "Log",  "Log1p", "Sin",
+        "Cos",  "Tan",   "Asin",   "Acos", "Atan",  "Sinh",
+        "Cosh", "Asinh", "Acosh",  "Atanh"}) {
+    CAPTURE(op);
+    check_complex_function(op);
+  }
+}
+
+TEST_CASE("ops that are gradients have gradients by both inputs") {
+  for (const char* op : {"SigmoidGrad", "TanhGrad", "SqrtGrad", "RsqrtGrad",
+                         "ReciprocalGrad", "InvGrad"}) {
+    CAPTURE(op);
+    check_gradients(op_of(op), {values({2, 3}, 0.5, 2), values({2, 3})});
+    check_gradients(op_of(op),
+                    {complex_values({3}, 0.5, 1.5), complex_values({3})});
+  }
+}
+
+TEST_CASE("casts hand the gradient back in the type that came in") {
+  const auto there_and_back = [](DataType there) -> Function {
+    return [there](const graph::Scope& s, const graph::Outputs& x) {
+      return ops::cast(s, ops::cast(s, ops::mul(s, x[0], x[0]), there),
+                       x[0].dtype());
+    };
+  };
+  check_gradients(there_and_back(DataType::kComplex128), {values({2, 3})});
+  check_gradients(there_and_back(DataType::kDouble), {complex_values({3})});
+  const auto grads =
+      gradients_of(there_and_back(DataType::kInt32), {values({2})});
+  CHECK(identical(grads[0], Tensor::vector<double>({0, 0})));
+  const auto narrow = gradients_of(
+      [](const graph::Scope& s, const graph::Outputs& x) {
+        return ops::cast(s, x[0], DataType::kDouble);
+      },
+      {Tensor::vector<float>({1, 2})});
+  CHECK(identical(narrow[0], Tensor::vector<float>({1, 1})));
+}
+
+TEST_CASE("a check of numbers checks their gradient, too") {
+  check_gradients(op_of("CheckNumerics", {{"message", "x"}}), {values({3})});
+  check_gradients(op_of("CheckNumericsV2", {{"message", "x"}}), {values({3})});
+}
+
+TEST_CASE("the derivative of |x| at 0 is 0") {
+  const auto grads =
+      gradients_of(op_of("Abs"), {Tensor::vector<double>({-2, 0, 3})});
+  CHECK(identical(grads[0], Tensor::vector<double>({-1, 0, 1})));
+}
+
+TEST_CASE("the derivative of expm1 has digits where its result is -1") {
+  const auto grads =
+      gradients_of(op_of("Expm1"), {Tensor::vector<double>({-50})});
+  CHECK(*grads[0].data<double>() == doctest::Approx(std::exp(-50.0)));
+}
