@@ -19,6 +19,8 @@ struct BenchGraph {
   std::vector<std::string> targets;
   std::vector<std::string> init = {};  // targets that run once, before all else
   std::string written = {};  // what the files begin with that a run writes
+  // Tensors that TensorFlow's program, where there is one, has the same of.
+  std::vector<std::string> compared = {};
 };
 
 // Each says what it feeds; where it is a number of trips `n`, that is an int32

@@ -1,11 +1,14 @@
 // Workloads: recurrent networks, and what feeds them.
 //
-//   lstm      one run of an LSTM over a batch of sequences, forward
+//   lstm      one run of an LSTM over a batch of sequences: forward with
+//             weights that are constants, or, to --train, loss, gradients by
+//             all weights and their updates
 //   prefetch  100 batches, each read in 10 ms by a queue runner and used in
 //             10 ms by a step: overlapped, it is little more than one of them
 #include <algorithm>
 
 #include "actors/queue_runners.h"
+#include "apps/bench/gradient_graphs.h"
 #include "apps/bench/stopwatch.h"
 #include "apps/bench/workload.h"
 
@@ -41,13 +44,20 @@ Result<double> prefetch_seconds(const BenchGraph& graph,
 
 }  // namespace
 
-Result<Measurement> measure_lstm(const BenchOptions& options) {
+LstmSize lstm_size(const BenchOptions& options, int inputs) {
   LstmSize size;
   if (options.batch > 0) size.batch = options.batch;
   if (options.steps > 0) size.steps = options.steps;
   if (options.units > 0) size.units = options.units;
-  size.inputs = options.inputs > 0 ? options.inputs : size.units;
-  TAGFLOW_ASSIGN(const BenchGraph graph, make_lstm(size));
+  if (options.inputs > 0) inputs = options.inputs;
+  size.inputs = inputs > 0 ? inputs : size.units;
+  return size;
+}
+
+Result<Measurement> measure_lstm(const BenchOptions& options) {
+  const LstmSize size = lstm_size(options);
+  TAGFLOW_ASSIGN(const BenchGraph graph,
+                 options.train ? make_lstm_train(size) : make_lstm(size));
   TAGFLOW_ASSIGN(actors::SessionOptions session,
                  to_session_options(options.engine));
   TAGFLOW_ASSIGN(PreparedRun run, PreparedRun::make(graph, session));
@@ -59,6 +69,7 @@ Result<Measurement> measure_lstm(const BenchOptions& options) {
                       {"steps", size.steps},
                       {"inputs", size.inputs},
                       {"units", size.units},
+                      {"train", options.train},
                       {"workers", options.engine.workers},
                       {"repeats", options.repeats}}};
 }

@@ -28,6 +28,7 @@ struct BenchOptions {
   int steps = 0;
   int inputs = 0;
   int units = 0;
+  bool train = false;
   int repeats = 9;
   EngineOptions engine;
 };
@@ -59,6 +60,9 @@ const Workload* find_workload(std::string_view name);
 Result<double> seconds_per_trip(const Result<BenchGraph>& graph,
                                 const BenchOptions& options, int64_t trips,
                                 double total);
+
+// Of the options, and of lstm what they leave open; `inputs` as in LstmSize.
+LstmSize lstm_size(const BenchOptions& options, int inputs = 0);
 
 // As to_session_options(), with one engine for all sessions that are made of
 // it: that of the process, unless the options ask for workers or a hand-off of
@@ -97,6 +101,16 @@ Result<Measurement> measure_kmeans_scaling(const BenchOptions& options);
 // recurrent.cpp: ms per run; seconds
 Result<Measurement> measure_lstm(const BenchOptions& options);
 Result<Measurement> measure_prefetch(const BenchOptions& options);
+// gradients.cpp: us per trip or element; a ratio; seconds; bytes
+Result<Measurement> measure_loop_grad(const BenchOptions& options);
+Result<Measurement> measure_map_fn_grad(const BenchOptions& options);
+Result<Measurement> measure_second_order_ratio(const BenchOptions& options);
+Result<Measurement> measure_gradient_build(const BenchOptions& options);
+Result<Measurement> measure_grad_memory(const BenchOptions& options);
+// training.cpp: ms per train step; a ratio
+Result<Measurement> measure_mlp(const BenchOptions& options);
+Result<Measurement> measure_cnn(const BenchOptions& options);
+Result<Measurement> measure_lstm_backward_ratio(const BenchOptions& options);
 // state.cpp: us per step or update
 Result<Measurement> measure_embedding(const BenchOptions& options);
 Result<Measurement> measure_stream_assign(const BenchOptions& options);

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "apps/common/gradient_graph.h"
 #include "apps/io/file.h"
 #include "apps/io/json_tensor.h"
 #include "apps/io/npy.h"
@@ -103,6 +104,23 @@ Result<CaseRun> parse_run(const Json& json) {
   return run;
 }
 
+Result<CaseGradients> parse_gradients(const Json& json) {
+  if (!json.is_object())
+    return invalid_argument("[case] \"gradients\" is not an object");
+  CaseGradients gradients;
+  TAGFLOW_ASSIGN(gradients.ys, parse_list(json, "ys"));
+  TAGFLOW_ASSIGN(gradients.xs, parse_list(json, "xs"));
+  if (gradients.ys.empty() || gradients.xs.empty())
+    return invalid_argument("[case] \"gradients\" has no \"ys\" or no \"xs\"");
+  const auto it = json.find("order");
+  if (it == json.end()) return gradients;
+  if (!it->is_number_integer() || *it < 1 || *it > kMaxGradientOrder)
+    return invalid_argument("[case] \"order\" is no number from 1 to {}",
+                            kMaxGradientOrder);
+  gradients.order = it->get<int>();
+  return gradients;
+}
+
 bool is_case(const fs::path& folder) {
   std::error_code code;
   return fs::exists(folder / "case.json", code) &&
@@ -128,7 +146,9 @@ Result<Case> parse_case(std::string_view text) {
     TAGFLOW_ASSIGN(CaseRun run, parse_run(json));
     result.runs.push_back(std::move(run));
   }
-  result.needs_gradients = root.contains("gradients");
+  if (root.contains("gradients")) {
+    TAGFLOW_ASSIGN(result.gradients, parse_gradients(root["gradients"]));
+  }
   return result;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,21 +26,28 @@ struct CaseRun {
   std::string error_code;
 };
 
+// What is added to the graph before its runs, which fetch "grad_0:0",
+// "grad_1:0", ...: the gradients by xs, see apps/common/gradient_graph.h.
+struct CaseGradients {
+  std::vector<std::string> ys;
+  std::vector<std::string> xs;
+  int order = 1;
+};
+
 struct Case {
   std::string name;
   std::vector<CaseRun> runs;
-  // The last run fetches gradients, which the graph does not have.
-  bool needs_gradients = false;
+  std::optional<CaseGradients> gradients;
 };
 
 // Reads
 //   { "name", "runs": [ { "targets": [node...], "feeds": {port: file},
 //                         "fetches": [port...], "expect": [file...]
 //                         or "error": {"code"} } ],
-//     "gradients": {...} }
-// and passes over other keys. InvalidArgument where a part is missing or of
-// the wrong kind, or a file is not a plain name: a case reads its own folder
-// only. Thread-safe.
+//     "gradients": { "ys": [port...], "xs": [port...], "order": 1 } }
+// where "gradients" and "order" may be left out, and passes over other keys.
+// InvalidArgument where a part is missing or of the wrong kind, or a file is
+// not a plain name: a case reads its own folder only. Thread-safe.
 Result<Case> parse_case(std::string_view json);
 
 // The folder, where it is a case, or else those in it that are, in order;

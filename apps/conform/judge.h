@@ -20,7 +20,8 @@ struct Verdict {
   Outcome outcome = Outcome::kPassed;
   std::string name;
   std::string what;
-  std::set<std::string> missing;  // ops, or "(gradients)"
+  // Ops; "(gradients)" where `what` says of which op there is no gradient.
+  std::set<std::string> missing;
 };
 
 // The longest that a run may take where the options do not say.
@@ -29,8 +30,9 @@ inline constexpr std::chrono::seconds kRunLimit{20};
 inline constexpr std::chrono::seconds kExpiringRunLimit{1};
 
 // Runs the case of the folder in a session of its own: all runs in order, the
-// state kept. Only the nodes that they need are imported. `cancel` ends a run,
-// and fails the case.
+// state kept. Only the nodes that they need are imported, and then extended by
+// the gradients that the case asks for. `cancel` ends a run, and fails the
+// case.
 Verdict judge_case(const std::filesystem::path& folder,
                    const actors::SessionOptions& options,
                    const std::optional<actors::CancelToken>& cancel = {});

@@ -55,10 +55,24 @@ std::vector<NodeDef> needed_nodes(const graph::GraphFile& file,
     for (const std::string& name : run.targets) need(name);
     for (const auto& [name, value] : run.feeds) need(name);
   }
-  while (!to_do.empty()) {
-    const size_t at = to_do.back();
-    to_do.pop_back();
-    for (const std::string& input : file.nodes[at].inputs) need(input);
+  if (the_case.gradients) {
+    for (const std::string& name : the_case.gradients->ys) need(name);
+    for (const std::string& name : the_case.gradients->xs) need(name);
+  }
+  const auto need_inputs = [&] {
+    while (!to_do.empty()) {
+      const size_t at = to_do.back();
+      to_do.pop_back();
+      for (const std::string& input : file.nodes[at].inputs) need(input);
+    }
+  };
+  need_inputs();
+  if (the_case.gradients) {
+    for (const std::string& name : initial_assignments(file.nodes)) {
+      const NodeDef& assign = file.nodes[index.at(name)];
+      if (needed[index.at(node_of(assign.inputs[0]))]) need(name);
+    }
+    need_inputs();
   }
 
   std::vector<NodeDef> nodes;
@@ -66,6 +80,27 @@ std::vector<NodeDef> needed_nodes(const graph::GraphFile& file,
     if (needed[i]) nodes.push_back(file.nodes[i]);
   }
   return nodes;
+}
+
+std::vector<std::string> initial_assignments(
+    const std::vector<NodeDef>& nodes) {
+  constexpr std::string_view kEnding = "/Assign";
+  std::unordered_set<std::string_view> variables;
+  for (const NodeDef& node : nodes)
+    if (node.op == "VariableV2" || node.op == "Variable" ||
+        node.op == "VarHandleOp")
+      variables.insert(node.name);
+  std::vector<std::string> assignments;
+  for (const NodeDef& node : nodes) {
+    if (node.op != "Assign" && node.op != "AssignVariableOp") continue;
+    const std::string_view name = node.name;
+    if (!name.ends_with(kEnding) || node.inputs.empty()) continue;
+    const std::string_view variable =
+        name.substr(0, name.size() - kEnding.size());
+    if (variables.contains(variable) && node_of(node.inputs[0]) == variable)
+      assignments.push_back(node.name);
+  }
+  return assignments;
 }
 
 std::set<std::string> missing_ops(const std::vector<NodeDef>& nodes,

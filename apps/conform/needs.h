@@ -12,11 +12,18 @@
 namespace tagflow::apps {
 
 // The nodes that any run of the case may touch: those that its fetches,
-// targets and feeds name and all that leads to them, in the file's order.
+// targets, feeds and gradients name and all that leads to them, in the file's
+// order. A gradient is one of a session that has initialised its variables,
+// though the case does not say so: their initial_assignments() are needed, too.
 // Found in the text alone, so that an unknown op elsewhere does not matter.
 // Names that no node has are passed over; the run will say so.
 std::vector<graph::NodeDef> needed_nodes(const graph::GraphFile& file,
                                          const Case& the_case);
+
+// The nodes that give a variable its initial value, as TensorFlow names them:
+// "v/Assign", an Assign or AssignVariableOp to "v".
+std::vector<std::string> initial_assignments(
+    const std::vector<graph::NodeDef>& nodes);
 
 // The ops of the nodes, and of the functions that they use in turn, that have
 // no definition or no CPU kernel. Sorted.

@@ -147,7 +147,7 @@ void add_bench_command(CLI::App& app, ExitCode& exit_code) {
   sub->add_option("--rounds", options.rounds, "rounds of compare and models")
       ->check(CLI::Range(1, 100));
   sub->add_option("--batch", bench.batch,
-                  "of lstm and models; 0: the workload's own")
+                  "of lstm, mlp, cnn and models; 0: the workload's own")
       ->check(CLI::Range(0, 4096));
   sub->add_option("--steps", bench.steps, "of lstm; 0: its own")
       ->check(CLI::Range(0, 100'000));
@@ -156,6 +156,8 @@ void add_bench_command(CLI::App& app, ExitCode& exit_code) {
       ->check(CLI::Range(0, 4096));
   sub->add_option("--units", bench.units, "of lstm; 0: its own")
       ->check(CLI::Range(0, 4096));
+  sub->add_flag("--train", bench.train,
+                "of lstm: a train step instead of a forward pass");
   sub->add_flag("--json", options.json,
                 "one object a line, also of compare and models");
   add_engine_options(*sub, bench.engine);

@@ -16,6 +16,7 @@ void add_step_command(CLI::App& app, ExitCode& exit_code);
 void add_graph_command(CLI::App& app, ExitCode& exit_code);
 void add_place_command(CLI::App& app, ExitCode& exit_code);
 void add_partition_command(CLI::App& app, ExitCode& exit_code);
+void add_gradients_command(CLI::App& app, ExitCode& exit_code);
 void add_conform_command(CLI::App& app, ExitCode& exit_code);
 void add_bench_command(CLI::App& app, ExitCode& exit_code);
 void add_checkpoint_command(CLI::App& app, ExitCode& exit_code);

@@ -181,7 +181,10 @@ void add_conform_command(CLI::App& app, ExitCode& exit_code) {
       "   \"expect\": [FILE...]}]}\n"
       "For a run that failed, \"error\": {\"code\": "
       "\"InvalidArgumentError\"},\n"
-      "or another code, takes the place of \"expect\".");
+      "or another code, takes the place of \"expect\". With\n"
+      "  \"gradients\": {\"ys\": [PORT...], \"xs\": [PORT...], "
+      "\"order\": K}\n"
+      "beside \"runs\", the graph is extended as by `tagflow gradients`.");
   add_engine_options(*conform, options->engine);
   conform->callback(
       [options, &exit_code] { exit_code = report(run_cases(*options)); });

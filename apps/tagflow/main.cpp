@@ -21,6 +21,7 @@ ExitCode run(int argc, char** argv) {
   add_graph_command(app, exit_code);
   add_place_command(app, exit_code);
   add_partition_command(app, exit_code);
+  add_gradients_command(app, exit_code);
   add_conform_command(app, exit_code);
   add_bench_command(app, exit_code);
   add_checkpoint_command(app, exit_code);

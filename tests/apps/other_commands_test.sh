@@ -147,7 +147,7 @@ echo text >"$work/README.md"
 expect 2 - '"README.md" is a file; a case is a folder with graph.pb and case' \
   tagflow conform README.md
 mkdir -p "$work/cases/not_a_case" "$work/cases/broken" "$work/cases/empty" \
-  "$work/cases/grad__x"
+  "$work/cases/odd"
 none='NotFound: \[conform\] there is no case, a folder with graph.pb and case.json in it, in '
 expect 3 - "$none\"cases/not_a_case\"$" tagflow conform cases/not_a_case
 expect 3 - "$none\"cases/not_a_case\"$" tagflow conform cases/not_a_case --json
@@ -163,25 +163,27 @@ expect 1 '^0 passed, 1 failed, 0 skipped$' 'broken.*no JSON object' \
 # A graph without nodes: its versions alone.
 printf "\x22\x00" >"$work/cases/empty/graph.pb"
 echo '{"name": "e", "runs": []}' >"$work/cases/empty/case.json"
-: >"$work/cases/grad__x/graph.pb"
-echo '{"name": "g", "runs": [], "gradients": {"ys": [], "xs": []}}' \
-  >"$work/cases/grad__x/case.json"
+# An op that no one has, in what a run needs: skipped, and counted.
+printf '\n\x0d\n\x01a\x12\x08NoSuchOp' >"$work/cases/odd/graph.pb"
+echo '{"name": "o", "runs": [{"targets": ["a"], "fetches": [],
+ "expect": []}]}' >"$work/cases/odd/case.json"
+expect 0 '^missing NoSuchOp in 1 case$' - tagflow conform cases/odd
 expect 0 '^1 passed, 0 failed, 1 skipped$' - \
-  tagflow conform cases/empty cases/grad__x cases/not_a_case
+  tagflow conform cases/empty cases/odd cases/not_a_case
 # A folder of them, with others among them: the same.
 expect 1 '^1 passed, 1 failed, 1 skipped$' 'broken' tagflow conform cases
-expect 0 '"skipped":1' - tagflow conform --json cases/empty/ cases/grad__x/
+expect 0 '"skipped":1' - tagflow conform --json cases/empty/ cases/odd/
 tail -n 1 "$work/stdout" | grep -qx '1 passed, 0 failed, 1 skipped' ||
   complain "the last line of --json is not the count" tagflow conform
-# An op that no one has, in what a run needs: skipped, and counted.
-printf '\n\x0d\n\x01a\x12\x08NoSuchOp' >"$work/cases/empty/graph.pb"
-echo '{"name": "e", "runs": [{"targets": ["a"], "fetches": [],
- "expect": []}]}' >"$work/cases/empty/case.json"
-expect 0 '^missing NoSuchOp in 1 case$' - tagflow conform cases/empty
 # The same op where nothing needs it does not matter: the run itself fails.
-echo '{"name": "e", "runs": [{"targets": ["b"], "fetches": [],
- "error": {"code": "NotFoundError"}}]}' >"$work/cases/empty/case.json"
-expect 0 '^1 passed' - tagflow conform cases/empty
+echo '{"name": "o", "runs": [{"targets": ["b"], "fetches": [],
+ "error": {"code": "NotFoundError"}}]}' >"$work/cases/odd/case.json"
+expect 0 '^1 passed' - tagflow conform cases/odd
+# Gradients of what is not there fail the case.
+echo '{"name": "o", "runs": [{}],
+ "gradients": {"ys": ["y:0"], "xs": ["y:0"]}}' >"$work/cases/odd/case.json"
+expect 1 '^0 passed, 1 failed, 0 skipped$' 'o: NotFound: .*no node "y"' \
+  tagflow conform cases/odd
 
 # --- kmeans -------------------------------------------------------------------
 expect 3 - 'dataset-fashion-mnist' kmeans --data nowhere

@@ -17,7 +17,7 @@ import sys
 MARKED = re.compile(
     r"<!-- (?P<kind>file|output|run)(?:: (?P<what>\S+))? -->\n"
     r"```(?P<language>\w*)\n(?P<text>.*?)```\n", re.S)
-PATH = r"`((?:apps|tests|graph|devices|actors|cmake)/[\w./]+\w)`"
+PATH = r"`((?:apps|tests|graph|autodiff|devices|actors|cmake)/[\w./]+\w)`"
 
 
 def output_of(command, root, bin_dir):

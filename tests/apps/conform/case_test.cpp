@@ -20,7 +20,7 @@ TEST_CASE("a case has runs, in order, with feeds, fetches and outcomes") {
        "error": {"code": "OutOfRangeError", "message": "end"}}]})");
   REQUIRE(parsed.ok());
   CHECK(parsed->name == "walk");
-  CHECK(!parsed->needs_gradients);
+  CHECK(!parsed->gradients);
   REQUIRE(parsed->runs.size() == 3);
   CHECK(parsed->runs[0].targets == std::vector<std::string>{"init"});
   REQUIRE(parsed->runs[1].feeds.size() == 1);
@@ -30,11 +30,18 @@ TEST_CASE("a case has runs, in order, with feeds, fetches and outcomes") {
   CHECK(parsed->runs[2].error_code == "OutOfRangeError");
 }
 
-TEST_CASE("a case with gradients says so") {
-  const auto parsed = parse_case(
-      R"({"name": "g", "runs": [], "gradients": {"ys": [], "xs": []}})");
+TEST_CASE("a case with gradients says of what, by what, and of which order") {
+  const auto parsed = parse_case(R"({"name": "g", "runs": [],
+      "gradients": {"ys": ["y:0"], "xs": ["x:0", "w:1"], "order": 2}})");
   REQUIRE(parsed.ok());
-  CHECK(parsed->needs_gradients);
+  REQUIRE(parsed->gradients);
+  CHECK(parsed->gradients->ys == std::vector<std::string>{"y:0"});
+  CHECK(parsed->gradients->xs == std::vector<std::string>{"x:0", "w:1"});
+  CHECK(parsed->gradients->order == 2);
+  const auto first = parse_case(R"({"name": "g", "runs": [],
+      "gradients": {"ys": ["y:0"], "xs": ["x:0"]}})");
+  REQUIRE(first.ok());
+  CHECK(first->gradients->order == 1);
 }
 
 TEST_CASE("malformed cases are refused, and the message says why") {
@@ -64,6 +71,19 @@ TEST_CASE("malformed cases are refused, and the message says why") {
        "\"fetches\" has length 1, but \"expect\" has length 0"},
       {R"({"name": "a", "runs": [{"error": {}}]})", "no \"code\""},
       {R"({"name": "a", "runs": [{"error": {"code": ""}}]})", "code is empty"},
+      {R"({"name": "a", "runs": [], "gradients": []})",
+       "\"gradients\" is not an object"},
+      {R"({"name": "a", "runs": [], "gradients": {"ys": ["y"]}})", "no \"xs\""},
+      {R"({"name": "a", "runs": [], "gradients": {"ys": [], "xs": ["x"]}})",
+       "no \"ys\""},
+      {R"({"name": "a", "runs": [], "gradients": {"ys": [1], "xs": ["x"]}})",
+       "is not a string"},
+      {R"({"name": "a", "runs": [],
+           "gradients": {"ys": ["y"], "xs": ["x"], "order": 0}})",
+       "\"order\" is no number from 1 to"},
+      {R"({"name": "a", "runs": [],
+           "gradients": {"ys": ["y"], "xs": ["x"], "order": 1.5}})",
+       "\"order\" is no number from 1 to"},
   };
   for (const auto& [given, message] : cases) {
     const auto& text = given;  // no lambda captures a structured binding

@@ -17,8 +17,9 @@ namespace {
 namespace fs = std::filesystem;
 namespace ops = graph::ops;
 
-// A folder with graph.pb (y = x / n, of int32, and a node that nobody knows
-// if `with_unknown`) and the files x.npy = [6, 8] and y.npy = [3, 4].
+// A folder with graph.pb (y = x / n, of int32, z = w * w, of double, and a node
+// that nobody knows if `with_unknown`) and the files x.npy = [6, 8], y.npy =
+// [3, 4], w.npy = [1, 3] and dz.npy = [2, 6].
 class Recorded {
  public:
   explicit Recorded(std::string_view case_json, bool with_unknown = false) {
@@ -30,6 +31,9 @@ class Recorded {
     const graph::Output n =
         ops::placeholder(scope.named("n"), DataType::kInt32, PartialShape());
     ops::floor_div(scope.named("y"), x, n);
+    const graph::Output w =
+        ops::placeholder(scope.named("w"), DataType::kDouble, {2});
+    ops::mul(scope.named("z"), w, w);
     REQUIRE(scope.ok());
     std::string bytes = graph::write_graphdef(graph).value();
     // A node, as protocol buffers write it: fields name and op.
@@ -38,6 +42,8 @@ class Recorded {
     REQUIRE(io::write_file(folder_ / "case.json", case_json).ok());
     write("x.npy", Tensor::vector<int32_t>({6, 8}));
     write("y.npy", Tensor::vector<int32_t>({3, 4}));
+    write("w.npy", Tensor::vector<double>({1, 3}));
+    write("dz.npy", Tensor::vector<double>({2, 6}));
     write("two.npy", Tensor::scalar<int32_t>(2));
     write("zero.npy", Tensor::scalar<int32_t>(0));
   }
@@ -72,10 +78,29 @@ TEST_CASE("an op that a run needs and nobody has skips the case") {
   CHECK(verdict.missing == std::set<std::string>{"NoSuch"});
 }
 
-TEST_CASE("gradients skip the case") {
-  const Verdict verdict =
-      Recorded(R"({"name": "c", "runs": [], "gradients": {}})").judge();
-  CHECK(verdict.outcome == Outcome::kSkipped);
+// The gradient of z by w, and what it should be.
+std::string gradient_case(const std::string& expect, const std::string& y,
+                          int order = 1) {
+  return fmt::format(R"({{"name": "c",
+      "gradients": {{"ys": ["{}"], "xs": ["w:0"], "order": {}}},
+      "runs": [{{"feeds": {{"w:0": "w.npy"}}, "fetches": ["grad_0:0"],
+                "expect": ["{}"]}}]}})",
+                     y, order, expect);
+}
+
+TEST_CASE("a case with gradients passes where they are as recorded") {
+  const Verdict verdict = Recorded(gradient_case("dz.npy", "z:0")).judge();
+  CHECK_MESSAGE(verdict.outcome == Outcome::kPassed, verdict.what);
+  CHECK(Recorded(gradient_case("dz.npy", "z:0", 2)).judge().what ==
+        "InvalidArgument: run 0: grad_0:0: 1 of 2 elements differ; at [1] "
+        "there is 2, expected 6");
+}
+
+TEST_CASE("a case whose gradient cannot be made has failed") {
+  const Verdict verdict = Recorded(gradient_case("dz.npy", "zz:0")).judge();
+  CHECK(verdict.outcome == Outcome::kFailed);
+  CHECK(verdict.what.find("[gradients] [graph] no node \"zz\"") !=
+        std::string::npos);
 }
 
 TEST_CASE("another result fails the case, and it says which and where") {

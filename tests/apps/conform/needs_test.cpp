@@ -56,6 +56,16 @@ TEST_CASE("all runs of a case count") {
   CHECK(needed_nodes(file, two).size() == 2);
 }
 
+TEST_CASE("what leads to a gradient's y or x is needed") {
+  graph::GraphFile file;
+  file.nodes = {node("a", "Const"), node("y", "Neg", {"a"}), node("x", "Const"),
+                node("unrelated", "NoSuchOp")};
+  Case of_gradients = case_of({"grad_0:0"});
+  of_gradients.gradients = CaseGradients{{"y:0"}, {"x:0"}, 1};
+  CHECK(names_of(needed_nodes(file, of_gradients)) ==
+        std::vector<std::string>{"a", "y", "x"});
+}
+
 TEST_CASE("ops without a definition are missing, those of the engine not") {
   CHECK(missing_ops(
             {node("a", "NoSuchOp"), node("b", "Switch"), node("c", "Const")},

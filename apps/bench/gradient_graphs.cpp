@@ -1,0 +1,205 @@
+#include "apps/bench/gradient_graphs.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "apps/bench/building.h"
+#include "autodiff/gradients.h"
+
+namespace tagflow::apps {
+namespace {
+
+using namespace graph;  // NOLINT: the builder's vocabulary
+
+// The graph, whose results count as compared.
+Result<BenchGraph> with_compared(Result<BenchGraph> graph,
+                                 const Outputs& results) {
+  TAGFLOW_RETURN_IF_ERROR(graph.status());
+  for (const Output& o : results) graph->compared.push_back(o.name());
+  return graph;
+}
+
+// --- Loops ------------------------------------------------------------------
+
+// So close to 1 that the power of any number of trips is a float.
+constexpr float kFactor = 1.000001f;
+
+}  // namespace
+
+Result<BenchGraph> make_loop_grad(int order) {
+  Building building;
+  const Scope& s = building.scope();
+  const Output n = trip_count(s);
+  const Output x = opaque(s, Tensor::scalar(1.0f));
+  const Output w = opaque(s, Tensor::scalar(kFactor));
+  const Output y = while_loop(
+      s,
+      [&](const Scope& in, const Outputs& v) { return ops::less(in, v[0], n); },
+      [&](const Scope& in, const Outputs& v) -> Outputs {
+        return {ops::add(in, v[0], 1), ops::mul(in, v[1], w)};
+      },
+      {0, x})[1];
+  Outputs derivatives{y};
+  for (int k = 0; k < order; ++k)
+    derivatives = autodiff::dense_gradients(s, derivatives, {x, w});
+  return with_compared(building.done({"n:0"}, derivatives),
+                       {y, derivatives[0], derivatives[1]});
+}
+
+Result<BenchGraph> make_map_fn_grad() {
+  Building building;
+  const Scope& s = building.scope();
+  const Output n = trip_count(s);
+  const Output x = ops::cast(s, ops::range(s, 0, n, 1), DataType::kFloat);
+  const Output y = map_fn(
+      s,
+      [](const Scope& in, const Output& v) {
+        return ops::add(in, ops::square(in, v), 1);
+      },
+      x);
+  const Outputs gradient =
+      autodiff::dense_gradients(s, {ops::reduce_sum(s, y)}, {x});
+  return with_compared(building.done({"n:0"}, gradient), {y, gradient[0]});
+}
+
+Result<BenchGraph> make_loop_grad_of_large(int64_t bytes) {
+  Building building;
+  const Scope& s = building.scope();
+  const Output n = trip_count(s);
+  const int64_t elements = std::max<int64_t>(1, bytes / int64_t(sizeof(float)));
+  const Output w = opaque(s, pseudo_random({elements}));
+  const Output last = while_loop(
+      s,
+      [&](const Scope& in, const Outputs& v) { return ops::less(in, v[0], n); },
+      [&](const Scope& in, const Outputs& v) -> Outputs {
+        const Output sum = ops::reduce_sum(in, ops::square(in, w));
+        const Output i = ops::cast(in, v[0], DataType::kFloat);
+        return {ops::add(in, v[0], 1),
+                ops::add(in, v[1], ops::mul(in, i, sum))};
+      },
+      {0, 0.0f})[1];
+  const Outputs gradient = autodiff::dense_gradients(s, {last}, {w});
+  return building.done({"n:0"}, {}, gradient);
+}
+
+// --- Train steps ------------------------------------------------------------
+
+namespace {
+
+// Of variables: numbers between -limit and limit.
+Initializer pseudo_random_within(double limit) {
+  return [limit](const Scope& s, const InitialPart& part) {
+    Tensor values = pseudo_random(part.shape);
+    for (float& value : values.mutable_flat<float>()) value *= float(limit);
+    return ops::constant(s, std::move(values));
+  };
+}
+
+// The variable's value, with numbers that fit a layer of so many inputs.
+Output weight(const Scope& s, const VariableScope& vars, std::string_view name,
+              const Shape& shape, int64_t inputs) {
+  const Initializer numbers = pseudo_random_within(1 / std::sqrt(inputs));
+  return vars.get(s, name, shape, {.initializer = numbers}).read(s);
+}
+Output bias(const Scope& s, const VariableScope& vars, std::string_view name,
+            int64_t size) {
+  return vars.get(s, name, {size}, {.initializer = initializers::zeros()})
+      .read(s);
+}
+
+// The mean of the cross entropy.
+Output loss_of(const Scope& s, const Output& logits, int batch) {
+  Tensor labels = Tensor::make(DataType::kInt32, {batch});
+  int32_t next = 0;
+  for (int32_t& label : labels.mutable_flat<int32_t>())
+    label = next++ % kClasses;
+  const Output losses =
+      ops::sparse_softmax_cross_entropy(s, logits, opaque(s, std::move(labels)))
+          .loss;
+  return ops::reduce_mean(s, losses);
+}
+
+// A run of the part, for all variables.
+Result<BenchGraph> train_step(Building& building, const VariableScope& vars,
+                              const Output& loss, StepPart part) {
+  const Scope& s = building.scope();
+  std::vector<ops::Variable> weights;
+  Outputs handles;
+  for (const ScopedVariable& variable : vars.trainable_variables()) {
+    weights.push_back(variable.parts()[0].variable);
+    handles.push_back(weights.back().handle);
+  }
+  const Output init = vars.initialize(s);
+  if (part == StepPart::kLoss) return building.done({}, {loss}, {}, {init});
+  const Outputs gradients = autodiff::dense_gradients(s, {loss}, handles);
+  Outputs updates, results{loss};
+  for (size_t i = 0; i < weights.size(); ++i) {
+    results.push_back(gradients[i]);
+    updates.push_back(ops::assign_sub(
+        s, weights[i], ops::mul(s, gradients[i], kLearningRate)));
+  }
+  const Outputs targets = part == StepPart::kUpdates
+                              ? Outputs(ops::group(s.named("step"), updates))
+                              : gradients;
+  return with_compared(building.done({}, {loss}, targets, {init}), results);
+}
+
+}  // namespace
+
+Result<BenchGraph> make_lstm_train(const LstmSize& size, StepPart part) {
+  Building building;
+  const Scope& s = building.scope();
+  const VariableScope vars = VariableScope().with_initializer(
+      pseudo_random_within(1 / std::sqrt(double(size.units))));
+  const int inputs = size.inputs > 0 ? size.inputs : size.units;
+  const Output x = opaque(s, pseudo_random({size.steps, size.batch, inputs}));
+  const RnnResult last = dynamic_rnn(s, vars, *lstm_cell({.units = size.units}),
+                                     x, {.time_major = true});
+  const Output loss = ops::reduce_mean(s, ops::square(s, last.outputs));
+  return train_step(building, vars, loss, part);
+}
+
+Result<BenchGraph> make_mlp(int batch) {
+  constexpr int kInputs = 784, kUnits = 512;
+  Building building;
+  const Scope& s = building.scope();
+  const VariableScope vars;
+  const Output x = opaque(s, pseudo_random({batch, kInputs}));
+  const Output v = weight(s, vars, "v", {kInputs, kUnits}, kInputs);
+  const Output a = bias(s, vars, "a", kUnits);
+  const Output w = weight(s, vars, "w", {kUnits, kClasses}, kUnits);
+  const Output b = bias(s, vars, "b", kClasses);
+  const Output hidden = ops::relu(s, ops::bias_add(s, ops::matmul(s, x, v), a));
+  const Output logits = ops::bias_add(s, ops::matmul(s, hidden, w), b);
+  return train_step(building, vars, loss_of(s, logits, batch),
+                    StepPart::kUpdates);
+}
+
+Result<BenchGraph> make_cnn(int batch) {
+  constexpr int kSide = 28, kPooledSide = kSide / 4;
+  Building building;
+  const Scope& s = building.scope();
+  const VariableScope vars;
+  Output x = opaque(s, pseudo_random({batch, kSide, kSide, 1}));
+  int channels = 1;
+  for (const int next : {32, 64}) {
+    const VariableScope own = vars.sub_scope(fmt::format("conv{}", next));
+    const Output filter =
+        weight(s, own, "filter", {3, 3, channels, next}, 9 * channels);
+    const Output convolved = ops::conv2d(s, x, filter, {1, 1, 1, 1}, "SAME");
+    const Output shifted =
+        ops::bias_add(s, convolved, bias(s, own, "bias", next));
+    x = ops::max_pool(s, ops::relu(s, shifted), {1, 2, 2, 1}, {1, 2, 2, 1},
+                      "VALID");
+    channels = next;
+  }
+  const int inputs = kPooledSide * kPooledSide * channels;
+  const Output w = weight(s, vars, "w", {inputs, kClasses}, inputs);
+  const Output b = bias(s, vars, "b", kClasses);
+  const Output flat = ops::reshape(s, x, {batch, inputs});
+  const Output logits = ops::bias_add(s, ops::matmul(s, flat, w), b);
+  return train_step(building, vars, loss_of(s, logits, batch),
+                    StepPart::kUpdates);
+}
+
+}  // namespace tagflow::apps

@@ -1,0 +1,118 @@
+#!/usr/bin/env bash
+# CTest case apps/gradients_command: `tagflow gradients` by its exit codes,
+# texts and files, and what its graphs give when they run.
+source "$(dirname "$0")/harness.sh"
+power=$here/graphs/power.pbtxt  # y = x w^n, by a loop
+values="--feed n=3 --feed x=2 --feed w=3"
+
+# also LINE: what was expected last printed this line, too.
+also() {
+  grep -qxE -- "$1" "$work/stdout" || complain "no line is $1" the command above
+}
+
+# shellcheck disable=SC2086
+# --- Orders -------------------------------------------------------------------
+expect 0 '^gradients +order 1, of y:0$' - \
+  tagflow gradients "$power" --y y:0 --x x:0 --x w:0 --out first.pb
+also '  grad_0:0  float.* by x:0'
+also '  grad_1:0  float.* by w:0'
+also 'graph +[0-9]+ nodes, 24 before'
+run="tagflow run first.pb --fetch y --fetch grad_0:0 --fetch grad_1"
+for options in "" "--passes none" "--window 1" "--devices cpu:2 --scatter 1"; do
+  expect 0 '^y = float\[\] 54\.0$' '' $run $values $options
+  also 'grad_0:0 = float\[\] 27\.0'
+  also 'grad_1 = float\[\] 54\.0'
+done
+# No trip, and one.
+expect 0 '^grad_0:0 = float\[\] 1\.0$' - $run --feed n=0 --feed x=2 --feed w=3
+also 'grad_1 = float\[\] 0\.0'
+expect 0 '^grad_1 = float\[\] 2\.0$' - $run --feed n=1 --feed x=2 --feed w=3
+# by_w ORDER VALUE: the derivative of 2 w^3 at 3.
+by_w() {
+  expect 0 "^gradients +order $1, of y\$" - \
+    tagflow gradients "$power" --y y --x w --order "$1" --out order.pb
+  expect 0 "^grad_0 = float\\[\\] $2\$" - \
+    tagflow run order.pb $values --fetch grad_0
+}
+by_w 1 '54\.0'
+by_w 2 '36\.0'
+by_w 3 '12\.0'
+by_w 4 '0\.0'
+# Order 2 by both is of the sum of w^n and n x w^(n - 1).
+expect 0 '' - tagflow gradients "$power" --y y --x x w --order 2 --out both.pb
+expect 0 '^grad_0 = float\[\] 27\.0$' - \
+  tagflow run both.pb $values --fetch grad_0 --fetch grad_1
+also 'grad_1 = float\[\] 63\.0'
+
+# --- Files --------------------------------------------------------------------
+# As text, on stdout and in a file; either is a graph as any other.
+expect 0 '^node \{' - tagflow gradients --y y --x x "$power"
+cp "$work/stdout" "$work/printed.pbtxt"
+expect 0 '' - tagflow gradients "$power" --y y --x x --out text.pbtxt
+cmp -s "$work/printed.pbtxt" "$work/text.pbtxt" ||
+  complain "what is printed is not what is written" tagflow gradients
+expect 0 '^grad_0 = float\[\] 27\.0$' - \
+  tagflow run text.pbtxt $values --fetch grad_0
+expect 0 '^frame ' - tagflow graph first.pb
+# A graph that has gradients gets others under other names.
+expect 0 '^  d_0:0 ' - \
+  tagflow gradients first.pb --y grad_1 --x x --prefix d --out more.pb
+expect 0 '^d_0 = float\[\] 27\.0$' - tagflow run more.pb $values --fetch d_0
+expect 1 - 'AlreadyExists: \[gradients\] .* node "grad_0".*by "w"' \
+  tagflow gradients first.pb --y y --x w
+# In its own place.
+expect 0 '' - tagflow gradients more.pb --y y --x w --prefix e --out more.pb
+expect 0 '^e_0 = float\[\] 54\.0$' - tagflow run more.pb $values --fetch e_0
+
+# --- JSON, and what is not connected ------------------------------------------
+expect 0 '' - tagflow gradients "$power" --y y --x x w --order 2 --out j.pb --json
+python3 - "$work/stdout" <<'END' || complain "the JSON is wrong" tagflow gradients
+import json
+import sys
+
+report = json.load(open(sys.argv[1]))
+assert report["order"] == 2 and report["ys"] == ["y"], report
+assert [g["name"] for g in report["gradients"]] == ["grad_0:0", "grad_1:0"]
+assert [g["x"] for g in report["gradients"]] == ["x", "w"]
+assert all(g["dtype"] == "float" and g["connected"]
+           for g in report["gradients"]), report
+assert report["nodes"] > report["nodes_before"] == 24, report
+END
+cat >"$work/apart.pbtxt" <<'END'
+node { name: "x" op: "Placeholder"
+  attr { key: "dtype" value { type: DT_FLOAT } }
+  attr { key: "shape" value { shape { dim { size: 2 } } } } }
+node { name: "z" op: "Placeholder"
+  attr { key: "dtype" value { type: DT_FLOAT } }
+  attr { key: "shape" value { shape { } } } }
+node { name: "y" op: "Square" input: "x"
+  attr { key: "T" value { type: DT_FLOAT } } }
+END
+expect 0 '^  grad_1:0 +float\[\] by z: zeros, since it is not connected$' - \
+  tagflow gradients apart.pbtxt --y y --x x z --out apart.pb
+expect 0 '^grad_0 = float\[2\] \[2\.0, 6\.0\]$' - \
+  tagflow run apart.pb --feed 'x=[1, 3]' --feed z=7 --fetch grad_0 --fetch grad_1
+also 'grad_1 = float\[\] 0\.0'
+
+# --- What cannot be -----------------------------------------------------------
+expect 2 - '--y' tagflow gradients "$power" --x x
+expect 2 - '--x' tagflow gradients "$power" --y y
+expect 2 - 'graph|GRAPH' tagflow gradients --y y --x x
+for order in 0 -1 1.5 101; do
+  expect 2 - '--order' tagflow gradients "$power" --y y --x x --order "$order"
+done
+expect 2 - '\[--prefix\] ' tagflow gradients "$power" --y y --x x --prefix ''
+expect 2 - '\[--prefix\] ' tagflow gradients "$power" --y y --x x --prefix 'a b'
+expect 2 - '\[--y\] ' tagflow gradients "$power" --y y: --x x
+expect 2 - '--out' tagflow gradients "$power" --y y --x x --json
+expect 3 - 'no.pb' tagflow gradients no.pb --y y --x x
+expect 1 - '\[--y\] .*no node "yy", did you mean "y"' \
+  tagflow gradients "$power" --y yy --x x
+expect 1 - '\[--x\] .*"x"' tagflow gradients "$power" --y y --x x:1
+expect 1 - '\[--out\] .*cannot write "nowhere/a.pb"' \
+  tagflow gradients "$power" --y y --x x --out nowhere/a.pb
+# No derivative by an integer.
+expect 1 - '"n(:0)?"' tagflow gradients "$power" --y y --x n --out n.pb
+[ ! -e "$work/n.pb" ] || complain "a file was written in vain" tagflow gradients
+expect 0 '--prefix' - tagflow gradients --help
+finish
