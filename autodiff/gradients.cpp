@@ -4,6 +4,7 @@
 
 #include "autodiff/backprop.h"
 #include "autodiff/lower_calls.h"
+#include "autodiff/symbolic_gradient.h"
 #include "graph/builder/ops_array.h"
 #include "graph/builder/scope_access.h"
 
@@ -139,6 +140,7 @@ class Gradients {
 std::vector<Gradient> gradients(const Scope& scope, const Outputs& ys,
                                 const Outputs& xs,
                                 const GradientOptions& options) {
+  enable_symbolic_gradients();
   if (scope.ok()) {
     const Scope inside = graph::ScopeAccess::construct_scope(
         scope.without_control_dependencies(), "gradients");

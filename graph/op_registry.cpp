@@ -46,9 +46,7 @@ struct Absent {
 
 constexpr std::string_view kInput =
     "readers and decoders of records, and most summaries, do not exist yet";
-constexpr std::string_view kCalls =
-    "gradients of functions by name and calls on other machines do not exist "
-    "yet";
+constexpr std::string_view kCalls = "calls on other machines do not exist yet";
 // TensorFlow rejects these ops in graphs of version 16 or later, and those of
 // the second generation in graphs of version 26 or later.
 constexpr std::string_view kOldArrays =
@@ -57,7 +55,7 @@ constexpr std::string_view kOldArrays =
 
 std::string_view advice_on(std::string_view op) {
   static const Absent kAbsent[] = {
-      {{"RemoteCall$", "SymbolicGradient$"}, kCalls},
+      {{"RemoteCall$"}, kCalls},
       {{"ParseExample", "ParseSingle", "DecodePng$", "DecodeJpeg$",
         "DecodeImage$", "TFRecordReader", "TextLineReader", "WholeFileReader",
         "HistogramSummary$"},

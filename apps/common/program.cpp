@@ -9,6 +9,7 @@
 
 #include "apps/common/owned_session.h"
 #include "apps/common/terminal.h"
+#include "autodiff/symbolic_gradient.h"
 
 namespace tagflow::apps {
 namespace {
@@ -33,6 +34,7 @@ int run_program(int argc, char** argv, ExitCode (*body)(int, char**)) {
   // A file that may not grow is an error of the write, as a full disk is.
   std::signal(SIGXFSZ, SIG_IGN);
   set_up_logging();
+  autodiff::enable_symbolic_gradients();
   ExitCode code = run_body(argc, argv, body);
   const ExitCode printed = report(run_time_error(flush_stdout()));
   if (code == ExitCode::kOk) code = printed;

@@ -20,6 +20,7 @@ constexpr std::string_view kFunctionalOps[] = {
     "While",
     "StatelessWhile",
     "For",
+    "SymbolicGradient",
 };
 
 // Of an Enter; null for other nodes.
@@ -213,6 +214,7 @@ Status Lowering::dispatch(Draft& draft) {
   if (node.op().ends_with("Case")) return lower_case(draft);
   if (node.op().ends_with("While")) return lower_while(draft);
   if (node.op() == "For") return lower_for(draft);
+  if (node.op() == "SymbolicGradient") return lower_symbolic_gradient(draft);
   TAGFLOW_ASSIGN(const auto function, get_attr<FunctionRef>(node.attrs(), "f"));
   return lower_call(draft, function);
 }

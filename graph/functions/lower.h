@@ -22,7 +22,7 @@
 
 namespace tagflow::graph {
 
-// PartitionedCall, If, While, ... and their stateless twins.
+// PartitionedCall, If, While, ... and their stateless twins; SymbolicGradient.
 bool is_functional_op(std::string_view op);
 
 // Replaces every functional node of the program by primitives and `_Call`s,

@@ -96,6 +96,9 @@ class Lowering {
   Status lower_branches(Draft& draft, const std::string& selector,
                         const std::vector<FunctionInstance>& branches);
 
+  // symbolic_gradient.cpp
+  Status lower_symbolic_gradient(Draft& draft);
+
   // loops.cpp
   struct Loop;
   Status lower_while(Draft& draft);

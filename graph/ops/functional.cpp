@@ -20,6 +20,15 @@ Status declared_shapes(ShapeContext& c) {
   return {};
 }
 
+// A gradient has the shape of its argument.
+Status argument_shapes(ShapeContext& c) {
+  if (c.num_outputs() > c.num_inputs())
+    return c.fail(fmt::format("there are {} outputs, but {} inputs",
+                              c.num_outputs(), c.num_inputs()));
+  for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, c.input(i));
+  return {};
+}
+
 // The three numbers that the loop is over are scalars.
 Status for_shape(ShapeContext& c) {
   for (int i = 0; i < 3; ++i)
@@ -55,6 +64,10 @@ void register_calls(OpRegistry& registry) {
   };
   add(OpDefBuilder("PartitionedCall"));
   add(OpDefBuilder("StatefulPartitionedCall").stateful());
+  // Of f(x) = y: takes x and the gradients of y, gives those of x.
+  registry.add(with_ports(OpDefBuilder("SymbolicGradient"), "input: Tin")
+                   .attr("f: func")
+                   .shape(argument_shapes));
   // What is left of a call of a recursive function: body number `body` of the
   // program, in a frame of its own.
   registry.add(with_ports(OpDefBuilder("_Call").stateful(), "args: Tin")

@@ -111,7 +111,7 @@ TEST_CASE("what is dropped follows from the seed") {
   const auto drawn = [&](int64_t step) {
     const auto results = evaluate(
         p.s, {y, slope}, {{"seed", Tensor::vector<int64_t>({7, step})}});
-    const Doubles kept = doubles_of(results[0]);
+    Doubles kept = doubles_of(results[0]);
     const Doubles slopes = doubles_of(results[1]);
     int dropped = 0;
     for (size_t i = 0; i < kept.size(); ++i) {

@@ -1,0 +1,119 @@
+// Gradients through calls, and of functions by name.
+#include <doctest/doctest.h>
+
+#include "autodiff/symbolic_gradient.h"
+#include "graph/function.h"
+#include "tests/autodiff/evaluate.h"
+
+using namespace tagflow;            // NOLINT: tests
+using namespace tagflow::autodiff;  // NOLINT
+using namespace tagflow::graph;     // NOLINT
+using tagflow::autodiff::testing::numbers;
+
+namespace {
+
+using Doubles = std::vector<double>;
+
+// f(x, y) = x * x * y
+void define_f(const Scope& s) {
+  define_function(
+      s, {.name = "f",
+          .args = {{"x", DataType::kDouble, {}}, {"y", DataType::kDouble, {}}},
+          .results = {{DataType::kDouble, {}}},
+          .body = [](const Scope& in, const Outputs& a) -> Outputs {
+            return ops::mul(in, ops::square(in, a[0]), a[1]);
+          }});
+}
+
+}  // namespace
+
+TEST_CASE("a call is differentiated in place, and can still be fetched") {
+  Graph graph;
+  const Scope s(graph);
+  define_f(s);
+  const Output x = ops::constant(s, 3.0), y = ops::constant(s, 5.0);
+  const Output z = call(s.named("z"), "f", {x, y})[0];
+  const Outputs first = dense_gradients(s, {z}, {x, y});
+  const Output second = dense_gradients(s, {first[0]}, {x})[0];
+  CHECK(z.node()->name() == "z");
+  CHECK(numbers(s, {z, first[0], first[1], second}) == Doubles{45, 30, 9, 10});
+}
+
+TEST_CASE("SymbolicGradient is the gradient of its function") {
+  enable_symbolic_gradients();
+  Graph graph;
+  const Scope s(graph);
+  define_f(s);
+  const Output x = ops::constant(s, 3.0), y = ops::constant(s, 5.0);
+  const DataType type = DataType::kDouble;
+  const OpResult grads = s.op("SymbolicGradient", {x, y, ops::constant(s, 2.0)},
+                              {{"Tin", std::vector<DataType>{type, type, type}},
+                               {"Tout", std::vector<DataType>{type, type}},
+                               {"f", FunctionRef{"f"}}});
+  CHECK(numbers(s, {grads[0], grads[1]}) == Doubles{60, 18});
+}
+
+TEST_CASE("a SymbolicGradient in a loop has its constants in the loop") {
+  enable_symbolic_gradients();
+  Graph graph;
+  const Scope s(graph);
+  define_f(s);
+  const DataType type = DataType::kDouble;
+  const Output last = while_loop(
+      s,
+      [](const Scope& in, const Outputs& v) { return ops::less(in, v[0], 2); },
+      [&](const Scope& in, const Outputs& v) -> Outputs {
+        const OpResult grads =
+            in.op("SymbolicGradient", {v[1], v[1], v[1]},
+                  {{"Tin", std::vector<DataType>{type, type, type}},
+                   {"Tout", std::vector<DataType>{type, type}},
+                   {"f", FunctionRef{"f"}}});
+        return {ops::add(in, v[0], 1), grads[1]};
+      },
+      {0, ops::constant(s, 2.0)})[1];
+  // x -> x^3, twice.
+  CHECK(numbers(s, {last}) == Doubles{512});
+}
+
+TEST_CASE("a function's own gradient function is called") {
+  Graph graph;
+  const Scope s(graph);
+  define_f(s);
+  define_function(
+      s, {.name = "df",
+          .args = {{"x", DataType::kDouble, {}},
+                   {"y", DataType::kDouble, {}},
+                   {"dz", DataType::kDouble, {}}},
+          .results = {{DataType::kDouble, {}}, {DataType::kDouble, {}}},
+          .body = [](const Scope& in, const Outputs& a) -> Outputs {
+            return {ops::mul(in, a[2], 100.0), ops::neg(in, a[2])};
+          }});
+  REQUIRE(graph.library().add_gradient("f", "df").ok());
+  const Output x = ops::constant(s, 3.0), y = ops::constant(s, 5.0);
+  const Output z = call(s, "f", {x, y})[0];
+  CHECK(numbers(s, dense_gradients(s, {z}, {x, y})) == Doubles{100, -1});
+}
+
+TEST_CASE("a recursive function is refused by name") {
+  Graph graph;
+  const Scope s(graph);
+  define_function(
+      s,
+      {.name = "halve",
+       .args = {{"x", DataType::kDouble, {}}},
+       .results = {{DataType::kDouble, {}}},
+       .body = [](const Scope& in, const Outputs& a) -> Outputs {
+         return cond(
+             in, ops::less(in, a[0], 1.0),
+             [&](const Scope& b) -> Outputs { return ops::identity(b, a[0]); },
+             [&](const Scope& b) -> Outputs {
+               return call(b, "halve", {ops::mul(b, a[0], 0.5)})[0];
+             });
+       }});
+  const Output x = ops::constant(s, 3.0);
+  const Output y = call(s, "halve", {x})[0];
+  dense_gradients(s, {y}, {x});
+  CHECK(s.status().code() == Code::kUnimplemented);
+  CHECK(s.status().to_string().find("\"halve\", which is recursive") !=
+        std::string::npos);
+}
