@@ -229,6 +229,14 @@ Endpoint Analysis::predicate_in(FrameId frame,
   return found == known.end() ? Endpoint() : found->second;
 }
 
+void Analysis::note(FrameId frame, const Endpoint& tensor, Kept kept) {
+  const Node& node = *tensor.node;
+  notes_.push_back({frames_.frame(frame).name, tensor.to_string(),
+                    node.output_dtypes()[size_t(tensor.port)],
+                    node.output_shape(tensor.port), kept,
+                    user_ == nullptr ? "" : user_->name()});
+}
+
 void Analysis::add(const Node& node, FrameId frame, Conditions::Set live) {
   added_.insert_or_assign(node.id(), Added{frame, live});
 }

@@ -9,6 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "autodiff/explain.h"
 #include "graph/frames.h"
 #include "graph/graph.h"
 #include "graph/placement/whole_loops.h"
@@ -103,6 +104,13 @@ class Analysis {
   // The node that made the handle or reference; null where that is not seen.
   const Node* variable_of(Endpoint handle) const;
 
+  // --- Of what is kept of loops.
+  // Whose gradient is being made.
+  void set_user(const Node* node) { user_ = node; }
+  // A tensor of the frame, which a gradient needs for the first time.
+  void note(FrameId frame, const Endpoint& tensor, Kept kept);
+  std::vector<KeptValue> take_notes() { return std::move(notes_); }
+
   // Says where a node is that was added since, and where it is live.
   void add(const Node& node, FrameId frame, Conditions::Set live);
 
@@ -129,6 +137,8 @@ class Analysis {
   std::vector<std::unordered_map<Endpoint, Endpoint, graph::EndpointHash>>
       predicates_;
   std::unordered_set<Endpoint, graph::EndpointHash> flows_;
+  const Node* user_ = nullptr;
+  std::vector<KeptValue> notes_;
 };
 
 }  // namespace tagflow::autodiff

@@ -146,6 +146,7 @@ void Backprop::visit_by_rule(Node& node, std::vector<Gradient> grads) {
     return;
   }
   if (entry->rule == nullptr) return;
+  analysis().set_user(&node);
   RuleContext context(region_, node, std::move(grads), std::move(wanted));
   entry->rule(context);
   std::vector<Gradient> results = std::move(context).take_results();

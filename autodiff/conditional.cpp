@@ -80,6 +80,7 @@ void Backprop::visit_switch(Node& node, std::vector<Gradient> grads) {
     return;
   }
   const Gradient like = *std::ranges::find_if(grads, &Gradient::valid);
+  analysis().set_user(&node);
   const Output predicate = region_.value(node.inputs()[1]);
   std::vector<Gradient> unused;
   for (size_t port = 0; port < grads.size(); ++port) {
@@ -122,6 +123,7 @@ void Backprop::visit_merge(Node& node, const Gradient& grad) {
   Endpoint by = chooser(analysis(), node);
   const bool is_known = by.node != nullptr;
   if (!is_known) by = {&node, 1};
+  analysis().set_user(&node);
   const int inputs = node.num_inputs();
   Output predicate = region_.value(by);
   // A value index of two inputs is one of a Switch, as a truth value.

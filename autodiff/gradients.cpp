@@ -7,6 +7,7 @@
 #include "autodiff/symbolic_gradient.h"
 #include "graph/builder/ops_array.h"
 #include "graph/builder/scope_access.h"
+#include "graph/loop_shapes.h"
 
 namespace tagflow::autodiff {
 
@@ -16,6 +17,14 @@ using graph::Outputs;
 using graph::Scope;
 
 namespace {
+
+// Whether a loop is still being built, and this is called in its body.
+bool has_open_loop(const graph::Graph& graph) {
+  for (const Node* node : graph.nodes())
+    for (const Endpoint& input : node->inputs())
+      if (input.node == nullptr) return true;
+  return false;
+}
 
 // One call of gradients().
 class Gradients {
@@ -28,6 +37,8 @@ class Gradients {
     TAGFLOW_RETURN_IF_ERROR(check());
     TAGFLOW_RETURN_IF_ERROR(
         lower_calls(scope_.graph(), endpoints(xs_), endpoints(ys_)));
+    if (!has_open_loop(scope_.graph()))
+      TAGFLOW_RETURN_IF_ERROR(graph::infer_loop_shapes(scope_.graph()));
     TAGFLOW_ASSIGN(const auto analysis, Analysis::make(scope_.graph()));
     TAGFLOW_ASSIGN(const FrameId frame, common_frame(*analysis));
     Paths::Set stops;
@@ -48,6 +59,9 @@ class Gradients {
         result = {region.zeros(x.endpoint())};
       results.push_back(result);
     }
+    if (options_.kept != nullptr)
+      for (KeptValue& kept : analysis->take_notes())
+        options_.kept->push_back(std::move(kept));
     if (scope_.ok()) return results;
     return scope_.status();
   }

@@ -10,6 +10,7 @@
 
 #include <vector>
 
+#include "autodiff/explain.h"
 #include "autodiff/gradient.h"
 #include "graph/builder/scope.h"
 
@@ -20,6 +21,8 @@ struct GradientOptions {
   graph::Outputs grad_ys = {};
   // Taken for constants.
   graph::Outputs stop_gradients = {};
+  // Where given, what the gradient needs of the values of loops is added to it.
+  std::vector<KeptValue>* kept = nullptr;
   // Zeros for an x on which no y depends, in place of an invalid Gradient.
   bool zeros_if_unconnected = false;
 };

@@ -23,6 +23,8 @@ Output Region::shape(const Endpoint& tensor, DataType dtype) {
     return shape_of_variable(tensor, dtype);
   const PartialShape& known = tensor.node->output_shape(tensor.port);
   if (!known.fully_known()) return run_time_shape(tensor, dtype);
+  if (frame_ != FrameId::kRoot)
+    analysis_.note(frame_, tensor, Kept::kKnownShape);
   if (dtype == DataType::kInt64)
     return constant(Tensor::of<int64_t>({int64_t(known.rank())}, known.dims()));
   const std::vector<int32_t> dims(known.dims().begin(), known.dims().end());
@@ -127,22 +129,34 @@ Output LoopRegion::value(const Endpoint& tensor) {
   if (const auto known = values_.find(source); known != values_.end())
     return known->second;
   Output value;
-  if (const Endpoint there = outside(source); there.node != nullptr)
+  if (const Endpoint there = outside(source); there.node != nullptr) {
+    analysis().note(frame(), source, Kept::kOutside);
     value = around_.value(there);
-  else if (source.node->is_const())
+  } else if (source.node->is_const()) {
+    analysis().note(frame(), source, Kept::kConstant);
     value = constant(source.node->attr<Tensor>("value").value());
-  else
+  } else {
     value = varying_value(source);
+  }
   return values_[source] = value;
 }
 
 Output LoopRegion::run_time_shape(const Endpoint& tensor, DataType dtype) {
+  if (!scope().ok()) return {};
   const Endpoint source = value_source(tensor);
   if (const Endpoint there = outside(source); there.node != nullptr)
     return around_.shape(there, dtype);
-  return forward(
-      fmt::format("{}/Shape", scope().ok() ? source.node->name() : ""), "Shape",
-      {source}, {{"out_type", dtype}}, 0);
+  Output& shape = shapes_[{source, dtype}];
+  if (shape.valid()) return shape;
+  // One that the graph has, for this gradient or an earlier one.
+  for (const Use& use : analysis().uses(*source.node)) {
+    const Node& node = *use.node;
+    if (node.op() == "Shape" && node.inputs()[0] == source &&
+        node.output_dtypes()[0] == dtype && node.control_inputs().empty())
+      return shape = value({use.node, 0});
+  }
+  return shape = forward(fmt::format("{}/Shape", source.node->name()), "Shape",
+                         {source}, {{"out_type", dtype}}, 0);
 }
 
 // --- The body ---------------------------------------------------------------
@@ -161,6 +175,7 @@ Output BodyRegion::counted(const Endpoint& tensor) {
     if (tensor != Endpoint{variable.merge, 0}) continue;
     const auto counter = counter_of(variable);
     if (!counter) return {};
+    analysis().note(frame(), tensor, Kept::kCounted);
     const Scope& s = scope();
     const DataType type = variable.merge->output_dtypes()[0];
     Output steps = counter_;
@@ -191,6 +206,9 @@ Output BodyRegion::popped(const Endpoint& tensor) {
   if (!guards.ok()) return fail(std::move(guards).status());
   auto stack = forward_loop().saved(tensor, *guards);
   if (!stack.ok()) return fail(std::move(stack).status());
+  analysis().note(
+      frame(), tensor,
+      analysis().knows(*stack->node) ? Kept::kReused : Kept::kSaved);
 
   Output inside = add_variable(fmt::format("saved \"{}\"", tensor.to_string()),
                                around().value(*stack));

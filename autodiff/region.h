@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "autodiff/analysis.h"
@@ -114,6 +115,12 @@ class LoopRegion : public Region {
   const Loop& loop_;
   std::unordered_map<Endpoint, Endpoint, graph::EndpointHash> invariants_;
   std::unordered_map<Endpoint, Output, graph::EndpointHash> values_;
+  struct ShapeHash {
+    size_t operator()(const std::pair<Endpoint, DataType>& key) const {
+      return graph::EndpointHash()(key.first) * 31 + size_t(key.second);
+    }
+  };
+  std::unordered_map<std::pair<Endpoint, DataType>, Output, ShapeHash> shapes_;
 };
 
 class BodyRegion final : public LoopRegion {

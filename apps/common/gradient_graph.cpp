@@ -42,27 +42,33 @@ struct OrderGradients {
 // Finds the xs anew: a node may have made way for another one of its name when
 // the gradients of the order below were made.
 Result<OrderGradients> differentiate(const graph::Scope& scope, Outputs ys,
-                                     const GradientRequest& request) {
+                                     const GradientRequest& request,
+                                     KeptValues* kept) {
   // A constant depends on nothing.
   if (ys.empty()) ys = graph::ops::constant(scope, 0.0f);
   TAGFLOW_ASSIGN(const Outputs xs,
                  find_outputs(scope.graph(), request.xs, kGradientError));
-  Outputs by_x = autodiff::dense_gradients(scope, ys, xs);
+  if (kept != nullptr) kept->clear();
+  autodiff::GradientOptions options;
+  options.kept = kept;
+  Outputs by_x = autodiff::dense_gradients(scope, ys, xs, options);
   TAGFLOW_RETURN_IF_ERROR(scope.status());
   return OrderGradients{std::move(ys), std::move(by_x)};
 }
 
 Result<OrderGradients> gradients_of_order(const graph::Scope& scope,
-                                          const GradientRequest& request) {
+                                          const GradientRequest& request,
+                                          KeptValues* kept) {
   TAGFLOW_ASSIGN(Outputs ys,
                  find_outputs(scope.graph(), request.ys, kGradientError));
   TAGFLOW_ASSIGN(OrderGradients last,
-                 differentiate(scope, std::move(ys), request));
+                 differentiate(scope, std::move(ys), request, kept));
   for (int order = 2; order <= request.order; ++order) {
     Outputs connected;
     for (const Output& gradient : last.by_x)
       if (gradient.valid()) connected.push_back(gradient);
-    TAGFLOW_ASSIGN(last, differentiate(scope, std::move(connected), request));
+    TAGFLOW_ASSIGN(last,
+                   differentiate(scope, std::move(connected), request, kept));
   }
   return last;
 }
@@ -80,12 +86,13 @@ Result<Output> zeros_of(const graph::Scope& scope, const Outputs& ys,
 
 }  // namespace
 
-Result<std::vector<NamedGradient>> add_gradients(
-    graph::Graph& graph, const GradientRequest& request) {
+Result<std::vector<NamedGradient>> add_gradients(graph::Graph& graph,
+                                                 const GradientRequest& request,
+                                                 KeptValues* kept) {
   TAGFLOW_RETURN_IF_ERROR(check_gradient_names(graph, request));
   const graph::Scope scope(graph);
   TAGFLOW_ASSIGN(const OrderGradients gradients,
-                 gradients_of_order(scope, request));
+                 gradients_of_order(scope, request, kept));
   std::vector<NamedGradient> named;
   for (size_t i = 0; i < request.xs.size(); ++i) {
     Output gradient = gradients.by_x[i];

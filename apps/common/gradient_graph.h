@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "autodiff/explain.h"
 #include "graph/builder/output.h"
 #include "graph/graph.h"
 
@@ -34,12 +35,16 @@ struct NamedGradient {
   bool is_connected = true;
 };
 
+// How the values of loops get to the gradients of the order that was asked for.
+using KeptValues = std::vector<autodiff::KeptValue>;
+
 // Adds the gradients of that order to the graph; one for each of xs.
 // AlreadyExists, and the graph is as before, where it has a node of such a
 // name. After another error, one of find_outputs() or autodiff::gradients(), it
-// is of no use.
-Result<std::vector<NamedGradient>> add_gradients(
-    graph::Graph& graph, const GradientRequest& request);
+// is of no use. `kept`, where given, gets what the last order needs of loops.
+Result<std::vector<NamedGradient>> add_gradients(graph::Graph& graph,
+                                                 const GradientRequest& request,
+                                                 KeptValues* kept = nullptr);
 
 // The tensors of these names. Errors as Graph::endpoint(), with `prefix` before
 // them, and with why a node inside of a function cannot be had.

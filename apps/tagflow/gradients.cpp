@@ -27,6 +27,7 @@ struct GradientsCommand {
   std::string graph;
   GradientRequest request;
   std::string out;
+  bool explain = false;
   bool json = false;
 };
 
@@ -36,7 +37,25 @@ struct GradientsReport {
   std::vector<NamedGradient> gradients;
   size_t nodes_before = 0;  // of the graph
   size_t nodes = 0;
+  bool explain = false;
+  KeptValues kept;  // of loops
 };
+
+// What is kept of each loop for its gradient, a line for each value.
+std::string kept_text(const KeptValues& kept) {
+  std::string text, frame;
+  for (const autodiff::KeptValue& value : kept) {
+    if (value.frame != frame || text.empty()) {
+      frame = value.frame;
+      text += fmt::format("{:<12}\"{}\"\n", "loop", frame);
+    }
+    text += fmt::format("  {:<12}{} {}{}, for the gradient of \"{}\"\n",
+                        autodiff::kept_name(value.kept), value.tensor,
+                        dtype_name(value.dtype), value.shape.to_string(),
+                        value.user);
+  }
+  return text.empty() ? fmt::format("{:<12}nothing of loops\n", "kept") : text;
+}
 
 std::string gradients_text(const GradientsReport& report) {
   std::string text =
@@ -53,8 +72,9 @@ std::string gradients_text(const GradientsReport& report) {
         report.request.xs[i],
         gradient.is_connected ? "" : ": zeros, since it is not connected");
   }
-  return text + fmt::format("{:<12}{} nodes, {} before\n", "graph",
-                            report.nodes, report.nodes_before);
+  text += fmt::format("{:<12}{} nodes, {} before\n", "graph", report.nodes,
+                      report.nodes_before);
+  return report.explain ? text + kept_text(report.kept) : text;
 }
 
 std::string gradients_json(const GradientsReport& report) {
@@ -68,11 +88,21 @@ std::string gradients_json(const GradientsReport& report) {
                          {"x", report.request.xs[i]},
                          {"connected", gradient.is_connected}});
   }
-  const nlohmann::ordered_json root = {{"order", report.request.order},
-                                       {"ys", report.request.ys},
-                                       {"gradients", std::move(gradients)},
-                                       {"nodes_before", report.nodes_before},
-                                       {"nodes", report.nodes}};
+  nlohmann::ordered_json root = {{"order", report.request.order},
+                                 {"ys", report.request.ys},
+                                 {"gradients", std::move(gradients)},
+                                 {"nodes_before", report.nodes_before},
+                                 {"nodes", report.nodes}};
+  if (report.explain) {
+    root["kept"] = nlohmann::json::array();
+    for (const autodiff::KeptValue& value : report.kept)
+      root["kept"].push_back({{"loop", value.frame},
+                              {"tensor", value.tensor},
+                              {"dtype", dtype_name(value.dtype)},
+                              {"shape", value.shape.to_string()},
+                              {"how", autodiff::kept_name(value.kept)},
+                              {"for", value.user}});
+  }
   // A name may be anything.
   return root.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
          "\n";
@@ -109,12 +139,14 @@ Status extend_and_write(const GradientsCommand& command, graph::Graph& graph) {
   TAGFLOW_RETURN_IF_ERROR(find_outputs(graph, request.ys, "[--y] ").status());
   TAGFLOW_RETURN_IF_ERROR(find_outputs(graph, request.xs, "[--x] ").status());
   const size_t nodes_before = graph.size();
+  KeptValues kept;
   TAGFLOW_ASSIGN(std::vector<NamedGradient> gradients,
-                 add_gradients(graph, request));
+                 add_gradients(graph, request, &kept));
   TAGFLOW_RETURN_IF_ERROR(write_graph(graph, command.out));
   if (command.out.empty()) return {};
-  const GradientsReport report{request, std::move(gradients), nodes_before,
-                               graph.size()};
+  const GradientsReport report{request,         std::move(gradients),
+                               nodes_before,    graph.size(),
+                               command.explain, std::move(kept)};
   print_text(command.json ? gradients_json(report) : gradients_text(report));
   return {};
 }
@@ -166,6 +198,11 @@ void add_gradients_command(CLI::App& app, ExitCode& exit_code) {
       *gradients, "--out", command->out,
       "write the graph there, as text where the name ends in .pbtxt, and print "
       "what was added; without it, print the graph as text");
+  gradients
+      ->add_flag("--explain", command->explain,
+                 "also print which values of loops the gradient of the last "
+                 "order needs, and which of them are saved in each iteration")
+      ->needs(out);
   gradients
       ->add_flag("--json", command->json,
                  "print one JSON object of what was added; errors stay text on "

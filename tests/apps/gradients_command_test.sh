@@ -94,6 +94,13 @@ expect 0 '^grad_0 = float\[2\] \[2\.0, 6\.0\]$' - \
   tagflow run apart.pb --feed 'x=[1, 3]' --feed z=7 --fetch grad_0 --fetch grad_1
 also 'grad_1 = float\[\] 0\.0'
 
+# --- What is kept of the loop -------------------------------------------------
+expect 0 '^  saved +while/Merge_1:0 float\[\], for the gradient of "while/Mul"$' - \
+  tagflow gradients "$power" --y y --x w --out kept.pb --explain
+also '^  outside +while/Mul/Enter:0'
+expect 0 '"how":"reused"' - \
+  tagflow gradients "$power" --y y --x w --order 2 --out kept.pb --explain --json
+
 # --- What cannot be -----------------------------------------------------------
 expect 2 - '--y' tagflow gradients "$power" --x x
 expect 2 - '--x' tagflow gradients "$power" --y y

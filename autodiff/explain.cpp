@@ -1,0 +1,23 @@
+#include "autodiff/explain.h"
+
+namespace tagflow::autodiff {
+
+std::string kept_name(Kept kept) {
+  switch (kept) {
+    case Kept::kSaved:
+      return "saved";
+    case Kept::kReused:
+      return "reused";
+    case Kept::kCounted:
+      return "counted";
+    case Kept::kOutside:
+      return "outside";
+    case Kept::kConstant:
+      return "constant";
+    case Kept::kKnownShape:
+      return "known shape";
+  }
+  return "";
+}
+
+}  // namespace tagflow::autodiff

@@ -1,0 +1,34 @@
+// What a gradient needs of the values of loops, and where it has them from.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "graph/dtype.h"
+#include "graph/shape.h"
+
+namespace tagflow::autodiff {
+
+// How a value of an iteration gets to its gradient.
+enum class Kept {
+  kSaved,       // on a stack, in each iteration
+  kReused,      // on a stack that an earlier gradient has made
+  kCounted,     // computed from the number of the iteration
+  kOutside,     // the same in all iterations: taken from outside of the loop
+  kConstant,    // a constant of the graph
+  kKnownShape,  // a shape that is known when the graph is built
+};
+
+// "saved", "reused", "counted", "outside", "constant", "known shape".
+std::string kept_name(Kept kept);
+
+struct KeptValue {
+  std::string frame;   // of the loop
+  std::string tensor;  // "name:port"
+  DataType dtype = DataType::kInvalid;
+  PartialShape shape;  // as far as it is known
+  Kept kept = Kept::kSaved;
+  std::string user;  // the first node whose gradient needs it
+};
+
+}  // namespace tagflow::autodiff
