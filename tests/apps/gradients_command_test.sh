@@ -97,7 +97,7 @@ also 'grad_1 = float\[\] 0\.0'
 # --- What is kept of the loop -------------------------------------------------
 expect 0 '^  saved +while/Merge_1:0 float\[\], for the gradient of "while/Mul"$' - \
   tagflow gradients "$power" --y y --x w --out kept.pb --explain
-also '^  outside +while/Mul/Enter:0'
+also '  outside +while/Mul/Enter:0 float\[\], for the gradient of "while/Mul"'
 expect 0 '"how":"reused"' - \
   tagflow gradients "$power" --y y --x w --order 2 --out kept.pb --explain --json
 
