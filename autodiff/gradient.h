@@ -11,7 +11,7 @@ using graph::Output;
 // TensorFlow's IndexedSlices are, where only some rows of x were used. Of a
 // resource x it is that of the variable's value; of a list, a stack or the flow
 // of a TensorArray it is a variant (Note [Gradients of containers] in
-// autodiff/containers.h). A value.
+// autodiff/rules/containers.h). A value.
 struct Gradient {
   // Dense: the gradient itself. Sparse: rows, `values[i]` for row `indices[i]`
   // of x; rows of one index are added.

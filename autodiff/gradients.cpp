@@ -45,6 +45,12 @@ class Gradients {
     for (const Endpoint& stop : endpoints(options_.stop_gradients))
       stops.insert(stop);
     const Paths paths(*analysis, frame, endpoints(xs_), endpoints(ys_), stops);
+    if (const Node* pop = paths.hidden_pop(endpoints(ys_)))
+      return error(Code::kUnimplemented,
+                   "[gradients] node \"{}\" pops what a value that depends on "
+                   "an x was pushed as: mutable stacks, as TensorFlow's own "
+                   "gradients of loops have them, have no gradient",
+                   pop->name());
     Differentiation all{*analysis, paths, graph::ScopeAccess::name(scope_)};
     PlainRegion region(*analysis, frame, scope_);
     Backprop walk(all, region);

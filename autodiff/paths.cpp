@@ -88,6 +88,46 @@ void Paths::go_back(std::span<const Endpoint> ys) {
   }
 }
 
+namespace {
+
+// The node that made a handle.
+const Node* maker_of(Endpoint handle) {
+  for (;;) {
+    const Node& node = *handle.node;
+    if (node.inputs().empty() ||
+        !(node.is_identity() || node.is_switch() || node.is_enter()))
+      return &node;
+    handle = node.inputs()[0];
+  }
+}
+
+}  // namespace
+
+const Node* Paths::hidden_pop(std::span<const Endpoint> ys) const {
+  std::unordered_set<const Node*> stacks;
+  for (const auto& [tensor, from] : before_)
+    for (const Use& use : analysis_.uses(*tensor.node))
+      if (use.index == 1 && use.node->op().starts_with("StackPush") &&
+          use.node->inputs()[1] == tensor)
+        stacks.insert(maker_of(use.node->inputs()[0]));
+  if (stacks.empty()) return nullptr;
+  std::unordered_set<const Node*> known;
+  std::vector<const Node*> open;
+  const auto find = [&](const Node* node) {
+    if (node != nullptr && known.insert(node).second) open.push_back(node);
+  };
+  for (const Endpoint& y : ys) find(y.node);
+  while (!open.empty()) {
+    const Node* node = open.back();
+    open.pop_back();
+    if (node->op().starts_with("StackPop") &&
+        stacks.contains(maker_of(node->inputs()[0])))
+      return node;
+    for (const Endpoint& input : node->inputs()) find(input.node);
+  }
+  return nullptr;
+}
+
 std::string Paths::describe(const Node& node) const {
   constexpr size_t kMostNames = 12;
   std::vector<std::string> names;

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "devices/cpu/persistent_stack.h"
+#include "devices/guard.h"
 #include "tests/devices/tensor_lists.h"
+#include "tests/failing_new.h"
 
 using namespace tagflow;
 using namespace tagflow::devices;
@@ -319,6 +321,39 @@ TEST_CASE("gradients within gradients need no recursion, however deep") {
     CHECK(value_in(total) != value_in(a));
     CHECK(value_in(one_of(run_op("ZerosLike", {a}))) == nullptr);
   }
+}
+
+TEST_CASE("gradients are added, and let go of, where memory is short") {
+  graph::Graph graph;
+  const AttrMap variant{{"dtype", DataType::kVariant}};
+  std::vector<graph::Endpoint> terms;
+  for (const char* name : {"a", "b"})
+    terms.push_back({*graph.add(name, "Placeholder", {}, variant), 0});
+  const graph::Node* node = *graph.add("sum", "AddN", terms, {});
+  const auto kernel = *KernelRegistry::global().make(*node, "CPU");
+  const StepInfo step;
+  const Tag tag;
+  for (const bool of_stacks : {false, true})
+    for (int64_t k = 1;; ++k) {
+      std::vector<Tensor> inputs;
+      for (int depth : {3, 4})
+        inputs.push_back(of_stacks ? nested_stacks(depth)
+                                   : nested_lists(depth));
+      std::vector<Tensor> outputs(1);
+      KernelContext context(node, inputs, outputs, &step, &tag);
+      FailAllocation fail(k);
+      const Status status = run_kernel(*kernel, context);
+      inputs.clear();
+      outputs.clear();
+      fail.stop();
+      if (!fail.failed()) {
+        CHECK(status.ok());
+        CHECK(k > 5);
+        break;
+      }
+      // What only lets go of something does without.
+      CHECK((status.ok() || status.code() == Code::kResourceExhausted));
+    }
 }
 
 TEST_CASE("what cannot be done with a gradient list is refused") {
