@@ -126,6 +126,9 @@ Result<ShapeAndSlice> parse_shape_and_slice(std::string_view text) {
 
 SliceCopy::SliceCopy(const TensorSlice& part, const TensorSlice& from,
                      const TensorSlice& to) {
+  if (std::ranges::any_of(part.extents(),
+                          [](const Extent& p) { return p.length == 0; }))
+    return;  // whatever the other dimensions are
   // From the innermost dimension out: a dimension joins the run as long as
   // those within it are taken whole on both sides.
   int64_t from_stride = 1, to_stride = 1;

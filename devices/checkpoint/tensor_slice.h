@@ -85,7 +85,8 @@ class SliceCopy {
   // REQUIRES: all are resolved and of one rank; `from` and `to` contain `part`.
   SliceCopy(const TensorSlice& part, const TensorSlice& from,
             const TensorSlice& to);
-  // The one run that it takes, if one is enough.
+  // The one run that it takes, if one is enough: one of no elements where
+  // `part` has none.
   std::optional<SliceRun> single_run() const;
   void for_each_run(const std::function<void(const SliceRun&)>& visit) const;
 

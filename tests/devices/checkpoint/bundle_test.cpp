@@ -169,6 +169,22 @@ TEST_CASE("tensors are put together of slices, and slices taken of both") {
                     recorded_path("sliced")));
 }
 
+TEST_CASE("of a tensor without elements, any slice has none") {
+  MemoryFiles files;
+  const Shape shape = {0, int64_t{1} << 40};
+  save("d/p",
+       {{"numbers", Tensor::make(DataType::kFloat, shape)},
+        {"strings", Tensor::make(DataType::kString, shape)}},
+       files);
+  const auto reader = open_bundle("d/p", files);
+  for (const std::string name : {"numbers", "strings"}) {
+    const auto part = reader->read_slice(name, slice("-:1000,1000000"));
+    INFO(text_of(part));
+    REQUIRE(part.ok());
+    CHECK(part->shape() == Shape({0, 1'000'000}));
+  }
+}
+
 TEST_CASE("a tensor of which slices are missing says how much is there") {
   MemoryFiles files;
   save_slices(files);

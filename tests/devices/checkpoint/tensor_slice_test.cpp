@@ -90,6 +90,21 @@ TEST_CASE("slices intersect where every dimension does") {
   CHECK(TensorSlice().intersection(TensorSlice()).has_value());
 }
 
+TEST_CASE("where an extent is empty, nothing is copied") {
+  const Shape whole = {0, int64_t{1} << 40, int64_t{1} << 40};
+  for (const Shape& shape : {whole, Shape({int64_t{1} << 40, 0, 9})}) {
+    const TensorSlice from = whole_slice(shape);
+    const TensorSlice to =
+        TensorSlice({{}, {0, shape.dim(1) / 2}, {3, 5}}).resolved(shape);
+    const SliceCopy copy(to, from, to);
+    copy.for_each_run([](const SliceRun&) { FAIL("there is a run"); });
+    REQUIRE(copy.single_run());
+    CHECK(copy.single_run()->from == 0);
+    CHECK(copy.single_run()->to == 0);
+    CHECK(copy.single_run()->count == 0);
+  }
+}
+
 TEST_CASE("a copy moves just what two slices have in common") {
   CHECK(rc::check([] {
     const int rank = *rc::gen::inRange(0, 5);
