@@ -87,8 +87,7 @@ Status visit_block(std::string_view block, std::string_view name, Visit visit) {
   return {};
 }
 
-// Keys share their beginnings, and blocks their bytes: what a small file says
-// may be large.
+// Keys share their beginnings: what a small file says may be large.
 class TableLimit {
  public:
   TableLimit(std::string_view file, std::string_view name)
@@ -134,14 +133,19 @@ Result<std::vector<TableEntry>> parse_table(std::string_view bytes,
     return Status();
   };
   std::string index_storage, storage;
+  // Else a small file could have many entries for one large block.
+  uint64_t read_until = 0;
   TAGFLOW_ASSIGN(const std::string_view index,
                  read_block(bytes, *index_place, name, index_storage));
   TAGFLOW_RETURN_IF_ERROR(visit_block(
       index, name, [&](const std::string&, std::string_view value) -> Status {
         const auto place = take_place(value);
         if (!place) return broken_table(name, "the place of a block is wrong");
+        if (place->offset < read_until)
+          return broken_table(name, "its blocks are not ascending");
         TAGFLOW_ASSIGN(const std::string_view block,
                        read_block(bytes, *place, name, storage));
+        read_until = place->offset + place->size + kTrailerBytes;
         return visit_block(block, name, add);
       }));
   return entries;

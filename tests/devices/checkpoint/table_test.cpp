@@ -208,5 +208,32 @@ TEST_CASE("keys that are not ascending are refused") {
             .find("not ascending") != std::string::npos);
 }
 
+TEST_CASE("blocks that are not ascending, or share bytes, are refused") {
+  const std::string no_starts(4, '\0');
+  const std::string first = sealed(no_starts, 0);
+  const std::string blocks =
+      first + sealed(entry_of(0, 1, 0, "a") + no_starts, 0);
+  const auto result = [&](std::initializer_list<Place> places) {
+    std::string index;
+    for (const Place& place : places) {
+      std::string value;
+      append_varint(value, place.offset);
+      append_varint(value, place.size);
+      index += entry_of(0, 0, value.size(), value);
+    }
+    index += no_starts;
+    return error_of(table_of(blocks + sealed(index, 0),
+                             {blocks.size(), index.size()}));
+  };
+  const Place empty = {0, no_starts.size()}, full = {first.size(), 8};
+  CHECK(result({empty, full}) == "");
+  for (const auto& places : {std::initializer_list<Place>{empty, empty},
+                             {empty, full, empty},
+                             {full, full}})
+    CHECK(result(places) ==
+          "[checkpoint] the index \"t\" is damaged: its blocks are not "
+          "ascending");
+}
+
 }  // namespace
 }  // namespace tagflow::checkpoint
