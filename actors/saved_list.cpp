@@ -32,10 +32,13 @@ bool is_in(const std::string& folder, const std::string& prefix) {
 
 }  // namespace
 
-void SavedList::read() {
+Status SavedList::read() {
   checkpoint::FileSystem& files = options_.file_system();
   auto state = checkpoint::read_checkpoint_state(folder_, files);
-  if (!state.ok()) state = checkpoint::CheckpointState();
+  if (!state.ok()) {
+    if (!checkpoint::names_nothing(state.status())) return state.status();
+    state = checkpoint::CheckpointState();
+  }
   state_ = {};
   state_.last_preserved = state->last_preserved;
   for (size_t i = 0; i < state->all.size(); ++i) {
@@ -50,9 +53,13 @@ void SavedList::read() {
     }
   }
   const auto newest = checkpoint::find_newest_checkpoint(folder_);
-  if (!newest.ok() || has(newest->prefix)) return;
+  const Code code = newest.status().code();
+  if (code == Code::kNotFound || code == Code::kDataLoss) return {};
+  TAGFLOW_RETURN_IF_ERROR(newest.status());
+  if (has(newest->prefix)) return {};
   state_.all.push_back(newest->prefix);
   state_.timestamps.push_back(seconds_since_1970());
+  return {};
 }
 
 // Ours have no MetaGraph beside them: what has one is somebody else's, as the
@@ -74,7 +81,10 @@ std::string SavedList::free_prefix(int64_t step) const {
   const std::string first =
       (fs::path(folder_) / fmt::format("{}-{}", name_, step)).string();
   std::string prefix = first;
-  for (int i = 1; has(prefix); ++i) prefix = fmt::format("{}.{}", first, i);
+  checkpoint::FileSystem& files = options_.file_system();
+  for (int i = 1; has(prefix) || files.exists(checkpoint::index_path(prefix));
+       ++i)
+    prefix = fmt::format("{}.{}", first, i);
   return prefix;
 }
 

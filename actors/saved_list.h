@@ -29,11 +29,10 @@ class SavedList {
 
   // What the folder's file says, and removes what is left of ours that went.
   // Where the file is not there, or no such file, the newest checkpoint is on
-  // the list, and others are left alone.
-  void read();
-  // A prefix under which none of the list is. There may be a checkpoint
-  // nevertheless: one that was complete when its process ended, but not on the
-  // list yet, and is made again.
+  // the list, and others are left alone. Errors of reading, as those of
+  // find_newest_checkpoint(): but that none is whole is no error.
+  Status read();
+  // A prefix under which there is no checkpoint, nor any of the list.
   std::string free_prefix(int64_t step) const;
   // Has a checkpoint that was published named as the newest, and those removed
   // that are too many. It stays on the list where that fails.

@@ -97,7 +97,7 @@ Status Saver::Parts::open(const Session& session) {
   if (lock_->is_exclusive())
     checkpoint::remove_temporary_files(options_.folder, options_.name + "-",
                                        write_);
-  list_.read();
+  TAGFLOW_RETURN_IF_ERROR(list_.read());
   try {
     writer_ = std::thread([this] { write_all(); });
   } catch (const std::system_error& thrown) {

@@ -26,9 +26,9 @@ namespace tagflow::actors {
 struct SaverOptions {
   // Made where it is missing. One saver at a time has it.
   std::string folder;
-  // A checkpoint's prefix is FOLDER/NAME-STEP; where the folder's file
-  // "checkpoint" lists that already, FOLDER/NAME-STEP.1, ...: none of the list
-  // is written over.
+  // A checkpoint's prefix is FOLDER/NAME-STEP; where there is one already, or
+  // the folder's file "checkpoint" lists it, FOLDER/NAME-STEP.1, ...: none is
+  // written over.
   std::string name = "model.ckpt";
   // So many of the list stay, those that were made last. 0: all do. What the
   // list does not name stays, too, since somebody may have put it there: a copy
@@ -73,9 +73,9 @@ class Saver {
  public:
   // InvalidArgument for an empty folder or name, or negative numbers;
   // FailedPrecondition where another saver has the folder; errors of making it,
-  // and of Snapshots::create(); InvalidArgument where the objects are not those
-  // of the graph. Removes what killed processes left there half
-  // written.
+  // of reading what it has, and of Snapshots::create(); InvalidArgument where
+  // the objects are not those of the graph. Removes what killed processes left
+  // there half written.
   static Result<std::unique_ptr<Saver>> create(const Session& session,
                                                SaverOptions options);
   // Closes it; nobody hears of an error.

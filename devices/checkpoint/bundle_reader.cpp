@@ -140,12 +140,17 @@ Result<const ReadableFile*> BundleReader::shard(int number) const {
 Result<const ReadableFile*> BundleReader::file_of(
     const BundleEntry& entry) const {
   TAGFLOW_ASSIGN(const ReadableFile* file, shard(entry.shard));
-  if (entry.offset + entry.size > file->size())
-    return error(Code::kDataLoss,
-                 "[checkpoint] \"{}\" has {} bytes, but {:?} is to end at {}",
-                 data_path(prefix_, entry.shard, index_.num_shards),
-                 file->size(), entry.key, entry.offset + entry.size);
+  TAGFLOW_RETURN_IF_ERROR(check_end(entry, file->size()));
   return file;
+}
+
+Status BundleReader::check_end(const BundleEntry& entry,
+                               uint64_t file_size) const {
+  if (entry.offset + entry.size <= file_size) return {};
+  return error(Code::kDataLoss,
+               "[checkpoint] \"{}\" has {} bytes, but {:?} is to end at {}",
+               data_path(prefix_, entry.shard, index_.num_shards), file_size,
+               entry.key, entry.offset + entry.size);
 }
 
 // Some of an entry's bytes. All are read, since the checksum is of all.
@@ -319,10 +324,17 @@ Result<Tensor> BundleReader::read_slice(std::string_view name,
 }
 
 Status BundleReader::check_complete() const {
-  for (int i = 0; i < index_.num_shards; ++i)
-    TAGFLOW_RETURN_IF_ERROR(shard(i).status());
+  // Not by shard(), which keeps each file open: there may be more of them than
+  // a process may have.
+  std::vector<uint64_t> sizes;
+  for (int i = 0; i < index_.num_shards; ++i) {
+    TAGFLOW_ASSIGN(const auto file,
+                   files_.open(data_path(prefix_, i, index_.num_shards)));
+    sizes.push_back(file->size());
+  }
   for (const BundleEntry& entry : index_.entries) {
-    if (!entry.is_sliced()) TAGFLOW_RETURN_IF_ERROR(file_of(entry).status());
+    if (!entry.is_sliced())
+      TAGFLOW_RETURN_IF_ERROR(check_end(entry, sizes[size_t(entry.shard)]));
     for (const TensorSlice& slice : entry.slices)
       if (find(slice_key(entry.key, slice)) == nullptr)
         return error(Code::kDataLoss,

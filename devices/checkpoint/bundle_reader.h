@@ -61,6 +61,8 @@ class BundleReader {
   // What may be read of an entry: its file, which has all of its bytes.
   Result<const ReadableFile*> file_of(const BundleEntry& entry) const;
   Result<const ReadableFile*> shard(int number) const;
+  // That a file of that size has all bytes of the entry.
+  Status check_end(const BundleEntry& entry, uint64_t file_size) const;
   Status read_bytes(const BundleEntry& entry, uint64_t skipped,
                     std::span<char> bytes) const;
   Result<Tensor> read_entry(const BundleEntry& entry,

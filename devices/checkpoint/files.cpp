@@ -1,5 +1,6 @@
 #include "devices/checkpoint/files.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -156,7 +157,8 @@ class LocalFiles final : public FileSystem {
 
   bool exists(const std::string& path) override {
     struct stat info {};
-    return ::stat(path.c_str(), &info) == 0;
+    return ::stat(path.c_str(), &info) == 0 ||
+           code_of_errno(errno) != Code::kNotFound;
   }
 
   Status make_folder(const std::string& path) override {
@@ -191,6 +193,24 @@ std::string folder_of(const std::string& path) {
   const std::filesystem::path parent =
       std::filesystem::path(path).parent_path();
   return parent.empty() ? "." : parent.string();
+}
+
+// Not by std::filesystem, whose iterator ends the process where memory is
+// short.
+Result<std::vector<std::string>> names_in(const std::string& folder) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> opened(::opendir(folder.c_str()),
+                                                   ::closedir);
+  if (opened == nullptr) return file_error("open the folder", folder);
+  std::vector<std::string> names;
+  while (true) {
+    errno = 0;
+    const dirent* const entry = ::readdir(opened.get());
+    if (entry == nullptr && errno != 0)
+      return file_error("read the folder", folder);
+    if (entry == nullptr) return names;
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
 }
 
 Status read_exactly(const ReadableFile& file, uint64_t offset,

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "graph/status.h"
 
@@ -50,6 +51,7 @@ class FileSystem {
   // Replaces `to` where it exists.
   virtual Status rename(const std::string& from, const std::string& to) = 0;
   virtual Status remove(const std::string& path) = 0;
+  // Also where it cannot be told: what may be there is not written over.
   virtual bool exists(const std::string& path) = 0;
   // The folder and those above it, where they are missing.
   virtual Status make_folder(const std::string& path) = 0;
@@ -63,6 +65,10 @@ FileSystem& local_files();
 
 // The folder in which the path's file is: "." for a plain name.
 std::string folder_of(const std::string& path);
+
+// What is in the folder, without "." and "..", in any order. Errors as those
+// of files. Thread-safe.
+Result<std::vector<std::string>> names_in(const std::string& folder);
 
 // Reads exactly `bytes`; DataLoss, which calls the file `what`, where it ends
 // before.

@@ -63,15 +63,14 @@ void split_step(Found& found) {
 // Prefixes of the bundles in a folder. The series that was written to last goes
 // first; within one it is the step that counts, since copied files may all be
 // of one time.
-std::vector<std::string> bundles_in(const std::string& folder) {
+Result<std::vector<std::string>> bundles_in(const std::string& folder) {
   constexpr std::string_view kSuffix = ".index";
   std::deque<Found> found;                              // series point into it
   std::map<std::string_view, fs::file_time_type> last;  // by series
-  std::error_code code;
-  for (fs::directory_iterator it(folder, code), end; !code && it != end;
-       it.increment(code)) {
-    std::string path = it->path().string();
-    if (!path.ends_with(kSuffix)) continue;
+  TAGFLOW_ASSIGN(const auto names, names_in(folder));
+  for (const std::string& name : names) {
+    if (!name.ends_with(kSuffix)) continue;
+    std::string path = in_folder(folder, name);
     std::error_code unknown;
     const auto time = fs::last_write_time(path, unknown);
     path.resize(path.size() - kSuffix.size());
@@ -93,6 +92,11 @@ std::vector<std::string> bundles_in(const std::string& folder) {
 }
 
 }  // namespace
+
+bool names_nothing(const Status& status) {
+  return status.code() == Code::kNotFound ||
+         status.code() == Code::kInvalidArgument;
+}
 
 Result<CheckpointState> read_checkpoint_state(const std::string& folder,
                                               FileSystem& files) {
@@ -135,8 +139,9 @@ Status write_checkpoint_state(const std::string& folder,
 }
 
 Result<NewestCheckpoint> find_newest_checkpoint(const std::string& folder) {
-  std::vector<std::string> candidates = bundles_in(folder);
   const auto state = read_checkpoint_state(folder);
+  if (!state.ok() && !names_nothing(state.status())) return state.status();
+  TAGFLOW_ASSIGN(std::vector<std::string> candidates, bundles_in(folder));
   if (state.ok() && !state->newest.empty())
     candidates.insert(candidates.begin(), state->newest);
   NewestCheckpoint newest;
@@ -148,6 +153,9 @@ Result<NewestCheckpoint> find_newest_checkpoint(const std::string& folder) {
       newest.prefix = prefix;
       return newest;
     }
+    // Anything else may pass, and the one before would be taken for the newest.
+    if (status.code() != Code::kDataLoss && status.code() != Code::kNotFound)
+      return status;
     newest.damaged.emplace_back(status.message());
     if (first.ok()) first = std::move(status);
   }
@@ -155,9 +163,8 @@ Result<NewestCheckpoint> find_newest_checkpoint(const std::string& folder) {
     return error(Code::kNotFound, "[checkpoint] there is none in \"{}\"",
                  folder);
   // It is not for the caller to take this for an empty folder.
-  const Code code =
-      first.code() == Code::kNotFound ? Code::kDataLoss : first.code();
-  return error(code, "[checkpoint] there is no whole one in \"{}\": {}", folder,
+  return error(Code::kDataLoss,
+               "[checkpoint] there is no whole one in \"{}\": {}", folder,
                first.message());
 }
 

@@ -28,6 +28,9 @@ struct CheckpointState {
 // text of one. Thread-safe.
 Result<CheckpointState> read_checkpoint_state(
     const std::string& folder, FileSystem& files = local_files());
+// Whether that error says that there is no list, rather than that it could not
+// be read. Thread-safe.
+bool names_nothing(const Status& status);
 Status write_checkpoint_state(const std::string& folder,
                               const CheckpointState& state,
                               const WriteOptions& options);
@@ -43,9 +46,10 @@ struct NewestCheckpoint {
 // its bytes: the one that the folder's file "checkpoint" names, or, where that
 // is not whole, or there is no such file, of the others the one whose index was
 // written last; of those whose names differ in "-STEP" only, the one of the
-// last step. NotFound where there is none at all. Where there are some, but
-// none is whole, the error of the first, or DataLoss where a file of it is
-// missing. Thread-safe.
+// last step. NotFound where there is none at all, DataLoss where there are
+// some, but none is whole. Errors of reading that say nothing of the files, as
+// where too many are open: it is not known then which is the newest.
+// Thread-safe.
 Result<NewestCheckpoint> find_newest_checkpoint(const std::string& folder);
 
 }  // namespace tagflow::checkpoint

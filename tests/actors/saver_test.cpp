@@ -209,7 +209,8 @@ TEST_CASE("what is left of earlier processes goes, and nothing else does") {
   CHECK(folder.names() ==
         std::vector<std::string>{
             "checkpoint", "model.ckpt-3.data-00000-of-00001",
-            "model.ckpt-3.index", "model.ckpt-4.data-00000-of-00001",
+            "model.ckpt-3.index", "model.ckpt-4.1.data-00000-of-00001",
+            "model.ckpt-4.1.index", "model.ckpt-4.data-00000-of-00001",
             "model.ckpt-4.index", "model.ckpt-5.data-00000-of-00001",
             "model.ckpt-5.index", "model.ckpt-9.tmp-x", "notes.tmp-1-0"});
 }
@@ -258,6 +259,39 @@ TEST_CASE("a folder whose checkpoints are damaged is not taken for an empty") {
   CHECK(restore_checkpoint(*session, folder.path()).status().code() ==
         Code::kDataLoss);
   CHECK(folder.names() == names);
+}
+
+TEST_CASE("where a folder cannot be read, nobody saves to it") {
+  const Folder folder("unread");
+  const auto session = make_session({}, counting());
+  run_target(*session, "init");
+  {
+    const auto saver = make_saver(*session, {.folder = folder.path()});
+    must(saver->save(7));
+    must(saver->close());
+  }
+  // The newest one is no file that could be damaged.
+  fs::remove(folder.path("checkpoint"));
+  fs::create_directory(folder.path("model.ckpt-8.index"));
+  CHECK(contains(
+      error_of(Saver::create(*session, {.folder = folder.path()}).status()),
+      "model.ckpt-8.index\" is no regular file"));
+  CHECK(restore_checkpoint(*session, folder.path()).status().code() ==
+        Code::kInvalidArgument);
+}
+
+TEST_CASE("no checkpoint is written over, whether it is listed or not") {
+  const Folder folder("over");
+  const auto session = make_session({}, counting());
+  run_target(*session, "init");
+  fs::create_directories(folder.path());
+  std::ofstream(folder.path("model.ckpt-1.index")) << "somebody's";
+  const auto saver = make_saver(*session, {.folder = folder.path()});
+  must(saver->save(1));
+  must(saver->close());
+  CHECK(fs::file_size(folder.path("model.ckpt-1.index")) == 10);
+  CHECK(must(restore_checkpoint(*session, folder.path())).path ==
+        folder.path("model.ckpt-1.1"));
 }
 
 TEST_CASE("a saver that is closed waits for no moment to save") {
@@ -438,16 +472,21 @@ TEST_CASE("wherever the process ends, the last checkpoint is there") {
     REQUIRE(restored.has_value());
     CHECK((restored->step == 2 || restored->step == 3));
     CHECK(count_of(*session) == restored->step);
-    // Who goes on leaves no more behind than who was never interrupted.
+    // Who goes on leaves no more behind than who was never interrupted, but for
+    // one that was complete, and not listed: it is not written over.
+    const bool is_left =
+        restored->step == 2 && fs::exists(folder.path("model.ckpt-3.index"));
     for (int64_t step = restored->step; step < 4;) {
       run_target(*session, "step");
       must(saver->save(++step));
     }
     must(saver->close());
-    CHECK(folder.names() ==
-          std::vector<std::string>{"checkpoint",
-                                   "model.ckpt-4.data-00000-of-00001",
-                                   "model.ckpt-4.index"});
+    std::vector<std::string> names = {
+        "checkpoint", "model.ckpt-4.data-00000-of-00001", "model.ckpt-4.index"};
+    if (is_left)
+      names.insert(names.begin() + 1,
+                   {"model.ckpt-3.data-00000-of-00001", "model.ckpt-3.index"});
+    CHECK(folder.names() == names);
     CHECK(must(restore_checkpoint(*session, folder.path())).step == 4);
     CHECK(count_of(*session) == 4);
   }

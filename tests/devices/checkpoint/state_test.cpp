@@ -1,6 +1,8 @@
 #include "devices/checkpoint/state.h"
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -15,8 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void save(const std::string& prefix) {
-  auto writer = BundleWriter::create(prefix, 1, {nullptr, false});
+void save(const std::string& prefix, int shards = 1) {
+  auto writer = BundleWriter::create(prefix, shards, {nullptr, false});
   REQUIRE(writer.ok());
   REQUIRE((*writer)->add("x", example(DataType::kFloat, {10})).ok());
   REQUIRE((*writer)->finish().ok());
@@ -135,6 +137,40 @@ TEST_CASE("the newest whole checkpoint is found, not a part of one") {
   CHECK(newest_in(folder).starts_with("DataLoss: "));
   fs::remove(folder.path("checkpoint"));
   CHECK(newest_in(folder).starts_with("NotFound: "));
+}
+
+// No more files can be opened than that, until its end.
+class FewFiles {
+ public:
+  explicit FewFiles(rlim_t count) {
+    REQUIRE(::getrlimit(RLIMIT_NOFILE, &before_) == 0);
+    const int next = ::dup(STDIN_FILENO);
+    ::close(next);
+    const rlimit few = {rlim_t(next) + count, before_.rlim_max};
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
+  }
+  FewFiles(const FewFiles&) = delete;
+  FewFiles& operator=(const FewFiles&) = delete;
+  ~FewFiles() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_;
+};
+
+TEST_CASE("an error that is no damage does not make an older one the newest") {
+  const TempFolder folder("few");
+  save(folder.path("m-1"));
+  save(folder.path("m-2"), 9);
+  {
+    const FewFiles none(0);
+    CHECK(newest_in(folder).starts_with("ResourceExhausted: "));
+  }
+  {
+    const FewFiles one(1);  // at a time, whatever there is
+    CHECK(newest_in(folder) == "m-2");
+  }
+  fs::create_directory(folder.path("m-3.index"));
+  CHECK(newest_in(folder).starts_with("InvalidArgument: "));
 }
 
 }  // namespace
