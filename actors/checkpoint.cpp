@@ -20,13 +20,13 @@ std::string unset_name(std::string_view variable) {
   return fmt::format("{}{}", kUnset, variable);
 }
 
-// The only element.
+// The only element, of 0 to `most`.
 template <class T>
-Result<T> read_number(const checkpoint::TensorFile& file,
-                      std::string_view name) {
+Result<T> read_number(const checkpoint::TensorFile& file, std::string_view name,
+                      T most) {
   TAGFLOW_ASSIGN(const Tensor tensor, file.read(name));
   const Result<T> value = tensor.item<T>();
-  if (value.ok() && *value >= T()) return value;
+  if (value.ok() && *value >= T() && *value <= most) return value;
   return error(Code::kDataLoss, "[checkpoint] \"{}\" of \"{}\" is {}", name,
                file.path(), tensor.to_string());
 }
@@ -95,13 +95,14 @@ Status check(const checkpoint::TensorFile& file,
 // wrote the file.
 Status load_counts(const checkpoint::TensorFile& file, Checkpoint& into) {
   if (file.find(kStep) != nullptr) {
-    TAGFLOW_ASSIGN(into.step, read_number<int64_t>(file, kStep));
+    TAGFLOW_ASSIGN(into.step, read_number(file, kStep, kMostSteps));
   }
   if (file.find(kSeed) == nullptr) return {};
-  TAGFLOW_ASSIGN(into.snapshot.seed, read_number<uint64_t>(file, kSeed));
+  TAGFLOW_ASSIGN(into.snapshot.seed, read_number(file, kSeed, UINT64_MAX));
   for (const checkpoint::TensorInfo& info : file.tensors()) {
     if (!info.name.starts_with(kRuns)) continue;
-    TAGFLOW_ASSIGN(const int64_t runs, read_number<int64_t>(file, info.name));
+    TAGFLOW_ASSIGN(const int64_t runs,
+                   read_number(file, info.name, kMostSteps));
     into.snapshot.run_counts.emplace(info.name.substr(kRuns.size()), runs);
   }
   return {};

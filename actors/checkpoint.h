@@ -29,6 +29,10 @@ namespace tagflow::actors {
 // Without "unset", who restores could not tell a variable that had no
 // value from one of another model.
 
+// Of steps, and of runs: a file cannot say so many that those that follow could
+// not be counted.
+inline constexpr int64_t kMostSteps = int64_t{1} << 53;
+
 // A snapshot, and when it was taken.
 struct Checkpoint {
   Snapshot snapshot;

@@ -138,7 +138,7 @@ Status Saver::Parts::save_if_due(int64_t step) {
 }
 
 Status Saver::Parts::save_in_turn(int64_t step) {
-  if (step < 0)
+  if (step < 0 || step > kMostSteps)
     return invalid_argument("[saver] {} is no number of a step", step);
   {  // Nobody closes it out of turn.
     std::lock_guard lock(mutex_);

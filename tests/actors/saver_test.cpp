@@ -177,7 +177,8 @@ TEST_CASE("one saver at a time has a folder") {
         SaverOptions{.folder = "x", .keep = -1}})
     CHECK(Saver::create(*session, wrong).status().code() ==
           Code::kInvalidArgument);
-  CHECK(saver->save(-1).code() == Code::kInvalidArgument);
+  for (const int64_t step : {int64_t{-1}, (int64_t{1} << 53) + 1})
+    CHECK(saver->save(step).code() == Code::kInvalidArgument);
 }
 
 TEST_CASE("what is left of earlier processes goes, and nothing else does") {
@@ -372,10 +373,21 @@ TEST_CASE("a checkpoint of another model is refused, with what differs") {
 
   CHECK(restore_checkpoint(*session, folder.path("none")).status().code() ==
         Code::kNotFound);
-  write_bundle(folder.path("broken"), {{"_tagflow/step", three}});
-  CHECK(restore_checkpoint(*make_session({}, Graph()), folder.path("broken"))
-            .status()
-            .code() == Code::kDataLoss);
+  const auto broken = [&](const std::map<std::string, Tensor>& tensors) {
+    write_bundle(folder.path("broken"), tensors);
+    return restore_checkpoint(*make_session({}, Graph()), folder.path("broken"))
+        .status();
+  };
+  CHECK(broken({{"_tagflow/step", three}}).code() == Code::kDataLoss);
+  const Tensor bound = Tensor::scalar(int64_t{1} << 53);
+  const Tensor beyond = Tensor::scalar((int64_t{1} << 53) + 1);
+  const Tensor seed = Tensor::scalar<uint64_t>(UINT64_MAX);
+  must(broken({{"_tagflow/step", bound},
+               {"_tagflow/seed", seed},
+               {"_tagflow/runs/x", bound}}));
+  CHECK(broken({{"_tagflow/step", beyond}}).code() == Code::kDataLoss);
+  CHECK(broken({{"_tagflow/seed", seed}, {"_tagflow/runs/x", beyond}}).code() ==
+        Code::kDataLoss);
 }
 
 TEST_CASE("variables of any type are saved, but none by a name of ours") {
