@@ -3,13 +3,14 @@
 #include "actors/checkpoint.h"
 #include "actors/session.h"
 #include "actors/snapshot.h"
+#include "graph/fault.h"
 
 namespace tagflow::actors {
 
 Result<Restored> restore_checkpoint(const Session& session,
                                     const std::string& path,
                                     const graph::ObjectGraph& objects,
-                                    OtherTensors others) {
+                                    OtherTensors others) try {
   TAGFLOW_ASSIGN(const auto variables, find_variables(session.graph()));
   TAGFLOW_ASSIGN(const ModelObjects model,
                  ModelObjects::make(session.graph(), objects));
@@ -17,6 +18,8 @@ Result<Restored> restore_checkpoint(const Session& session,
   TAGFLOW_ASSIGN(const auto snapshots, Snapshots::create(session));
   TAGFLOW_RETURN_IF_ERROR(snapshots->restore(loaded.checkpoint.snapshot));
   return std::move(loaded.restored);
+} catch (...) {
+  return current_fault("checkpoint");
 }
 
 }  // namespace tagflow::actors

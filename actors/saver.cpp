@@ -175,7 +175,8 @@ Status Saver::Parts::take_error() {
 
 Status Saver::Parts::close() {
   std::lock_guard turn(turn_);
-  Status status = wait_for_writer();
+  // Whatever comes of it, the thread has to end.
+  Status status = guarded("saver", [this] { return wait_for_writer(); });
   {
     std::lock_guard lock(mutex_);
     is_closed_ = true;
@@ -219,16 +220,24 @@ Saver::Saver(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Saver::~Saver() = default;
 
 Result<std::unique_ptr<Saver>> Saver::create(const Session& session,
-                                             SaverOptions options) {
+                                             SaverOptions options) try {
   TAGFLOW_RETURN_IF_ERROR(check(options));
   auto parts = std::make_unique<Parts>(std::move(options));
   TAGFLOW_RETURN_IF_ERROR(parts->open(session));
   return std::unique_ptr<Saver>(new Saver(std::move(parts)));
+} catch (...) {
+  return current_fault("saver");
 }
 
-Result<std::optional<Restored>> Saver::restore() { return parts_->restore(); }
-Status Saver::save(int64_t step) { return parts_->save(step); }
-Status Saver::save_if_due(int64_t step) { return parts_->save_if_due(step); }
+Result<std::optional<Restored>> Saver::restore() {
+  return guarded("saver", [this] { return parts_->restore(); });
+}
+Status Saver::save(int64_t step) {
+  return guarded("saver", [&] { return parts_->save(step); });
+}
+Status Saver::save_if_due(int64_t step) {
+  return guarded("saver", [&] { return parts_->save_if_due(step); });
+}
 Status Saver::wait() { return parts_->wait(); }
 Status Saver::close() { return parts_->close(); }
 std::optional<int64_t> Saver::saved_step() const {

@@ -218,8 +218,11 @@ Status Session::learn(graph::CostModel costs) {
   return state()->learn(std::move(costs));
 }
 
-void Session::reset(const std::vector<std::string>& containers) {
+Status Session::reset(const std::vector<std::string>& containers) try {
   state()->options().state->resources().reset(containers);
+  return {};
+} catch (...) {
+  return current_fault("session");
 }
 
 std::shared_ptr<SharedState> Session::shared_state() const {

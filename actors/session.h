@@ -270,8 +270,9 @@ class Session {
 
   // Empties containers of the state: variables lose their values, queues,
   // tables and readers are gone, for all sessions that share it. What waits in
-  // them ends as Cancelled. "" is the default container.
-  void reset(const std::vector<std::string>& containers);
+  // them ends as Cancelled. "" is the default container. ResourceExhausted
+  // where there is no memory for it; then nothing has changed.
+  Status reset(const std::vector<std::string>& containers);
   // For SessionOptions::state of another session. Outlives this one.
   std::shared_ptr<SharedState> shared_state() const;
 

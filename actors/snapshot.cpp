@@ -7,6 +7,7 @@
 #include "actors/graph_variables.h"
 #include "actors/session.h"
 #include "actors/shared_state.h"
+#include "graph/fault.h"
 
 namespace tagflow::actors {
 namespace {
@@ -65,7 +66,8 @@ struct Snapshots::Parts {
 Snapshots::Snapshots(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Snapshots::~Snapshots() = default;
 
-Result<std::unique_ptr<Snapshots>> Snapshots::create(const Session& session) {
+Result<std::unique_ptr<Snapshots>> Snapshots::create(
+    const Session& session) try {
   auto parts = std::make_unique<Parts>();
   parts->state = session.shared_state();
   TAGFLOW_ASSIGN(std::vector<GraphVariable> variables,
@@ -91,9 +93,11 @@ Result<std::unique_ptr<Snapshots>> Snapshots::create(const Session& session) {
   for (const auto& [name, entry] : parts->entries) add_nodes(entry, nodes);
   TAGFLOW_RETURN_IF_ERROR(parts->session->extend(nodes));
   return std::unique_ptr<Snapshots>(new Snapshots(std::move(parts)));
+} catch (...) {
+  return current_fault("snapshot");
 }
 
-Result<Snapshot> Snapshots::take(std::chrono::nanoseconds timeout) {
+Result<Snapshot> Snapshots::take(std::chrono::nanoseconds timeout) try {
   const auto deadline = std::chrono::steady_clock::now() + timeout;
   std::vector<std::string> looks;
   for (const auto& [name, entry] : parts_->entries)
@@ -123,10 +127,12 @@ Result<Snapshot> Snapshots::take(std::chrono::nanoseconds timeout) {
   for (size_t i = 0; i < names.size(); ++i)
     snapshot.variables.emplace(std::move(names[i]), std::move(values[i]));
   return snapshot;
+} catch (...) {
+  return current_fault("snapshot");
 }
 
 Status Snapshots::restore(const Snapshot& snapshot,
-                          std::vector<std::string>* missing) {
+                          std::vector<std::string>* missing) try {
   std::vector<std::string> wrong;
   std::vector<Feed> feeds;
   std::vector<std::string> targets;
@@ -159,6 +165,8 @@ Status Snapshots::restore(const Snapshot& snapshot,
     parts_->state->run_counts().restore(snapshot.run_counts);
   }
   return {};
+} catch (...) {
+  return current_fault("snapshot");
 }
 
 std::vector<std::string> Snapshots::names() const {

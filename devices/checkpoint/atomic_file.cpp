@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "devices/checkpoint/crc32c.h"
+#include "graph/fault.h"
 
 namespace tagflow::checkpoint {
 namespace {
@@ -27,26 +28,24 @@ std::string temporary_name(const std::string& target) {
 
 }  // namespace
 
-AtomicFile::AtomicFile(std::string target, std::string temporary,
-                       std::unique_ptr<WritableFile> file,
-                       const WriteOptions& options)
-    : target_(std::move(target)),
-      temporary_(std::move(temporary)),
-      options_(options),
-      file_(std::move(file)) {}
+AtomicFile::AtomicFile(std::string target, const WriteOptions& options)
+    : target_(std::move(target)), options_(options) {}
 
 Result<std::unique_ptr<AtomicFile>> AtomicFile::create(
     std::string target, const WriteOptions& options) {
   FileSystem& files = options.file_system();
   TAGFLOW_RETURN_IF_ERROR(files.make_folder(folder_of(target)));
+  // Before the file is there: nobody would remove it where memory is short.
+  std::unique_ptr<AtomicFile> made(new AtomicFile(std::move(target), options));
   constexpr int kAttempts = 100;
   for (int i = 0;; ++i) {
-    std::string temporary = temporary_name(target);
-    auto file = files.create(temporary);
-    if (file.ok())
-      return std::unique_ptr<AtomicFile>(
-          new AtomicFile(std::move(target), std::move(temporary),
-                         std::move(file).value(), options));
+    made->temporary_ = temporary_name(made->target_);
+    auto file = files.create(made->temporary_);
+    if (file.ok()) {
+      made->file_ = std::move(file).value();
+      made->exists_ = true;
+      return made;
+    }
     if (file.status().code() != Code::kAlreadyExists || i == kAttempts)
       return std::move(file).status();
   }
@@ -55,7 +54,9 @@ Result<std::unique_ptr<AtomicFile>> AtomicFile::create(
 AtomicFile::~AtomicFile() {
   file_.reset();
   // Nobody hears of an error: the file is of no use, and of no harm.
-  if (!published_) static_cast<void>(options_.file_system().remove(temporary_));
+  if (!exists_) return;
+  static_cast<void>(
+      guarded([this] { return options_.file_system().remove(temporary_); }));
 }
 
 Status AtomicFile::write_all(std::string_view bytes) {
@@ -107,6 +108,7 @@ Status AtomicFile::finish() {
 Status AtomicFile::publish() {
   TAGFLOW_RETURN_IF_ERROR(failed_);
   TAGFLOW_RETURN_IF_ERROR(options_.file_system().rename(temporary_, target_));
+  exists_ = false;
   published_ = true;
   return {};
 }

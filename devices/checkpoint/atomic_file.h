@@ -55,17 +55,18 @@ class AtomicFile {
   bool is_published() const { return published_; }
 
  private:
-  AtomicFile(std::string target, std::string temporary,
-             std::unique_ptr<WritableFile> file, const WriteOptions& options);
+  AtomicFile(std::string target, const WriteOptions& options);
   Status write_all(std::string_view bytes);
   Status flush();
 
-  const std::string target_, temporary_;
+  const std::string target_;
+  std::string temporary_;
   const WriteOptions options_;
   std::unique_ptr<WritableFile> file_;  // null when finished
   std::string buffer_;
   uint64_t size_ = 0;
   Status failed_;
+  bool exists_ = false;  // under its temporary name
   bool published_ = false;
 };
 

@@ -53,10 +53,13 @@ Status file_error(std::string_view what, const std::string& path) {
 // Closes itself.
 class Descriptor {
  public:
-  explicit Descriptor(int number) : number_(number) {}
+  explicit Descriptor(int number = -1) : number_(number) {}
   Descriptor(Descriptor&& other) noexcept
       : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&&) = delete;
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
   ~Descriptor() {
     if (number_ >= 0) ::close(number_);
   }
@@ -96,8 +99,14 @@ class LocalReadableFile final : public ReadableFile {
 
 class LocalWritableFile final : public WritableFile {
  public:
-  LocalWritableFile(Descriptor descriptor, std::string path)
-      : descriptor_(std::move(descriptor)), path_(std::move(path)) {}
+  explicit LocalWritableFile(std::string path) : path_(std::move(path)) {}
+
+  Status create() {
+    constexpr mode_t kMode = 0666;  // less the umask
+    descriptor_ = Descriptor(
+        ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kMode));
+    return descriptor_.get() < 0 ? file_error("create", path_) : Status();
+  }
 
   Result<size_t> write(std::string_view bytes) override {
     while (true) {
@@ -116,7 +125,7 @@ class LocalWritableFile final : public WritableFile {
   }
 
  private:
-  const Descriptor descriptor_;
+  Descriptor descriptor_;
   const std::string path_;
 };
 
@@ -137,12 +146,10 @@ class LocalFiles final : public FileSystem {
 
   Result<std::unique_ptr<WritableFile>> create(
       const std::string& path) override {
-    constexpr mode_t kMode = 0666;  // less the umask
-    Descriptor descriptor(
-        ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kMode));
-    if (descriptor.get() < 0) return file_error("create", path);
-    return std::unique_ptr<WritableFile>(
-        std::make_unique<LocalWritableFile>(std::move(descriptor), path));
+    // What needs memory comes before the file is there, or it would stay.
+    auto file = std::make_unique<LocalWritableFile>(path);
+    TAGFLOW_RETURN_IF_ERROR(file->create());
+    return std::unique_ptr<WritableFile>(std::move(file));
   }
 
   Status rename(const std::string& from, const std::string& to) override {

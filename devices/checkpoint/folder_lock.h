@@ -24,11 +24,10 @@ class FolderLock {
   bool is_exclusive() const { return is_exclusive_; }
 
  private:
-  FolderLock(int descriptor, bool is_exclusive)
-      : descriptor_(descriptor), is_exclusive_(is_exclusive) {}
+  FolderLock() = default;
 
-  const int descriptor_;
-  const bool is_exclusive_;
+  int descriptor_ = -1;
+  bool is_exclusive_ = false;
 };
 
 }  // namespace tagflow::checkpoint

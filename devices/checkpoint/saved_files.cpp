@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <functional>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 #include "devices/checkpoint/bundle_index.h"
@@ -15,15 +14,15 @@ namespace {
 namespace fs = std::filesystem;
 
 // The paths of the folder's files whose names are wanted.
-std::vector<std::string> files_in(
+Result<std::vector<std::string>> files_in(
     const std::string& folder,
     const std::function<bool(std::string_view name)>& is_wanted) {
   std::vector<std::string> paths;
-  std::error_code code;
-  for (fs::directory_iterator it(folder, code), end; !code && it != end;
-       it.increment(code))
-    if (is_wanted(it->path().filename().string()))
-      paths.push_back(it->path().string());
+  const auto names = names_in(folder);
+  if (names.status().code() == Code::kNotFound) return paths;
+  TAGFLOW_RETURN_IF_ERROR(names.status());
+  for (const std::string& name : *names)
+    if (is_wanted(name)) paths.push_back((fs::path(folder) / name).string());
   return paths;
 }
 
@@ -52,7 +51,8 @@ Status remove_bundle(const std::string& prefix, const WriteOptions& options) {
   const auto is_part = [&](std::string_view name) {
     return name.starts_with(stem + ".data-") || name == stem + ".meta";
   };
-  for (const std::string& path : files_in(folder_of(prefix), is_part))
+  TAGFLOW_ASSIGN(const auto parts, files_in(folder_of(prefix), is_part));
+  for (const std::string& path : parts)
     TAGFLOW_RETURN_IF_ERROR(files.remove(path));
   return {};
 }
@@ -63,8 +63,10 @@ void remove_temporary_files(const std::string& folder, const std::string& name,
     return is_temporary(file) &&
            (file.starts_with(name) || file.starts_with("checkpoint."));
   };
-  // One that cannot be removed is in nobody's way.
-  for (const std::string& path : files_in(folder, is_left))
+  // What cannot be found or removed is in nobody's way.
+  const auto left = files_in(folder, is_left);
+  if (!left.ok()) return;
+  for (const std::string& path : *left)
     static_cast<void>(options.file_system().remove(path));
 }
 

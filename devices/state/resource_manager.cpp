@@ -69,17 +69,25 @@ bool ResourceManager::remove(const ResourceKey& key, Status reason) {
 }
 
 void ResourceManager::reset(std::span<const std::string> containers) {
-  std::vector<std::pair<std::string, Ref<StateObject>>> gone;
+  // Errors are made before anything is gone: what waits in an object must hear
+  // of its end.
+  std::vector<std::pair<Status, Ref<StateObject>>> gone;
   {
     std::lock_guard lock(mutex_);
-    for (auto& [key, entry] : table_)
-      if (entry.object &&
-          std::ranges::find(containers, key.container) != containers.end())
-        gone.emplace_back(key.describe(), std::exchange(entry.object, {}));
+    std::vector<Ref<StateObject>*> found;
+    for (auto& [key, entry] : table_) {
+      if (!entry.object ||
+          std::ranges::find(containers, key.container) == containers.end())
+        continue;
+      gone.emplace_back(
+          error(Code::kCancelled, "[state] {} is gone: its container was reset",
+                key.describe()),
+          entry.object);
+      found.push_back(&entry.object);
+    }
+    for (Ref<StateObject>* object : found) *object = {};
   }
-  for (const auto& [name, object] : gone)
-    object->end(error(Code::kCancelled,
-                      "[state] {} is gone: its container was reset", name));
+  for (auto& [status, object] : gone) object->end(std::move(status));
 }
 
 void ResourceManager::for_each(

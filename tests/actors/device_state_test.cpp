@@ -192,7 +192,7 @@ TEST_CASE("a variable stays where it was made, whatever a later node says") {
             "on /job:localhost/replica:0/task:0/device:CPU:1 since it was "
             "made") != std::string::npos);
   // What was placed by it stays, and so does its home.
-  session->reset({""});
+  must(session->reset({""}));
   CHECK(session->run({}, {"there"}, {}, within_a_minute()).status().code() ==
         Code::kInvalidArgument);
 }

@@ -149,7 +149,7 @@ TEST_CASE("a reset and a first assignment change a variable, too") {
     run_targets(*session, {"init"});
     for (int i = 0; i < 4 * kEnough; ++i)
       REQUIRE(fetch_one(*session, "direct") == 2);
-    session->reset({""});
+    must(session->reset({""}));
     CHECK(status() == Code::kFailedPrecondition);
   }
 }

@@ -101,7 +101,7 @@ TEST_CASE("smoke: a reset of the container ends what waits") {
     std::deque<Pending> takes;
     for (int i = 0; i < 100; ++i) takes.emplace_back(*session, "take");
     until_waiting(*session, 100);
-    session->reset({""});
+    must(session->reset({""}));
     for (Pending& take : takes) {
       const Status status = take.get().status();
       CHECK(status.code() == Code::kCancelled);

@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -22,6 +23,7 @@
 #include "graph/builder/builder.h"
 #include "tests/actors/hooked_files.h"
 #include "tests/actors/sessions.h"
+#include "tests/failing_new.h"
 #include "tests/temp_path.h"
 
 using namespace tagflow;
@@ -556,6 +558,42 @@ TEST_CASE(
     CHECK(must(restore_checkpoint(*other, folder.path())).step == 3);
     CHECK(count_of(*other) == 3);
   }
+}
+
+TEST_CASE("where memory is short, what is asked of a state is an error") {
+  const Folder folder("short");
+  const auto session = make_session({}, counting());
+  run_target(*session, "init");
+  must(make_saver(*session, {.folder = folder.path()})->save(1));
+  const auto snapshots = must(Snapshots::create(*session));
+  const auto saver = make_saver(*session, {.folder = folder.path()});
+  const std::string prefix = folder.path("model.ckpt-1");
+  const std::vector<std::function<Status()>> calls = {
+      [&] { return Snapshots::create(*session).status(); },
+      [&] { return snapshots->take().status(); },
+      [&] {
+        return Saver::create(*session, {.folder = folder.path("other")})
+            .status();
+      },
+      [&] { return restore_checkpoint(*session, prefix).status(); },
+      [&] { return saver->restore().status(); },
+      [&] { return session->reset({""}); }};
+  for (size_t i = 0; i < calls.size(); ++i) {
+    INFO("call ", i);
+    // Sooner or later each kind of allocation.
+    for (int64_t k = 1;; k += 1 + k / 16) {
+      FailAllocation fail(k);
+      const Status status = calls[i]();
+      const bool failed = fail.failed();
+      fail.stop();
+      INFO(k, ": ", status.to_string());
+      CHECK((status.ok() || failed));
+      if (!failed) break;
+    }
+  }
+  must(saver->restore());
+  must(saver->save(2));
+  must(saver->close());
 }
 
 TEST_CASE("a snapshot takes no more memory than the variables have") {

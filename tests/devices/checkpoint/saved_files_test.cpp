@@ -6,6 +6,7 @@
 
 #include "devices/checkpoint/folder_lock.h"
 #include "tests/devices/checkpoint/examples.h"
+#include "tests/failing_new.h"
 
 namespace tagflow::checkpoint {
 namespace {
@@ -59,6 +60,26 @@ TEST_CASE("a folder is locked by one at a time") {
             .status()
             .message()
             .find("cannot open the folder") != std::string::npos);
+}
+
+TEST_CASE("where memory is short, no lock and no temporary file stays") {
+  const TempFolder folder("a_name_that_needs_memory_of_its_own");
+  make(folder, {"m-1.index", "m-1.data-00000-of-00001"});
+  const auto names = folder.names();
+  bool failed = true;
+  for (int64_t k = 1; failed; ++k) {
+    FailAllocation fail(k);
+    try {
+      static_cast<void>(names_in(folder.path("")));
+      const auto lock = FolderLock::take(folder.path(""));
+      static_cast<void>(AtomicFile::create(folder.path("f"), {}));
+    } catch (const std::bad_alloc&) {
+    }
+    failed = fail.failed();
+    fail.stop();
+    CHECK(FolderLock::take(folder.path("")).ok());
+    CHECK(folder.names() == names);
+  }
 }
 
 }  // namespace

@@ -88,6 +88,23 @@ TEST_CASE("a list that cannot be written for lack of memory is an error") {
   CHECK(read_checkpoint_state(folder.path(""))->all == state.all);
 }
 
+TEST_CASE("a search that fails for lack of memory is no search that ends") {
+  const TempFolder folder("short_search");
+  for (const std::string name : {"m-1", "m-2"}) save(folder.path(name));
+  for (int64_t k = 1;; ++k) {
+    std::string newest;
+    FailAllocation fail(k);
+    try {
+      newest = newest_in(folder);
+    } catch (const std::bad_alloc&) {
+    }
+    const bool failed = fail.failed();
+    fail.stop();
+    if (newest != "m-2") CHECK((newest.empty() || !newest.starts_with("m-")));
+    if (!failed) break;
+  }
+}
+
 TEST_CASE("of one series the last step is the newest, whatever its time") {
   const TempFolder folder("series");
   for (const std::string name : {"m-4", "m-10", "m-9", "other-99"})

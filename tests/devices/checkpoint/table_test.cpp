@@ -222,8 +222,8 @@ TEST_CASE("blocks that are not ascending, or share bytes, are refused") {
       index += entry_of(0, 0, value.size(), value);
     }
     index += no_starts;
-    return error_of(table_of(blocks + sealed(index, 0),
-                             {blocks.size(), index.size()}));
+    return error_of(
+        table_of(blocks + sealed(index, 0), {blocks.size(), index.size()}));
   };
   const Place empty = {0, no_starts.size()}, full = {first.size(), 8};
   CHECK(result({empty, full}) == "");
