@@ -52,10 +52,15 @@ Result<std::string> read_bytes(const fs::path& path, const Limits& limits) {
   return bytes;
 }
 
+// What a file may have as many of as of nodes: those of the program.
+constexpr const char* kObjects = "objects and references to them";
+
 Result<GraphFile> parse_meta_graph(std::string_view bytes,
                                    const Limits& limits) {
   TAGFLOW_RETURN_IF_ERROR(
       check_message(bytes, {{2, 1}, {2, 2, 1, 3}}, "MetaGraphDef", limits));
+  TAGFLOW_RETURN_IF_ERROR(check_count(bytes, {{7, 1}, {7, 1, 1}, {7, 1, 3}},
+                                      kObjects, limits.max_nodes));
   pb::Arena arena;
   auto* proto = pb::Arena::CreateMessage<tensorflow::MetaGraphDef>(&arena);
   TAGFLOW_RETURN_IF_ERROR(parse_message(bytes, "MetaGraphDef", proto));
@@ -84,6 +89,9 @@ Result<GraphFile> parse_saved_model(std::string_view bytes,
                                     const Limits& limits) {
   TAGFLOW_RETURN_IF_ERROR(
       check_message(bytes, {{2, 2, 1}, {2, 2, 2, 1, 3}}, "SavedModel", limits));
+  TAGFLOW_RETURN_IF_ERROR(check_count(bytes,
+                                      {{2, 7, 1}, {2, 7, 1, 1}, {2, 7, 1, 3}},
+                                      kObjects, limits.max_nodes));
   pb::Arena arena;
   auto* proto = pb::Arena::CreateMessage<tensorflow::SavedModel>(&arena);
   TAGFLOW_RETURN_IF_ERROR(parse_message(bytes, "SavedModel", proto));

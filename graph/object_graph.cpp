@@ -24,25 +24,60 @@ std::string escaped(std::string_view name) {
   return text;
 }
 
-// The shortest path from the root to each object, as "layers/0/kernel"; empty
-// where there is none.
-std::vector<std::string> paths_of(const ObjectGraph& model) {
-  std::vector<std::string> paths(model.objects.size());
-  std::vector<bool> is_found(model.objects.size());
-  if (paths.empty()) return paths;
-  std::vector<size_t> found = {0};
-  is_found[0] = true;
-  for (size_t next = 0; next < found.size(); ++next)
-    for (const auto& [name, child] : model.objects[found[next]].children) {
-      if (is_found[size_t(child)]) continue;
-      is_found[size_t(child)] = true;
-      const std::string& before = paths[found[next]];
-      paths[size_t(child)] =
-          before.empty() ? escaped(name) : before + "/" + escaped(name);
-      found.push_back(size_t(child));
+// The shortest path from the root to each object, as "layers/0/kernel". Made
+// when it is asked for: those of all objects would take memory by the square of
+// the file's size.
+class Paths {
+ public:
+  // REQUIRES: the model outlives it.
+  explicit Paths(const ObjectGraph& model) : origins_(model.objects.size()) {
+    if (origins_.empty()) return;
+    std::vector<int> found = {0};
+    for (size_t next = 0; next < found.size(); ++next)
+      for (const auto& [name, child] :
+           model.objects[size_t(found[next])].children) {
+        Origin& origin = origins_[size_t(child)];
+        if (child == 0 || origin.parent != kUnknown) continue;
+        origin = {found[next], &name};
+        found.push_back(child);
+      }
+  }
+
+  // Empty where nothing leads to it. ResourceExhausted where all that were made
+  // have too many bytes.
+  Result<std::string> path_of(int object) {
+    std::vector<std::string_view> names;
+    for (const Origin* origin = &origins_[size_t(object)];
+         origin->parent != kUnknown;
+         origin = &origins_[size_t(origin->parent)]) {
+      // Escapes take as much again, at most.
+      const size_t bytes = 2 * origin->name->size() + 1;
+      if (bytes > left_)
+        return error(Code::kResourceExhausted,
+                     "[objects] the paths of the variables have more than {} "
+                     "bytes",
+                     kMaxBytes);
+      left_ -= bytes;
+      names.push_back(*origin->name);
     }
-  return paths;
-}
+    std::string path;
+    for (size_t i = names.size(); i-- > 0;) {
+      if (!path.empty()) path += '/';
+      path += escaped(names[i]);
+    }
+    return path;
+  }
+
+ private:
+  struct Origin {
+    int parent = kUnknown;
+    const std::string* name = nullptr;  // by which the parent has it
+  };
+  // Far more than programs have.
+  static constexpr size_t kMaxBytes = size_t{64} << 20;
+  std::vector<Origin> origins_;
+  size_t left_ = kMaxBytes;
+};
 
 // The node that makes the handle, through Identities.
 const Node* maker_of(Endpoint input) {
@@ -64,7 +99,7 @@ class Captures {
       : model_(model),
         checkpoint_(checkpoint),
         same_(same_objects(model, checkpoint)),
-        paths_(paths_of(model)) {}
+        paths_(model) {}
 
   Status add_call(const Node& call, const std::string& function,
                   const std::vector<int>& captured) {
@@ -107,10 +142,14 @@ class Captures {
     const int other = same_[size_t(object)];
     const std::string key =
         other == kUnknown ? "" : checkpoint_.objects[size_t(other)].key;
-    const auto [it, is_new] = variables_.try_emplace(
-        node->id(),
-        SavedVariable{node, object, paths_[size_t(object)], name, key});
-    if (is_new || it->second.key == key) return {};
+    const auto it = variables_.find(node->id());
+    if (it == variables_.end()) {
+      TAGFLOW_ASSIGN(std::string path, paths_.path_of(object));
+      variables_.emplace(
+          node->id(), SavedVariable{node, object, std::move(path), name, key});
+      return {};
+    }
+    if (it->second.key == key) return {};
     return invalid_argument(
         "[objects] variable \"{}\" is to have the values of both {:?} and {:?}",
         node->name(), it->second.key, key);
@@ -119,7 +158,7 @@ class Captures {
   const ObjectGraph& model_;
   const ObjectGraph& checkpoint_;
   const std::vector<int> same_;
-  const std::vector<std::string> paths_;
+  Paths paths_;
   std::map<NodeId, SavedVariable> variables_;  // by their nodes
 };
 
@@ -129,16 +168,16 @@ std::vector<int> same_objects(const ObjectGraph& model,
                               const ObjectGraph& checkpoint) {
   std::vector<int> same(model.objects.size(), kUnknown);
   if (same.empty() || checkpoint.objects.empty()) return same;
+  std::map<std::pair<int, std::string_view>, int> others;
+  for (size_t i = 0; i < checkpoint.objects.size(); ++i)
+    for (const auto& [name, child] : checkpoint.objects[i].children)
+      others.emplace(std::pair(int(i), std::string_view(name)), child);
   std::vector<int> found = {0};
   same[0] = 0;
   for (size_t next = 0; next < found.size(); ++next) {
     const auto number = size_t(found[next]);
-    std::map<std::string_view, int> others;
-    for (const auto& [name, child] :
-         checkpoint.objects[size_t(same[number])].children)
-      others.emplace(name, child);
     for (const auto& [name, child] : model.objects[number].children) {
-      const auto it = others.find(name);
+      const auto it = others.find({same[number], name});
       if (it == others.end() || same[size_t(child)] != kUnknown) continue;
       same[size_t(child)] = it->second;
       found.push_back(child);

@@ -22,7 +22,7 @@ inline constexpr std::string_view kObjectGraphKey =
     "_CHECKPOINTABLE_OBJECT_GRAPH";
 
 // The objects of a checkpoint, of the value of that key. DataLoss where it is
-// none. Thread-safe.
+// none, ResourceExhausted where there are more than nodes may be. Thread-safe.
 Result<ObjectGraph> parse_checkpoint_objects(std::string_view bytes);
 // A value of that key, which says of the objects that have a key which tensor
 // is theirs. Thread-safe.
@@ -44,7 +44,8 @@ struct SavedVariable {
 
 // Of the variables that functions of the model capture, in the order of their
 // nodes. InvalidArgument where an object, a call or a node is not what the
-// objects say, or a variable has two keys. Thread-safe.
+// objects say, or a variable has two keys; ResourceExhausted where their paths
+// are too long. Thread-safe.
 Result<std::vector<SavedVariable>> captured_variables(
     const Graph& graph, const ObjectGraph& model,
     const ObjectGraph& checkpoint);

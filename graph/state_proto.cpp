@@ -108,6 +108,9 @@ Result<ObjectGraph> objects_from_proto(
 }
 
 Result<ObjectGraph> parse_checkpoint_objects(std::string_view bytes) try {
+  TAGFLOW_RETURN_IF_ERROR(check_count(bytes, {{1}, {1, 1}, {1, 2}, {1, 3}},
+                                      "objects and references to them",
+                                      Limits{}.max_nodes));
   pb::Arena arena;
   auto* proto =
       pb::Arena::CreateMessage<tensorflow::TrackableObjectGraph>(&arena);

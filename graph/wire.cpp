@@ -125,13 +125,14 @@ class NodeScan {
   std::vector<std::string_view> keys_;
 };
 
-// The nodes at the end of `path`.
-bool scan_nodes(std::string_view bytes, std::span<const int> path,
-                NodeScan& scan) {
+// Calls visit(bytes) for each message at the end of `path`.
+template <class Visit>
+bool scan_messages(std::string_view bytes, std::span<const int> path,
+                   const Visit& visit) {
   return for_each_field(bytes, [&](uint32_t field, std::string_view inner) {
     if (int(field) != path[0]) return true;
-    if (path.size() > 1) return scan_nodes(inner, path.subspan(1), scan);
-    scan.add(inner);
+    if (path.size() > 1) return scan_messages(inner, path.subspan(1), visit);
+    visit(inner);
     return true;
   });
 }
@@ -219,12 +220,26 @@ Status check_message(std::string_view bytes,
   TAGFLOW_RETURN_IF_ERROR(check_size(bytes.size(), what, limits));
   NodeScan scan;
   for (const std::vector<int>& path : paths)
-    if (!scan_nodes(bytes, path, scan)) return not_a(what, bytes);
+    if (!scan_messages(bytes, path,
+                       [&](std::string_view node) { scan.add(node); }))
+      return not_a(what, bytes);
   if (scan.nodes > limits.max_nodes)
     return error(Code::kResourceExhausted,
                  "[graphdef] the {} has {} nodes, the limit is {}", what,
                  scan.nodes, limits.max_nodes);
   return std::move(scan.twice);
+}
+
+Status check_count(std::string_view bytes,
+                   std::initializer_list<std::vector<int>> paths,
+                   std::string_view what, size_t limit) {
+  size_t count = 0;
+  for (const std::vector<int>& path : paths)
+    scan_messages(bytes, path, [&](std::string_view) { ++count; });
+  if (count <= limit) return {};
+  return error(Code::kResourceExhausted,
+               "[graphdef] there are {} {}, the limit is {}", count, what,
+               limit);
 }
 
 Status parse_message(std::string_view bytes, std::string_view what,

@@ -24,6 +24,13 @@ Status check_message(std::string_view bytes,
                      std::initializer_list<std::vector<int>> paths,
                      std::string_view what, const Limits& limits);
 
+// Likewise, how many messages of another kind there are, which `what` names.
+// ResourceExhausted where they are more than the limit; what is no message is
+// left to the parser.
+Status check_count(std::string_view bytes,
+                   std::initializer_list<std::vector<int>> paths,
+                   std::string_view what, size_t limit);
+
 // DataLoss where the bytes are no such message.
 Status parse_message(std::string_view bytes, std::string_view what,
                      google::protobuf::Message* message);
