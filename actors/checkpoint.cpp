@@ -118,11 +118,12 @@ Status write_checkpoint(const std::string& prefix, Checkpoint checkpoint,
   TAGFLOW_ASSIGN(const auto writer,
                  checkpoint::BundleWriter::create(prefix, 1, options));
   for (const std::string& name : names) {
-    if (name.starts_with(kOurs))
+    const std::string& key = objects.key_of(name);
+    if (key.starts_with(kOurs))
       return invalid_argument(
-          "[checkpoint] variable \"{}\" cannot be saved: names that begin with "
-          "\"{}\" are the checkpoint's own",
-          name, kOurs);
+          "[checkpoint] variable \"{}\" cannot be saved as \"{}\": names that "
+          "begin with \"{}\" are the checkpoint's own",
+          name, key, kOurs);
     if (!snapshot.variables.contains(name))
       TAGFLOW_RETURN_IF_ERROR(
           writer->add(unset_name(name), Tensor::scalar(true)));

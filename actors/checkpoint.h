@@ -42,8 +42,8 @@ struct Checkpoint {
 // Writes and publishes a bundle. Lets go of each variable when it is written.
 // `names` are those of the graph, of which those without a value are noted;
 // `objects` those of its model.
-// InvalidArgument for a variable whose name is one of ours; errors of
-// BundleWriter.
+// InvalidArgument for a variable whose tensor would have a name of ours; errors
+// of BundleWriter.
 Status write_checkpoint(const std::string& prefix, Checkpoint checkpoint,
                         std::span<const std::string> names,
                         const ModelObjects& objects,
