@@ -40,14 +40,14 @@ Wanted wanted_at(const graph::Endpoint& endpoint) {
 }
 
 // `what` is the value's part that is fed.
-Status check_value(const std::string& name, const Tensor& value,
+Status check_value(const std::string& name, DataType dtype, const Shape& shape,
                    const Wanted& wanted, std::string_view what) {
-  if (value.dtype() == wanted.dtype && wanted.shape.accepts(value.shape())) {
+  if (dtype == wanted.dtype && wanted.shape.accepts(shape)) {
     return {};
   }
-  return invalid_argument("[--feed] \"{}\" is {}{}, but {} is {}", name,
+  return invalid_argument("[--feed] \"{}\" is {}{}, but {} is {}{}", name,
                           dtype_name(wanted.dtype), wanted.shape.to_string(),
-                          what, value.describe());
+                          what, dtype_name(dtype), shape.to_string());
 }
 
 // Rows that are fed together belong together: a file that is shorter than
@@ -90,24 +90,32 @@ Failure load_feed(const graph::Graph& graph, const FeedText& text,
       io::npy_dtype(wanted.dtype) == value->dtype()) {
     *value = value->with_dtype(wanted.dtype);
   }
-  std::string_view what = "the value";
   if (text.by_rows) {
+    const DataType dtype = value->dtype();
     Result<FeedRows> rows = FeedRows::create(std::move(value).value(), batch);
+    const auto failed = [&](Status status) {
+      return std::move(status).with_prefix(fmt::format("[--feed] {}: ", name));
+    };
+    if (!rows.ok()) return run_time_error(failed(std::move(rows).status()));
+    // Before the rows are copied: there may be very many.
+    Status fit =
+        check_value(name, dtype, rows->shape(), wanted,
+                    batch > 0 ? "a batch of the value"
+                              : "a row of the value, without --batch,");
+    if (!fit.ok()) return run_time_error(std::move(fit));
     const Interruptible interruptible;
-    value = rows.ok() ? rows->at(1, [&] { return interruptible.signal() != 0; })
-                      : Result<Tensor>(rows.status());
+    value = rows->at(1, [&] { return interruptible.signal() != 0; });
     if (!value.ok())
-      return interruptible.failure_of(std::move(value).status().with_prefix(
-          fmt::format("[--feed] {}: ", name)));
-    what = batch > 0 ? "a batch of the value"
-                     : "a row of the value, without --batch,";
+      return interruptible.failure_of(failed(std::move(value).status()));
     loaded.by_rows.push_back(
         {loaded.feeds.size(), text.value, std::move(rows).value()});
-    if (Status fit = check_counts(loaded.by_rows); !fit.ok())
-      return run_time_error(std::move(fit));
+    fit = check_counts(loaded.by_rows);
+    if (!fit.ok()) return run_time_error(std::move(fit));
+  } else {
+    Status status =
+        check_value(name, value->dtype(), value->shape(), wanted, "the value");
+    if (!status.ok()) return run_time_error(std::move(status));
   }
-  Status status = check_value(name, *value, wanted, what);
-  if (!status.ok()) return run_time_error(std::move(status));
   loaded.feeds.emplace_back(port, std::move(value).value());
   return {};
 }

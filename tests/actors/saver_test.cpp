@@ -24,6 +24,7 @@
 #include "tests/actors/hooked_files.h"
 #include "tests/actors/sessions.h"
 #include "tests/failing_new.h"
+#include "tests/graph/pbtxt.h"
 #include "tests/temp_path.h"
 
 using namespace tagflow;
@@ -427,6 +428,40 @@ TEST_CASE("variables of any type are saved, but none by a name of ours") {
   const Status status = refused->wait();
   CHECK(status.code() == Code::kInvalidArgument);
   CHECK(contains(error_of(status), "are the checkpoint's own"));
+}
+
+TEST_CASE("a variable whose object has a name of ours is not saved") {
+  using namespace graph::pbtxt;
+  const Folder folder("object");
+  const Graph graph = must(read_graphdef_text(
+      node("v", "VarHandleOp",
+           type("dtype", "DT_FLOAT") + attr("shape", "shape {}")) +
+      node("call", "StatefulPartitionedCall",
+           in("v") + attr("f", "func { name: 'read' }") +
+               attr("Tin", "list { type: DT_RESOURCE }") +
+               attr("Tout", "list { type: DT_FLOAT }")) +
+      R"(library { function {
+        signature { name: 'read'
+          input_arg { name: 'a' type: DT_RESOURCE }
+          output_arg { name: 'y' type: DT_FLOAT } }
+        node_def { name: 'it' op: 'ReadVariableOp' input: 'a'
+          attr { key: 'dtype' value { type: DT_FLOAT } } }
+        ret { key: 'y' value: 'it:value:0' } } })"));
+  const auto session = make_session({}, graph);
+  SaverOptions options = {.folder = folder.path()};
+  options.objects.objects.resize(4);
+  options.objects.captures["read"] = {3};
+  int parent = 0;
+  for (const std::string name : {"_tagflow", "runs", "x"}) {
+    options.objects.objects[size_t(parent)].children = {{name, parent + 1}};
+    ++parent;
+  }
+  options.objects.objects[3].is_variable = true;
+  const auto saver = make_saver(*session, options);
+  must(saver->save(1));
+  CHECK(contains(error_of(saver->wait()),
+                 "variable \"v\" cannot be saved as "
+                 "\"_tagflow/runs/x/.ATTRIBUTES/VARIABLE_VALUE\""));
 }
 
 TEST_CASE("a safetensors file is restored, and leaves random numbers alone") {

@@ -9,7 +9,7 @@ using namespace pbtxt;
 
 // "v", which a call of "read" captures.
 Graph capturing() {
-  auto graph = parse_graphdef_text(
+  auto graph = read_graphdef_text(
       node("v", "VarHandleOp",
            type("dtype", "DT_FLOAT") + attr("shape", "shape {}")) +
       node("call", "StatefulPartitionedCall",

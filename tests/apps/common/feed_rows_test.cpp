@@ -56,6 +56,11 @@ TEST_CASE("strings are copied, and rows without elements are rows") {
       FeedRows::create(Tensor::make(DataType::kFloat, {4, 0}), 2);
   REQUIRE(empty.ok());
   CHECK(at(*empty, 9).describe() == "float[2,0]");
+  // Any number of them takes no time.
+  const auto many = FeedRows::create(Tensor::make(DataType::kFloat, {1, 0}),
+                                     int64_t{1} << 50);
+  REQUIRE(many.ok());
+  CHECK(at(*many, 9).describe() == "float[1125899906842624,0]");
 }
 
 TEST_CASE("what has no rows is refused") {
