@@ -74,14 +74,15 @@ class Saver::Parts {
 
   mutable std::mutex mutex_;  // guards these
   std::condition_variable changed_;
-  std::unique_ptr<checkpoint::FolderLock> lock_;
   std::optional<Checkpoint> next_;  // to be written
   bool is_writing_ = false;
   bool is_closed_ = false;
   Status error_;
   std::optional<int64_t> saved_step_;
 
-  SavedList list_;      // the writer's own
+  SavedList list_;  // the writer's own
+  // The writer's, too, as long as there is one.
+  std::unique_ptr<checkpoint::FolderLock> lock_;
   std::thread writer_;  // joined by who closes
 };
 
@@ -208,9 +209,12 @@ void Saver::Parts::write_all() {
 
 Status Saver::Parts::write(Checkpoint checkpoint) {
   const int64_t step = checkpoint.step;
+  // Else a file would make the folder anew, beside whoever has locked it then.
+  Status status = lock_->check_place();
   const std::string prefix = list_.free_prefix(step);
-  Status status =
-      write_checkpoint(prefix, std::move(checkpoint), names_, objects_, write_);
+  if (status.ok())
+    status = write_checkpoint(prefix, std::move(checkpoint), names_, objects_,
+                              write_);
   if (status.ok()) status = list_.add(prefix);
   return std::move(status).with_prefix(
       fmt::format("[saver] the checkpoint of step {}: ", step));

@@ -92,7 +92,9 @@ class Saver {
   // Waits for the writing of the checkpoint before, takes a snapshot, and has
   // it written. Where the writing before failed, returns that error, once, and
   // saves nothing. DeadlineExceeded where no moment came at which no step was
-  // halfway through. REQUIRES: as for Session::run(); 0 <= step <= 2^53.
+  // halfway through. The writing fails as FailedPrecondition where the folder
+  // was moved or removed since the saver was made. REQUIRES: as for
+  // Session::run(); 0 <= step <= 2^53.
   Status save(int64_t step);
   // The same where one is due. Else returns the error of a writing that has
   // failed, once, and waits for nothing.

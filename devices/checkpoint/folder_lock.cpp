@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,7 +13,7 @@ namespace tagflow::checkpoint {
 Result<std::unique_ptr<FolderLock>> FolderLock::take(
     const std::string& folder) {
   // Before there is a lock that nobody would let go of.
-  std::unique_ptr<FolderLock> lock(new FolderLock);
+  std::unique_ptr<FolderLock> lock(new FolderLock(folder));
   lock->descriptor_ =
       ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (lock->descriptor_ < 0)
@@ -30,6 +31,19 @@ Result<std::unique_ptr<FolderLock>> FolderLock::take(
                  folder);
   lock->is_exclusive_ = result == 0;
   return lock;
+}
+
+Status FolderLock::check_place() const {
+  struct stat locked {
+  }, named{};
+  if (::fstat(descriptor_, &locked) == 0 &&
+      ::stat(folder_.c_str(), &named) == 0 && locked.st_dev == named.st_dev &&
+      locked.st_ino == named.st_ino)
+    return {};
+  return error(Code::kFailedPrecondition,
+               "[checkpoint] the folder \"{}\" was moved or removed since it "
+               "was opened",
+               folder_);
 }
 
 FolderLock::~FolderLock() {

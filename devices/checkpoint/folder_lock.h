@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "graph/status.h"
 
@@ -20,12 +21,17 @@ class FolderLock {
   FolderLock& operator=(const FolderLock&) = delete;
   ~FolderLock();
 
+  // FailedPrecondition where the folder's name no longer leads to what is
+  // locked: it was moved or removed, and another one may be somebody else's.
+  // Thread-safe.
+  Status check_place() const;
   // Whether others are kept out.
   bool is_exclusive() const { return is_exclusive_; }
 
  private:
-  FolderLock() = default;
+  explicit FolderLock(std::string folder) : folder_(std::move(folder)) {}
 
+  const std::string folder_;
   int descriptor_ = -1;
   bool is_exclusive_ = false;
 };

@@ -184,6 +184,31 @@ TEST_CASE("one saver at a time has a folder") {
     CHECK(saver->save(step).code() == Code::kInvalidArgument);
 }
 
+TEST_CASE("a saver whose folder was moved saves nothing to another") {
+  const Folder folder("moved");
+  const auto session = make_session({}, counting());
+  run_target(*session, "init");
+  const auto saver = make_saver(*session, {.folder = folder.path("a")});
+  must(saver->save(1));
+  must(saver->wait());
+  const auto refused = [&] {
+    must(saver->save(2));
+    const Status status = saver->wait();
+    CHECK(status.code() == Code::kFailedPrecondition);
+    return contains(error_of(status), "was moved or removed");
+  };
+  fs::rename(folder.path("a"), folder.path("b"));
+  CHECK(refused());
+  CHECK_FALSE(fs::exists(folder.path("a")));
+  const auto other = make_saver(*session, {.folder = folder.path("a")});
+  CHECK(refused());
+  must(other->close());
+  fs::remove_all(folder.path("a"));
+  fs::rename(folder.path("b"), folder.path("a"));
+  must(saver->save(3));
+  must(saver->close());
+}
+
 TEST_CASE("what is left of earlier processes goes, and nothing else does") {
   const Folder folder("left");
   const auto session = make_session({}, counting());
