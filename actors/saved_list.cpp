@@ -112,12 +112,16 @@ Status SavedList::add(const std::string& prefix) {
   state_.newest = prefix;
   state_.all.push_back(prefix);
   state_.timestamps.push_back(seconds_since_1970());
-  TAGFLOW_RETURN_IF_ERROR(write());
-  if (keep_ == 0 || state_.all.size() <= size_t(keep_)) return {};
+  Status status = write();
+  if (keep_ == 0 || state_.all.size() <= size_t(keep_)) return status;
+  // Also where the list cannot be written, or the disk would fill.
   const size_t count = state_.all.size() - size_t(keep_);
-  TAGFLOW_RETURN_IF_ERROR(remove_first(count));
-  forget_first(count);
-  return write();
+  Status removed = remove_first(count);
+  if (removed.ok()) {
+    forget_first(count);
+    removed = write();
+  }
+  return status.ok() ? removed : status;
 }
 
 }  // namespace tagflow::actors

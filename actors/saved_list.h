@@ -35,7 +35,8 @@ class SavedList {
   // A prefix under which there is no checkpoint, nor any of the list.
   std::string free_prefix(int64_t step) const;
   // Has a checkpoint that was published named as the newest, and those removed
-  // that are too many. It stays on the list where that fails.
+  // that are too many, though the list cannot be written: then whoever reads it
+  // finds the newest one by the files. It stays on the list where that fails.
   Status add(const std::string& prefix);
 
  private:

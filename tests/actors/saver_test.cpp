@@ -165,6 +165,24 @@ TEST_CASE("a saver keeps the last checkpoints, and its folder lists them") {
   CHECK(count_of(*other) == 3);
 }
 
+TEST_CASE("no more stay than are to, though they cannot be listed") {
+  const Folder folder("unlisted");
+  const auto session = make_session({}, counting());
+  run_target(*session, "init");
+  fs::create_directories(folder.path("checkpoint"));
+  const auto saver = make_saver(*session, {.folder = folder.path(), .keep = 2});
+  for (int64_t step = 1; step <= 5; ++step) {
+    must(saver->save(step));
+    CHECK(contains(error_of(saver->wait()), "cannot rename a file to"));
+  }
+  CHECK(folder.names() == std::vector<std::string>{
+                              "checkpoint", "model.ckpt-4.data-00000-of-00001",
+                              "model.ckpt-4.index",
+                              "model.ckpt-5.data-00000-of-00001",
+                              "model.ckpt-5.index"});
+  CHECK(must(saver->restore())->step == 5);
+}
+
 TEST_CASE("one saver at a time has a folder") {
   const Folder folder("lock");
   const auto session = make_session({}, counting());
