@@ -113,6 +113,13 @@ std::string format_bundle_entry(const BundleEntry& entry) {
 
 }  // namespace
 
+std::vector<TensorSlice> BundleEntry::resolved_slices() const {
+  std::vector<TensorSlice> places;
+  for (const TensorSlice& slice : slices)
+    places.push_back(slice.resolved(shape));
+  return places;
+}
+
 std::string BundleEntry::dtype_text() const {
   const bool is_ours = dtype >= 0 && dtype < kRefOffset &&
                        is_known(DataType(dtype)) &&

@@ -38,6 +38,8 @@ struct BundleEntry {
   bool is_sliced() const { return !slices.empty(); }
   // Of a slice, not of a tensor.
   bool is_slice() const { return key.starts_with('\0'); }
+  // Each of them by its place in the tensor.
+  std::vector<TensorSlice> resolved_slices() const;
   // "float", or "type 24".
   std::string dtype_text() const;
 };

@@ -26,16 +26,8 @@ Status merge_slices(const BundleEntry& entry, const std::string& source,
                               merged.dtype_text(), merged.shape.to_string()));
   if (entry.slices.size() + merged.slices.size() > kMaxSlices)
     return refuse("has too many slices");
-  const size_t before = merged.slices.size();
-  for (const TensorSlice& slice : entry.slices) {
-    for (size_t i = 0; i < before; ++i)
-      if (slice.resolved(entry.shape)
-              .intersection(merged.slices[i].resolved(entry.shape)))
-        return refuse(fmt::format("has slice {}, which overlaps with {}",
-                                  slice.to_string(),
-                                  merged.slices[i].to_string()));
-    merged.slices.push_back(slice);
-  }
+  merged.slices.insert(merged.slices.end(), entry.slices.begin(),
+                       entry.slices.end());
   return {};
 }
 
@@ -88,7 +80,12 @@ Result<BundleMerge> BundleMerge::prepare(std::span<const std::string> sources,
     first_shard += shards;
     merge.old_indices_.push_back(index_path(reader->prefix()));
   }
-  for (auto& [key, entry] : merged) index.entries.push_back(std::move(entry));
+  for (auto& [key, entry] : merged) {
+    if (Status status = check_disjoint(entry.resolved_slices()); !status.ok())
+      return std::move(status).with_prefix(
+          fmt::format("[checkpoint] tensor {:?}: ", key));
+    index.entries.push_back(std::move(entry));
+  }
   TAGFLOW_ASSIGN(const std::string bytes, format_bundle_index(index));
   TAGFLOW_ASSIGN(merge.index_,
                  AtomicFile::create(index_path(target), options.write));

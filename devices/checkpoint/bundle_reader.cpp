@@ -223,22 +223,12 @@ Result<std::vector<BundleReader::Part>> BundleReader::parts_of(
     TAGFLOW_RETURN_IF_ERROR(check_size(*part, type));
     parts.push_back({part, place, std::move(*common)});
   }
-  // By where they begin, so that few have to be compared.
-  std::ranges::sort(parts, {}, [](const Part& part) {
-    return part.slice.rank() == 0 ? 0 : part.slice.extents()[0].start;
-  });
-  for (size_t i = 0; i < parts.size(); ++i) {
-    for (size_t k = i + 1; k < parts.size(); ++k) {
-      if (parts[i].slice.rank() > 0) {
-        const Extent& first = parts[i].slice.extents()[0];
-        if (parts[k].slice.extents()[0].start >= first.start + first.length)
-          break;
-      }
-      if (parts[i].slice.intersection(parts[k].slice))
-        return error(Code::kDataLoss, "slices {} and {} overlap",
-                     parts[i].slice.to_string(), parts[k].slice.to_string());
-    }
-  }
+  std::vector<TensorSlice> places;
+  for (const Part& part : parts) places.push_back(part.slice);
+  if (Status status = check_disjoint(places); !status.ok())
+    return error(status.code() == Code::kInvalidArgument ? Code::kDataLoss
+                                                         : status.code(),
+                 "{}", status.message());
   // It cannot overflow: all are within one tensor, and disjoint.
   int64_t covered = 0;
   for (const Part& part : parts) {

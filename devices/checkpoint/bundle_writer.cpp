@@ -110,12 +110,10 @@ Status BundleWriter::add_slice(std::string_view name, const Shape& whole,
                                 dtype_name(tensor.dtype()), whole.to_string()));
     if (entry.slices.size() == kMaxSlices)
       return refuse(fmt::format("it has {} others", kMaxSlices));
-    const TensorSlice place = slice.resolved(whole);
-    for (const TensorSlice& other : entry.slices)
-      if (place.intersection(other.resolved(whole)))
-        return refuse("it overlaps with slice " + other.to_string());
   }
-  TAGFLOW_RETURN_IF_ERROR(write(slice_key(name, slice), tensor));
+  std::string key = slice_key(name, slice);
+  if (entries_.contains(key)) return refuse("it is added twice");
+  TAGFLOW_RETURN_IF_ERROR(write(std::move(key), tensor));
   BundleEntry& entry = entries_[std::string(name)];
   entry.key = name;
   entry.dtype = int(tensor.dtype());
@@ -125,6 +123,10 @@ Status BundleWriter::add_slice(std::string_view name, const Shape& whole,
 }
 
 Status BundleWriter::finish() {
+  for (const auto& [key, entry] : entries_)
+    if (Status status = check_disjoint(entry.resolved_slices()); !status.ok())
+      return std::move(status).with_prefix(
+          fmt::format("[checkpoint] tensor {:?}: ", key));
   for (const auto& shard : shards_) TAGFLOW_RETURN_IF_ERROR(shard->finish());
   BundleIndex index;
   index.num_shards = int(shards_.size());

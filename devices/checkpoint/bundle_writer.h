@@ -43,12 +43,12 @@ class BundleWriter {
   // which nothing else can be added. REQUIRES: open.
   Status add(std::string_view name, const Tensor& tensor);
   // Writes a slice of a tensor that is of shape `whole`. The same errors, and
-  // InvalidArgument where the tensor has not the shape of the slice, other
-  // slices of the name are of another tensor, or overlap.
+  // InvalidArgument where the tensor has not the shape of the slice, or other
+  // slices of the name are of another tensor, or the same.
   Status add_slice(std::string_view name, const Shape& whole,
                    const TensorSlice& slice, const Tensor& tensor);
 
-  // REQUIRES: open.
+  // InvalidArgument where slices of a tensor overlap. REQUIRES: open.
   Status finish();
   // After an error nothing of it is left; what was there before may be gone.
   // REQUIRES: finished.

@@ -27,6 +27,53 @@ std::optional<int64_t> number_in(std::string_view text) {
   return value;
 }
 
+int64_t end_of(const Extent& extent) { return extent.start + extent.length; }
+
+// How many pairs of slices have something in common in that dimension.
+size_t pairs_alike(std::span<const TensorSlice> slices, size_t dim) {
+  std::vector<int64_t> starts, ends;
+  for (const TensorSlice& slice : slices) {
+    const Extent& extent = slice.extents()[dim];
+    if (extent.length == 0) continue;
+    starts.push_back(extent.start);
+    ends.push_back(end_of(extent));
+  }
+  std::ranges::sort(starts);
+  std::ranges::sort(ends);
+  // With each that begins, those that have begun before and not ended.
+  size_t pairs = 0, ended = 0;
+  for (size_t begun = 0; begun < starts.size(); ++begun) {
+    while (ends[ended] <= starts[begun]) ++ended;
+    pairs += begun - ended;
+  }
+  return pairs;
+}
+
+// Which dimension tells most slices apart.
+size_t telling_dimension(std::span<const TensorSlice> slices) {
+  size_t best = 0, fewest = SIZE_MAX;
+  for (size_t d = 0; d < size_t(slices[0].rank()); ++d) {
+    const size_t pairs = pairs_alike(slices, d);
+    if (pairs >= fewest) continue;
+    fewest = pairs;
+    best = d;
+  }
+  return best;
+}
+
+// Whether two slices have an element in common; adds to `looks` how many
+// dimensions that took.
+bool have_common(const TensorSlice& a, const TensorSlice& b, size_t& looks) {
+  for (size_t d = 0; d < a.extents().size(); ++d) {
+    ++looks;
+    const Extent& x = a.extents()[d];
+    const Extent& y = b.extents()[d];
+    if (std::max(x.start, y.start) >= std::min(end_of(x), end_of(y)))
+      return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 Result<TensorSlice> TensorSlice::parse(std::string_view text) {
@@ -98,6 +145,34 @@ std::optional<TensorSlice> TensorSlice::intersection(
     extents.push_back({begin, end - begin});
   }
   return TensorSlice(std::move(extents));
+}
+
+Status check_disjoint(std::span<const TensorSlice> slices) {
+  if (slices.size() < 2) return {};
+  constexpr size_t kMostLooks = size_t{1} << 28;
+  const bool is_scalar = slices[0].rank() == 0;
+  const size_t dim = is_scalar ? 0 : telling_dimension(slices);
+  std::vector<const TensorSlice*> sorted;
+  for (const TensorSlice& slice : slices) sorted.push_back(&slice);
+  if (!is_scalar)
+    std::ranges::stable_sort(sorted, {}, [&](const TensorSlice* slice) {
+      return slice->extents()[dim].start;
+    });
+  size_t looks = 0;
+  for (size_t i = 0; i < sorted.size(); ++i)
+    for (size_t k = i + 1; k < sorted.size(); ++k) {
+      if (!is_scalar &&
+          sorted[k]->extents()[dim].start >= end_of(sorted[i]->extents()[dim]))
+        break;
+      if (have_common(*sorted[i], *sorted[k], looks))
+        return slice_error("slices {} and {} overlap", sorted[i]->to_string(),
+                           sorted[k]->to_string());
+      if (looks > kMostLooks)
+        return error(Code::kResourceExhausted,
+                     "{} slices are alike in too many dimensions",
+                     slices.size());
+    }
+  return {};
 }
 
 TensorSlice whole_slice(const Shape& shape) {

@@ -54,6 +54,12 @@ class TensorSlice {
   std::vector<Extent> extents_;
 };
 
+// Whether no two of the slices have an element in common: InvalidArgument names
+// two that do. They are compared in the dimension that tells most of them
+// apart; ResourceExhausted where that leaves very many that are alike in most
+// dimensions. REQUIRES: all are resolved and of one rank. Thread-safe.
+Status check_disjoint(std::span<const TensorSlice> slices);
+
 // All of a tensor of that shape, resolved.
 TensorSlice whole_slice(const Shape& shape);
 

@@ -90,6 +90,49 @@ TEST_CASE("slices intersect where every dimension does") {
   CHECK(TensorSlice().intersection(TensorSlice()).has_value());
 }
 
+TEST_CASE("slices are disjoint where no two of them intersect") {
+  CHECK(rc::check([] {
+    const int rank = *rc::gen::inRange(0, 4);
+    const int count = *rc::gen::inRange(0, 6);
+    std::vector<TensorSlice> slices;
+    for (int i = 0; i < count; ++i) {
+      std::vector<Extent> extents;
+      for (int d = 0; d < rank; ++d)
+        extents.push_back({*rc::gen::inRange<int64_t>(0, 9),
+                           *rc::gen::inRange<int64_t>(0, 4)});
+      slices.emplace_back(extents);
+    }
+    bool is_disjoint = true;
+    for (size_t i = 0; i < slices.size(); ++i)
+      for (size_t k = 0; k < i; ++k)
+        is_disjoint &= !slices[i].intersection(slices[k]);
+    RC_ASSERT(check_disjoint(slices).ok() == is_disjoint);
+  }));
+}
+
+TEST_CASE("many slices are soon told apart, or refused") {
+  constexpr int64_t kMany = 10'000;
+  constexpr size_t kRank = 254;
+  const auto made =
+      [&](const std::function<void(int64_t, std::vector<Extent>&)>& place) {
+        std::vector<TensorSlice> slices;
+        for (int64_t i = 0; i < kMany; ++i) {
+          std::vector<Extent> extents(kRank, Extent{0, 1});
+          place(i, extents);
+          slices.emplace_back(std::move(extents));
+        }
+        return check_disjoint(slices);
+      };
+  CHECK(made([](int64_t i, std::vector<Extent>& extents) {
+          extents.back() = {i, 1};
+        }).ok());
+  // Half of them are alike in each of the last dimensions.
+  CHECK(made([](int64_t i, std::vector<Extent>& extents) {
+          for (size_t d = 0; d < 14; ++d)
+            extents[kRank - 1 - d] = {(i >> d) & 1, 1};
+        }).code() == Code::kResourceExhausted);
+}
+
 TEST_CASE("where an extent is empty, nothing is copied") {
   const Shape whole = {0, int64_t{1} << 40, int64_t{1} << 40};
   for (const Shape& shape : {whole, Shape({int64_t{1} << 40, 0, 9})}) {
