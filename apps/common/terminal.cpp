@@ -6,6 +6,7 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -43,9 +44,8 @@ class PrintableMessage final : public spdlog::custom_flag_formatter {
   }
 };
 
-}  // namespace
-
-std::string printable(std::string_view text) {
+// `kept` are those control characters that stay as they are.
+std::string escape_controls(std::string_view text, std::string_view kept) {
   constexpr unsigned char kDelete = 0x7f;
   std::string safe;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -56,13 +56,28 @@ std::string printable(std::string_view text) {
         (static_cast<unsigned char>(text[i + 1]) & 0xe0) == 0x80;
     if (is_wide) {
       safe += fmt::format("\\u{:04x}", static_cast<unsigned char>(text[++i]));
-    } else if ((c < ' ' && c != '\n' && c != '\t') || c == kDelete) {
+    } else if ((c < ' ' && kept.find(text[i]) == kept.npos) || c == kDelete) {
       safe += fmt::format("\\u{:04x}", c);
     } else {
       safe += text[i];
     }
   }
   return safe;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+  return escape_controls(text, "\n\t");
+}
+
+std::string printable_name(std::string_view text) {
+  return escape_controls(text, "");
+}
+
+size_t column_width(size_t longest) {
+  constexpr size_t kWidest = 60;
+  return std::min(longest, kWidest);
 }
 
 void print_text(std::string_view text) {

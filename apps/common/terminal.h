@@ -15,6 +15,11 @@ void set_up_logging();
 // The text with control characters but line ends and tabs as escapes, "\u001b":
 // what a file says must not command the terminal.
 std::string printable(std::string_view text);
+// The same, and line ends and tabs, too: for a name in a list of lines.
+std::string printable_name(std::string_view text);
+// How wide a column of a list is, of which the longest text has so many bytes.
+// What is longer makes its own line longer, and not every other.
+size_t column_width(size_t longest);
 // Writes data to stdout so. Logs need no care: the logger does it. What goes
 // wrong flush_stdout() says.
 void print_text(std::string_view text);

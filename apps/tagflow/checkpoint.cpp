@@ -49,14 +49,17 @@ std::string list_text(const checkpoint::TensorFile& file) {
   size_t name_width = 0, type_width = 0;
   uint64_t bytes = 0;
   for (const checkpoint::TensorInfo& info : file.tensors()) {
-    name_width = std::max(name_width, info.name.size());
+    name_width = std::max(name_width, printable_name(info.name).size());
     type_width = std::max(type_width, info.type_text().size());
     bytes += info.bytes;
   }
+  name_width = column_width(name_width);
+  type_width = column_width(type_width);
   std::string text;
   for (const checkpoint::TensorInfo& info : file.tensors()) {
-    text += fmt::format("{:<{}}  {:<{}}  {:>12} bytes", info.name, name_width,
-                        info.type_text(), type_width, info.bytes);
+    text +=
+        fmt::format("{:<{}}  {:<{}}  {:>12} bytes", printable_name(info.name),
+                    name_width, info.type_text(), type_width, info.bytes);
     if (file.num_shards() > 1)
       text += info.shard < 0 ? "  in several shards"
                              : fmt::format("  in shard {}", info.shard);

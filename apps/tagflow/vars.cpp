@@ -43,18 +43,21 @@ std::optional<int64_t> bytes_of(const GraphVariable& variable) {
 std::string vars_text(const std::vector<GraphVariable>& variables) {
   size_t name_width = 0, type_width = 0;
   for (const GraphVariable& variable : variables) {
-    name_width = std::max(name_width, variable.name.size());
+    name_width = std::max(name_width, printable_name(variable.name).size());
     type_width = std::max(type_width, type_text(variable).size());
   }
+  name_width = column_width(name_width);
+  type_width = column_width(type_width);
   std::string text;
   int64_t bytes = 0;
   size_t unknown = 0;
   for (const GraphVariable& variable : variables) {
     const std::optional<int64_t> size = bytes_of(variable);
     if (!size || __builtin_add_overflow(bytes, *size, &bytes)) ++unknown;
-    text += fmt::format("{:<{}}  {:<{}}  {:<9}  {:>12} bytes", variable.name,
-                        name_width, type_text(variable), type_width,
-                        kind_of(variable), size ? std::to_string(*size) : "?");
+    text += fmt::format("{:<{}}  {:<{}}  {:<9}  {:>12} bytes",
+                        printable_name(variable.name), name_width,
+                        type_text(variable), type_width, kind_of(variable),
+                        size ? std::to_string(*size) : "?");
     if (!variable.maker.device.empty()) text += "  " + variable.maker.device;
     text += "\n";
   }

@@ -18,6 +18,11 @@ expect 0 '^15 tensors, .* of 1 shard$' - tagflow checkpoint ls \
   "$data/types.safetensors"
 expect 0 '"name":"rows","dtype":"float","shape":\[6,4\],"bytes":96,"slices":3,' \
   - tagflow checkpoint ls "$data/sliced" --json
+header='{"a\nb":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}'
+printf "\\x$(printf %x ${#header})\\0\\0\\0\\0\\0\\0\\0%sx" "$header" \
+  >"$work"/lines.safetensors
+expect 0 '^a\\u000ab +uint8\[1\] +1 bytes$' - \
+  tagflow checkpoint ls "$work"/lines.safetensors
 expect 3 - 'there is no checkpoint "nowhere"' tagflow checkpoint ls nowhere
 expect 3 - 'cannot open "x.safetensors"' tagflow checkpoint ls x.safetensors
 expect 1 - 'is a V1 checkpoint' tagflow checkpoint ls "$data/v1"
