@@ -171,8 +171,9 @@ class LocalFiles final : public FileSystem {
   Status make_folder(const std::string& path) override {
     std::error_code code;
     std::filesystem::create_directories(path, code);
-    if (!code || std::filesystem::is_directory(path, code)) return {};
-    errno = code.value() != 0 ? code.value() : ENOTDIR;
+    std::error_code unknown;
+    if (!code || std::filesystem::is_directory(path, unknown)) return {};
+    errno = code.value();
     return file_error("make the folder", path);
   }
 

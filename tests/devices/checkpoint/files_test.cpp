@@ -45,6 +45,13 @@ TEST_CASE("errors of files have the code of their cause, and name the file") {
   CHECK(read_whole(files, folder.path("f"), 4).value() == "text");
   // A file is no folder.
   CHECK(!write_atomically(folder.path("f/g"), "text", {}).ok());
+  CHECK(files.make_folder("/proc/none").to_string() ==
+        "NotFound: [checkpoint] cannot make the folder \"/proc/none\": No such "
+        "file or directory");
+  CHECK(files.make_folder(folder.path("f")).to_string() ==
+        fmt::format("NotFound: [checkpoint] cannot make the folder \"{}\": Not "
+                    "a directory",
+                    folder.path("f")));
   REQUIRE(write_atomically(folder.path("new/folder/g"), "text", {}).ok());
   CHECK(bytes_of(folder.path("new/folder/g")) == "text");
 }
