@@ -21,6 +21,7 @@ Code code_of_errno(int number) {
   switch (number) {
     case ENOENT:
     case ENOTDIR:
+    case ELOOP:
       return Code::kNotFound;
     case EACCES:
     case EPERM:

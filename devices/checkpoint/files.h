@@ -37,9 +37,9 @@ class WritableFile {
 };
 
 // What is done to files and folders. Errors name the path: NotFound where there
-// is none, PermissionDenied, ResourceExhausted where the disk is full,
-// InvalidArgument where it is no regular file, Unknown for any other.
-// Thread-safe.
+// is none, as behind a link to itself, PermissionDenied, ResourceExhausted
+// where the disk is full, InvalidArgument where it is no regular file, Unknown
+// for any other. Thread-safe.
 class FileSystem {
  public:
   virtual ~FileSystem() = default;

@@ -43,6 +43,8 @@ TEST_CASE("errors of files have the code of their cause, and name the file") {
       text_of(read_whole(files, folder.path("f"), 3)).find("the limit is 3") !=
       std::string::npos);
   CHECK(read_whole(files, folder.path("f"), 4).value() == "text");
+  REQUIRE(::symlink("loop", folder.path("loop").c_str()) == 0);
+  CHECK(files.open(folder.path("loop")).status().code() == Code::kNotFound);
   // A file is no folder.
   CHECK(!write_atomically(folder.path("f/g"), "text", {}).ok());
   CHECK(files.make_folder("/proc/none").to_string() ==
