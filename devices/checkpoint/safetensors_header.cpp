@@ -240,6 +240,9 @@ Result<SafetensorsHeader> parse_safetensors_header(std::string_view text,
                                                    uint64_t data_bytes) {
   if (!text.starts_with('{'))
     return header_error("the header does not begin with '{{'");
+  // The parser would take it for the end.
+  if (text.find('\0') != text.npos)
+    return header_error("the header has a byte that is zero");
   HeaderParser parser;
   if (!nlohmann::json::sax_parse(text, &parser)) {
     if (parser.status.ok()) return header_error("the header is no JSON");
