@@ -55,7 +55,8 @@ Result<std::vector<Feed>> feeds_of(const Session& session,
   std::vector<Feed> feeds;
   for (const graph::Asset& asset : assets) {
     const fs::path file = fs::path(asset.file).lexically_normal();
-    if (file.empty() || file.is_absolute() || *file.begin() == "..")
+    if (file.empty() || file.is_absolute() || *file.begin() == ".." ||
+        asset.file.find('\0') != asset.file.npos)
       return invalid_argument(
           "[saved_model] the asset {:?} of tensor \"{}\" is not in the folder "
           "of the assets",

@@ -265,6 +265,11 @@ TEST_CASE("tensors that stand for assets are fed absolute paths") {
       folder.write_model(replaced(model, "words.txt", "../saved_model.pb")),
       Code::kInvalidArgument);
   CHECK(contains(outside, "is not in the folder of the assets"));
+  // The system would look for "words".
+  const std::string cut =
+      failure(folder.write_model(replaced(model, "words.txt", "words\\0.txt")),
+              Code::kInvalidArgument);
+  CHECK(contains(cut, "is not in the folder of the assets"));
 }
 
 TEST_CASE("a MetaGraph takes the checkpoint beside it, by names") {

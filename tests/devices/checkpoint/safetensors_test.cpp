@@ -231,6 +231,8 @@ TEST_CASE("headers that mean harm are refused") {
     INFO(header);
     CHECK(contains(header_error_of(header), wanted));
   }
+  CHECK(contains(header_error_of(entry("[2]", "[0,8]") + '\0'),
+                 "has a byte that is zero"));
   // Deeper than any stack.
   CHECK(header_error_of(R"({"x":)" + std::string(1'000'000, '[')) != "OK");
   std::string ones = "[1";
