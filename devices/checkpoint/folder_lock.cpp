@@ -9,6 +9,18 @@
 #include <cstring>
 
 namespace tagflow::checkpoint {
+namespace {
+
+// By errno.
+Status folder_error(std::string_view what, const std::string& folder) {
+  const int number = errno;
+  return error(number == EACCES || number == EROFS ? Code::kPermissionDenied
+                                                   : Code::kFailedPrecondition,
+               "[checkpoint] cannot {} the folder \"{}\": {}", what, folder,
+               std::strerror(number));
+}
+
+}  // namespace
 
 Result<std::unique_ptr<FolderLock>> FolderLock::take(
     const std::string& folder) {
@@ -16,11 +28,9 @@ Result<std::unique_ptr<FolderLock>> FolderLock::take(
   std::unique_ptr<FolderLock> lock(new FolderLock(folder));
   lock->descriptor_ =
       ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (lock->descriptor_ < 0)
-    return error(
-        errno == EACCES ? Code::kPermissionDenied : Code::kFailedPrecondition,
-        "[checkpoint] cannot open the folder \"{}\": {}", folder,
-        std::strerror(errno));
+  if (lock->descriptor_ < 0) return folder_error("open", folder);
+  if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
+    return folder_error("write to", folder);
   int result = 0;
   do {
     result = ::flock(lock->descriptor_, LOCK_EX | LOCK_NB);
@@ -34,8 +44,8 @@ Result<std::unique_ptr<FolderLock>> FolderLock::take(
 }
 
 Status FolderLock::check_place() const {
-  struct stat locked {
-  }, named{};
+  struct stat locked {};
+  struct stat named {};
   if (::fstat(descriptor_, &locked) == 0 &&
       ::stat(folder_.c_str(), &named) == 0 && locked.st_dev == named.st_dev &&
       locked.st_ino == named.st_ino)

@@ -15,7 +15,8 @@ namespace tagflow::checkpoint {
 class FolderLock {
  public:
   // FailedPrecondition where another one, of this process or another, has it;
-  // errors of opening the folder. Thread-safe.
+  // errors of opening the folder, and PermissionDenied where it cannot be
+  // written to. Thread-safe.
   static Result<std::unique_ptr<FolderLock>> take(const std::string& folder);
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;

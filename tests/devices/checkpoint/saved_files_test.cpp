@@ -1,6 +1,8 @@
 #include "devices/checkpoint/saved_files.h"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -60,6 +62,21 @@ TEST_CASE("a folder is locked by one at a time") {
             .status()
             .message()
             .find("cannot open the folder") != std::string::npos);
+}
+
+TEST_CASE("a folder that cannot be written to is not locked") {
+  const TempFolder folder("read_only");
+  REQUIRE(::chmod(folder.path("").c_str(), 0555) == 0);
+  // Root may write to any.
+  const bool is_root = ::geteuid() == 0;
+  constexpr uid_t kNobody = 65534;
+  if (is_root) REQUIRE(::seteuid(kNobody) == 0);
+  const Status status = FolderLock::take(folder.path("")).status();
+  if (is_root) REQUIRE(::seteuid(0) == 0);
+  REQUIRE(::chmod(folder.path("").c_str(), 0755) == 0);
+  CHECK(status.code() == Code::kPermissionDenied);
+  CHECK(status.message().find("cannot write to the folder") !=
+        std::string::npos);
 }
 
 TEST_CASE("where memory is short, no lock and no temporary file stays") {
