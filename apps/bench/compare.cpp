@@ -8,8 +8,10 @@
 #include <optional>
 
 #include "apps/bench/compare_entries.h"
+#include "apps/bench/compare_results.h"
 #include "apps/bench/compare_script.h"
 #include "apps/bench/rival.h"
+#include "apps/bench/stopwatch.h"
 #include "apps/common/terminal.h"
 #include "apps/io/file.h"
 #include "graph/graphdef.h"
@@ -21,6 +23,11 @@ namespace fs = std::filesystem;
 
 int repeats_of(const CompareEntry& entry, const CompareOptions& options) {
   return std::min(entry.most_repeats, options.bench.repeats);
+}
+
+// What the names of files begin with that TensorFlow writes of an entry.
+std::string results_of(const fs::path& folder, size_t entry) {
+  return (folder / fmt::format("{}.results", entry)).string();
 }
 
 // Writes graphs and manifest; returns the manifest's path.
@@ -38,12 +45,16 @@ Result<fs::path> write_manifest(const std::vector<CompareEntry>& entries,
                     {"fetches", entry.graph.fetches},
                     {"targets", entry.graph.targets},
                     {"trips", entry.trips},
+                    {"base_trips", entry.base_trips},
                     {"inner", entry.inner},
                     {"devices", entry.devices},
                     {"as_written", entry.every_node_fires},
                     {"threads", entry.threads},
                     {"init", entry.graph.init},
                     {"written", entry.graph.written},
+                    {"program", entry.program},
+                    {"sizes", entry.sizes},
+                    {"results", results_of(folder, i)},
                     {"repeats", repeats_of(entry, options)}});
   }
   const nlohmann::json manifest = {{"entries", std::move(list)}};
@@ -66,23 +77,31 @@ Result<Ways> rival_seconds(Rival& rival, size_t entry) {
   return error(Code::kDataLoss, "[bench] TensorFlow answered \"{}\"", line);
 }
 
+// How the entry runs here.
+EngineOptions engine_of(const CompareEntry& entry,
+                        const CompareOptions& options) {
+  EngineOptions engine = options.bench.engine;
+  if (entry.every_node_fires && engine.passes.empty()) engine.passes = "none";
+  if (entry.threads > 0) engine.workers = entry.threads;
+  if (entry.devices > 1) engine.devices = fmt::format("cpu:{}", entry.devices);
+  return engine;
+}
+
 Result<double> own_seconds(const CompareEntry& entry,
                            const CompareOptions& options, bool mailbox_only) {
   BenchOptions bench = options.bench;
   bench.repeats = repeats_of(entry, options);
-  EngineOptions& engine = bench.engine;
-  engine.mailbox_only = engine.mailbox_only || mailbox_only;
-  if (entry.every_node_fires && engine.passes.empty()) engine.passes = "none";
-  if (entry.threads > 0) engine.workers = entry.threads;
-  if (entry.devices > 1) engine.devices = fmt::format("cpu:{}", entry.devices);
+  bench.engine = engine_of(entry, options);
+  bench.engine.mailbox_only = bench.engine.mailbox_only || mailbox_only;
   if (entry.own) return entry.own(bench);
-  TAGFLOW_ASSIGN(actors::SessionOptions session, to_session_options(engine));
+  TAGFLOW_ASSIGN(actors::SessionOptions session,
+                 to_session_options(bench.engine));
   TAGFLOW_ASSIGN(PreparedRun run, PreparedRun::make(entry.graph, session));
   const int repeats = bench.repeats;
   if (entry.trips == 0) return run.seconds({}, repeats, entry.inner);
-  const Tensor none = Tensor::scalar<int32_t>(0);
+  const Tensor few = Tensor::scalar<int32_t>(entry.base_trips);
   const Tensor all = Tensor::scalar<int32_t>(entry.trips);
-  TAGFLOW_ASSIGN(const double base, run.seconds({&none, 1}, repeats));
+  TAGFLOW_ASSIGN(const double base, run.seconds({&few, 1}, repeats));
   TAGFLOW_ASSIGN(const double full, run.seconds({&all, 1}, repeats));
   return full - base;
 }
@@ -91,8 +110,9 @@ Result<double> own_seconds(const CompareEntry& entry,
 struct Row {
   double ours = 0;
   std::optional<double> rival, mailbox;
-  std::string way = "-";        // TensorFlow's fastest
-  std::optional<double> ratio;  // how many times better ours is
+  std::string way = "-";             // TensorFlow's fastest
+  std::optional<double> ratio;       // how many times better ours is
+  std::optional<double> difference;  // of the results, where they are compared
 };
 
 // Of what was measured in turns: TensorFlow's figure is that of the way whose
@@ -124,13 +144,20 @@ Row row_of(const CompareEntry& entry, const std::vector<Ways>& theirs,
 }
 
 Result<Row> compare_entry(const CompareEntry& entry, size_t index, Rival& rival,
-                          const CompareOptions& options) {
+                          const CompareOptions& options,
+                          const fs::path& folder) {
+  std::optional<double> difference;
   std::vector<Ways> theirs;
   std::vector<double> ours, mailbox;
   if (entry.prepare) TAGFLOW_RETURN_IF_ERROR(entry.prepare());
   for (int round = 0; round < options.rounds; ++round) {
     if (entry.has_rival) {
       TAGFLOW_ASSIGN(theirs.emplace_back(), rival_seconds(rival, index));
+    }
+    if (!entry.program.empty() && round == 0) {
+      TAGFLOW_ASSIGN(difference,
+                     compare_results(entry, results_of(folder, index),
+                                     engine_of(entry, options)));
     }
     // Not counted: a process that was idle is slow at first. TensorFlow's ways
     // follow one another, so that only the first of them meets that.
@@ -139,7 +166,9 @@ Result<Row> compare_entry(const CompareEntry& entry, size_t index, Rival& rival,
     if (entry.own) continue;
     TAGFLOW_ASSIGN(mailbox.emplace_back(), own_seconds(entry, options, true));
   }
-  return row_of(entry, theirs, ours, mailbox);
+  Row row = row_of(entry, theirs, ours, mailbox);
+  row.difference = difference;
+  return row;
 }
 
 void print_head(const Rival& rival, const CompareOptions& options) {
@@ -163,6 +192,7 @@ void print_row(const CompareEntry& entry, const Row& row, bool json) {
                                  {"tagflow", row.ours},
                                  {"mailbox", or_null(row.mailbox)},
                                  {"ratio", or_null(row.ratio)},
+                                 {"difference", or_null(row.difference)},
                                  {"unit", entry.unit}};
     print_text(line.dump() + "\n");
     return;
@@ -192,8 +222,8 @@ Status compare_all(const std::vector<CompareEntry>& entries,
       rival.emplace(std::move(next));
     }
     if (i == 0 && !options.json) print_head(*rival, options);
-    TAGFLOW_ASSIGN(const Row row,
-                   compare_entry(entries[i], i, *rival, options));
+    TAGFLOW_ASSIGN(const Row row, compare_entry(entries[i], i, *rival, options,
+                                                folder.path()));
     print_row(entries[i], row, options.json);
     // Which the end of the program reports.
     if (!flush_stdout().ok()) return {};

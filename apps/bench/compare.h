@@ -1,4 +1,6 @@
-// tagflow bench compare: the same GraphDef files here and in TensorFlow.
+// tagflow bench compare: the same GraphDef files here and in TensorFlow. Of
+// gradients and train steps TensorFlow runs programs that compare.py builds;
+// what these compute must agree with ours.
 //
 // TensorFlow runs each in several ways - as it comes, in the thread of the
 // caller, and both without its optimisers - of which the fastest counts.

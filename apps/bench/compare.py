@@ -3,13 +3,14 @@
 usage: compare.py MANIFEST
 
 MANIFEST is JSON: {"entries": [{"name", "graph", "feeds", "fetches", "targets",
-"trips", "inner", "repeats", "devices", "as_written", "threads", "init",
-"written"}]}. Prints "ready VERSION", then answers each line of stdin, the index
-of an entry, with JSON: for each way in which TensorFlow can run it the seconds
-of one run, the median of `repeats`, each the mean of `inner` runs. Where
-`trips` is not 0, the feed is the number of trips, and the seconds of a run of
-none are subtracted. The operations of `init` run once before. Before each
-measurement, files whose names begin with `written` are removed.
+"trips", "base_trips", "inner", "repeats", "devices", "as_written", "threads",
+"init", "written", "program", "sizes", "results"}]}. Prints "ready VERSION",
+then answers each line of stdin, the index of an entry, with JSON: for each way
+in which TensorFlow can run it the seconds of one run, the median of `repeats`,
+each the mean of `inner` runs. Where `trips` is not 0, the feed is the number of
+trips, and the seconds of a run of `base_trips` are subtracted. The operations
+of `init` run once before. Before each measurement, files whose names begin with
+`written` are removed.
 
 The ways are TensorFlow as it comes, in the thread of the caller (an empty step
 wakes nobody then), and each of them with the graph optimisers off. Only the
@@ -18,6 +19,15 @@ the ops out whose time is asked for. `threads` is how many threads run ops, and
 how many run parts of one op; 0 stands for as many as the machine has. Since a
 process has the threads of its first session, it is asked only for entries whose
 `threads` are the same.
+
+Where `program` is not empty, the graph is not read but built here, with
+`sizes`, by the function of that name: loop_grad, map_fn_grad, lstm_train, mlp
+or cnn. All of these have gradients. Those that we make have ops of ours, and
+TensorFlow cannot make its own for a loop that it has read from a file, where
+the loop is no more than its nodes. The programs are those of
+gradient_graphs.cpp, op for op, with the same numbers. What both sides must
+agree in, the loss and the gradients before the first update, is written to
+files: `results` + ".0.npy" and so on.
 """
 import glob
 import json
@@ -62,26 +72,184 @@ def make_session(graph, entry, threads, optimised):
     return tf.Session(graph=graph, config=config)
 
 
-def make_calls(entry):
+class Signature:
+    """What a run of the graph of today feeds and fetches, what comes before
+    the first one, and whose values are compared."""
+
+    def __init__(self, wanted, feeds=(), init=(), compared=()):
+        self.wanted = list(wanted)
+        self.feeds = list(feeds)
+        self.init = list(init)
+        self.compared = list(compared)
+
+
+def read(entry):
     definition = tf.GraphDef()
     with open(entry["graph"], "rb") as file:
         definition.ParseFromString(file.read())
+    graph = tf.get_default_graph()
+    tf.import_graph_def(definition, name="")
+    wanted = [graph.get_tensor_by_name(name) for name in entry["fetches"]]
+    targets = [graph.get_operation_by_name(n) for n in entry["targets"]]
+    if targets:
+        wanted.append(targets[0] if len(targets) == 1 else tf.group(*targets))
+    return Signature(
+        wanted, [graph.get_tensor_by_name(name) for name in entry["feeds"]],
+        [graph.get_operation_by_name(name) for name in entry["init"]])
+
+
+# --- Programs that are built here ---------------------------------------------
+
+LEARNING_RATE = 0.01
+CLASSES = 10
+
+
+def pseudo_random(shape, limit=1.0):
+    """The numbers of pseudo_random() in building.h, times `limit`."""
+    count = int(np.prod(shape))
+    powers = np.cumprod(np.full(count, 1664525, np.uint32), dtype=np.uint32)
+    sums = np.cumsum(np.append(np.uint32(1), powers[:-1]), dtype=np.uint32)
+    state = powers * np.uint32(12345) + sums * np.uint32(1013904223)
+    values = state.view(np.int32).astype(np.float32) / np.float32(2**31)
+    return (values * np.float32(limit)).reshape(shape)
+
+
+def opaque(value):
+    """What no optimiser takes for a constant."""
+    return tf.placeholder_with_default(value, np.shape(value))
+
+
+def trip_count():
+    return tf.placeholder(tf.int32, [], name="n")
+
+
+def loop_grad():
+    n = trip_count()
+    x = opaque(np.float32(1))
+    w = opaque(np.float32(1.000001))
+    _, y = tf.while_loop(lambda i, y: i < n, lambda i, y: (i + 1, y * w),
+                         (0, x), parallel_iterations=10)
+    gradients = tf.gradients(y, [x, w])
+    return Signature(gradients, [n], compared=[y, *gradients])
+
+
+def map_fn_grad():
+    n = trip_count()
+    x = tf.cast(tf.range(n), tf.float32)
+    y = tf.map_fn(lambda v: tf.square(v) + 1, x, parallel_iterations=10)
+    gradients = tf.gradients(tf.reduce_sum(y), [x])
+    return Signature(gradients, [n], compared=[y, *gradients])
+
+
+class Weights:
+    """Variables, each of which a step reads once."""
+
+    def __init__(self):
+        self.variables = []
+
+    def get(self, value):
+        variable = tf.Variable(value, use_resource=True)
+        self.variables.append(variable)
+        return variable.read_value()
+
+    def of_layer(self, shape, inputs):
+        return self.get(pseudo_random(shape, 1 / np.sqrt(inputs)))
+
+    def zeros(self, size):
+        return self.get(np.zeros(size, np.float32))
+
+    def train_step(self, loss):
+        gradients = tf.gradients(loss, self.variables)
+        updates = [
+            variable.assign_sub(gradient * LEARNING_RATE, read_value=False)
+            for variable, gradient in zip(self.variables, gradients)]
+        return Signature([loss, tf.group(*updates)],
+                         init=[v.initializer for v in self.variables],
+                         compared=[loss, *gradients])
+
+
+def lstm_train(batch, steps, inputs, units):
+    weights = Weights()
+    x = opaque(pseudo_random((steps, batch, inputs)))
+    kernel = weights.of_layer((inputs + units, 4 * units), units)
+    bias = weights.zeros(4 * units)
+    elements = tf.TensorArray(tf.float32, steps).unstack(x)
+    outputs = tf.TensorArray(tf.float32, steps, element_shape=(batch, units))
+
+    def body(time, outputs, c, h):
+        joined = tf.concat([elements.read(time), h], 1)
+        gates = tf.nn.bias_add(tf.matmul(joined, kernel), bias)
+        i, j, f, o = tf.split(gates, 4, 1)
+        c = tf.sigmoid(f + 1.0) * c + tf.sigmoid(i) * tf.tanh(j)
+        h = tf.sigmoid(o) * tf.tanh(c)
+        return time + 1, outputs.write(time, h), c, h
+
+    zeros = tf.zeros((batch, units))
+    _, outputs, _, _ = tf.while_loop(
+        lambda time, outputs, c, h: time < steps, body,
+        (0, outputs, zeros, zeros), parallel_iterations=32)
+    return weights.train_step(tf.reduce_mean(tf.square(outputs.stack())))
+
+
+def cross_entropy(logits, batch):
+    labels = opaque(np.arange(batch, dtype=np.int32) % CLASSES)
+    return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(
+        labels=labels, logits=logits))
+
+
+def mlp(batch):
+    weights = Weights()
+    x = opaque(pseudo_random((batch, 784)))
+    v, a = weights.of_layer((784, 512), 784), weights.zeros(512)
+    w, b = weights.of_layer((512, CLASSES), 512), weights.zeros(CLASSES)
+    hidden = tf.nn.relu(tf.nn.bias_add(tf.matmul(x, v), a))
+    logits = tf.nn.bias_add(tf.matmul(hidden, w), b)
+    return weights.train_step(cross_entropy(logits, batch))
+
+
+def cnn(batch):
+    weights = Weights()
+    x = opaque(pseudo_random((batch, 28, 28, 1)))
+    channels = 1
+    for more in (32, 64):
+        filters = weights.of_layer((3, 3, channels, more), 9 * channels)
+        x = tf.nn.conv2d(x, filters, 1, "SAME")
+        x = tf.nn.relu(tf.nn.bias_add(x, weights.zeros(more)))
+        x = tf.nn.max_pool2d(x, 2, 2, "VALID")
+        channels = more
+    size = 7 * 7 * channels
+    w, b = weights.of_layer((size, CLASSES), size), weights.zeros(CLASSES)
+    logits = tf.nn.bias_add(tf.matmul(tf.reshape(x, (batch, size)), w), b)
+    return weights.train_step(cross_entropy(logits, batch))
+
+
+PROGRAMS = {program.__name__: program
+            for program in (loop_grad, map_fn_grad, lstm_train, mlp, cnn)}
+
+
+# --- Measurements -------------------------------------------------------------
+
+
+def write_results(session, signature, entry):
+    feeds = {n: entry["trips"] for n in signature.feeds}
+    for i, result in enumerate(session.run(signature.compared, feeds)):
+        np.save(f"{entry['results']}.{i}.npy", result)
+
+
+def make_calls(entry):
     graph = tf.Graph()
     with graph.as_default():
-        tf.import_graph_def(definition, name="")
-        wanted = [graph.get_tensor_by_name(name) for name in entry["fetches"]]
-        targets = [graph.get_operation_by_name(n) for n in entry["targets"]]
-        if targets:
-            wanted.append(targets[0] if len(targets) == 1
-                          else tf.group(*targets))
-        feeds = [graph.get_tensor_by_name(name) for name in entry["feeds"]]
-        init = [graph.get_operation_by_name(n) for n in entry["init"]]
+        signature = (PROGRAMS[entry["program"]](**entry["sizes"])
+                     if entry["program"] else read(entry))
     calls = {}
     for way, (threads, optimised) in WAYS.items():
         if not (optimised and entry["as_written"]):
             session = make_session(graph, entry, threads, optimised)
-            session.run(init)
-            calls[way] = session.make_callable(wanted, feeds)
+            session.run(signature.init)
+            if not calls and signature.compared:
+                write_results(session, signature, entry)
+            calls[way] = session.make_callable(signature.wanted,
+                                               signature.feeds)
     return calls
 
 
@@ -102,8 +270,8 @@ def seconds(call, arguments, entry):
 def measure(call, entry):
     if entry["trips"] == 0:
         return seconds(call, [], entry)
-    none = seconds(call, [np.int32(0)], entry)
-    return seconds(call, [np.int32(entry["trips"])], entry) - none
+    base = seconds(call, [np.int32(entry["base_trips"])], entry)
+    return seconds(call, [np.int32(entry["trips"])], entry) - base
 
 
 def main():

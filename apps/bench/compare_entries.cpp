@@ -13,11 +13,7 @@ namespace {
 constexpr int64_t kCheckpointBytes = 1'000'000'000;
 constexpr double kNano = 1e9, kMicro = 1e6, kMilli = 1e3;
 
-// An entry without its graph, and who makes that.
-struct Plan {
-  CompareEntry entry;
-  std::function<Result<BenchGraph>()> make;
-};
+using Plan = ComparePlan;
 
 Plan loop(int vars, int window, int trips) {
   Plan plan;
@@ -263,10 +259,12 @@ std::vector<Plan> all_plans() {
   plans.push_back(nodes("dead", "dead `Identity`", 10'000, dead));
   plans.push_back(nodes("wide", "independent `Identity`", 10'000, fan_out));
   plans.push_back(empty_step());
+  add_gradient_plans(plans);
   add_device_plans(plans);
   plans.push_back(lstm({1, 100, 16, 16}));
   plans.push_back(lstm({32, 28, 28, 128}));
   plans.push_back(lstm({64, 100, 128, 512}));
+  add_training_plans(plans);
   plans.push_back(matmul(256));
   plans.push_back(matmul(1024));
   plans.push_back(elements("elementwise", "tanh(x) * x + 1 of 10^6, one thread",

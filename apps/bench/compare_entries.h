@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,8 @@ struct CompareEntry {
   std::string name;
   std::string what;  // for the table
   BenchGraph graph;
-  int trips = 0;     // fed where not 0; the run of none is subtracted
+  int trips = 0;  // fed where not 0; a run of base_trips is subtracted
+  int base_trips = 0;
   double units = 1;  // trips or ops in a run
   double scale = 1;  // from seconds to the unit
   std::string unit;
@@ -30,12 +32,25 @@ struct CompareEntry {
   std::function<Status()> prepare;
   // Whether TensorFlow runs the graph, too: some have nothing to compare with.
   bool has_rival = true;
+  // Which program compare.py builds in place of the graph, and the sizes that
+  // it has. Empty: TensorFlow reads the graph.
+  std::string program;
+  std::map<std::string, int> sizes;
 
   // Seconds of a run as the figure that the table shows.
   double figure(double seconds) const {
     return is_rate ? units / seconds * scale : seconds / units * scale;
   }
 };
+
+// An entry without its graph, and who makes that.
+struct ComparePlan {
+  CompareEntry entry;
+  std::function<Result<BenchGraph>()> make;
+};
+// compare_training.cpp: gradients of loops; train steps.
+void add_gradient_plans(std::vector<ComparePlan>& plans);
+void add_training_plans(std::vector<ComparePlan>& plans);
 
 // Those of the workload, or all. Empty where there is none of the name.
 Result<std::vector<CompareEntry>> compare_entries(const std::string& only);

@@ -39,9 +39,10 @@ nlohmann::json gradient_config(const BenchOptions& options, int64_t trips) {
 }
 
 // Microseconds per trip.
-Result<Measurement> measure_trips(std::string name,
-                                  const Result<BenchGraph>& graph,
-                                  const BenchOptions& options, int64_t trips) {
+Result<Measurement> measure_gradient_trips(std::string name,
+                                           const Result<BenchGraph>& graph,
+                                           const BenchOptions& options,
+                                           int64_t trips) {
   TAGFLOW_ASSIGN(const double seconds,
                  seconds_per_trip(graph, options, trips, double(trips)));
   return Measurement{std::move(name), seconds * 1e6, "us",
@@ -76,12 +77,13 @@ Result<GradientBuild> build_gradient(int nodes) {
 
 Result<Measurement> measure_loop_grad(const BenchOptions& options) {
   const int64_t trips = options.trips > 0 ? options.trips : 20'000;
-  return measure_trips("loop_grad", make_loop_grad(), options, trips);
+  return measure_gradient_trips("loop_grad", make_loop_grad(), options, trips);
 }
 
 Result<Measurement> measure_map_fn_grad(const BenchOptions& options) {
   const int64_t trips = options.trips > 0 ? options.trips : 10'000;
-  return measure_trips("map_fn_grad", make_map_fn_grad(), options, trips);
+  return measure_gradient_trips("map_fn_grad", make_map_fn_grad(), options,
+                                trips);
 }
 
 Result<Measurement> measure_second_order_ratio(const BenchOptions& options) {

@@ -47,7 +47,7 @@ expect 0 '"unit":"us"' - tagflow bench empty_step --repeats 1
 expect 0 '"unit":"GFLOP/s"' - tagflow bench matmul --size 32 --repeats 1 --json
 expect 0 '"unit":"ms"' - tagflow bench elementwise --repeats 1
 expect 0 '"unit":"ms"' - tagflow bench sum --repeats 1
-expect 0 '"unit":"ms","config":\{"batch":2,"inputs":4,"repeats":1,"steps":3,"units":4' - \
+expect 0 '"unit":"ms","config":\{"batch":2,"inputs":4,"repeats":1,"steps":3,"train":false,"units":4' - \
   tagflow bench lstm --batch 2 --steps 3 --units 4 --repeats 1
 expect 0 '"unit":"s","config":\{"batches":3,"ms":10.0' - \
   tagflow bench prefetch --trips 3 --repeats 1
@@ -80,7 +80,7 @@ expect 0 '"each":\[\{[^{]*"devices":"cpu:2",[^{]*\}\].*"workers":1' - \
   tagflow bench sessions --nodes 1 --trips 1 --repeats 1 --devices cpu:2 \
   --workers 1
 expect 0 '^  loop_memory  +[a-z]' - tagflow bench --help
-expect 0 '^  devices_pingpong  [a-z]' - tagflow bench --help
+expect 0 '^  devices_pingpong +[a-z]' - tagflow bench --help
 expect 0 '^  compare  +the same' - tagflow bench --help
 expect 2 - 'did you mean "loop"' tagflow bench lop
 expect 2 - '--trips' tagflow bench loop --trips -1
