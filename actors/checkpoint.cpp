@@ -15,6 +15,10 @@ constexpr std::string_view kStep = "_tagflow/step";
 constexpr std::string_view kSeed = "_tagflow/seed";
 constexpr std::string_view kRuns = "_tagflow/runs/";
 constexpr std::string_view kUnset = "_tagflow/unset/";
+// Of the program that wrote the file, in whatever tf.train.Checkpoint.save()
+// wrote: how often it did.
+constexpr std::string_view kSaveCounter =
+    "save_counter/.ATTRIBUTES/VARIABLE_VALUE";
 
 std::string unset_name(std::string_view variable) {
   return fmt::format("{}{}", kUnset, variable);
@@ -48,9 +52,16 @@ std::string missing_text(const std::string& variable, std::string_view wanted,
                      variable, wanted, it->second.path);
 }
 
+// Whether it is not for the graph to have the tensor.
+bool is_no_variable(const std::string& tensor, const ModelObjects& objects) {
+  return tensor.starts_with(kOurs) || tensor == graph::kObjectGraphKey ||
+         tensor == kSaveCounter || objects.is_spare(tensor);
+}
+
 // What of the file is not as the graph has it; fills `unused`.
 std::vector<std::string> differences(const checkpoint::TensorFile& file,
                                      std::span<const GraphVariable> variables,
+                                     const ModelObjects& objects,
                                      const ModelObjects::Places& places,
                                      std::vector<std::string>& unused) {
   std::vector<std::string> wrong;
@@ -71,17 +82,17 @@ std::vector<std::string> differences(const checkpoint::TensorFile& file,
     }
   }
   for (const checkpoint::TensorInfo& info : file.tensors())
-    if (!known.contains(info.name) && !info.name.starts_with(kOurs) &&
-        info.name != graph::kObjectGraphKey)
+    if (!known.contains(info.name) && !is_no_variable(info.name, objects))
       unused.push_back(info.name);
   return wrong;
 }
 
 Status check(const checkpoint::TensorFile& file,
              std::span<const GraphVariable> variables,
-             const ModelObjects::Places& places, OtherTensors others,
-             std::vector<std::string>& unused) {
-  std::vector<std::string> wrong = differences(file, variables, places, unused);
+             const ModelObjects& objects, const ModelObjects::Places& places,
+             OtherTensors others, std::vector<std::string>& unused) {
+  std::vector<std::string> wrong =
+      differences(file, variables, objects, places, unused);
   if (wrong.empty() && (unused.empty() || others == OtherTensors::kIgnored))
     return {};
   for (const std::string& name : unused)
@@ -130,9 +141,11 @@ Status write_checkpoint(const std::string& prefix, Checkpoint checkpoint,
   if (described.valid())
     TAGFLOW_RETURN_IF_ERROR(
         writer->add(std::string(graph::kObjectGraphKey), described));
-  for (auto& [name, value] : snapshot.variables) {
-    TAGFLOW_RETURN_IF_ERROR(writer->add(objects.key_of(name), value));
-    value.reset();
+  for (const std::string& name : names) {
+    const auto it = snapshot.variables.find(name);
+    if (it == snapshot.variables.end()) continue;
+    TAGFLOW_RETURN_IF_ERROR(writer->add(objects.key_of(name), it->second));
+    it->second.reset();
   }
   TAGFLOW_RETURN_IF_ERROR(writer->add(kStep, Tensor::scalar(checkpoint.step)));
   if (snapshot.seed)
@@ -154,7 +167,7 @@ Result<LoadedCheckpoint> load_checkpoint(
   loaded.restored.damaged = file->damaged();
   TAGFLOW_ASSIGN(const ModelObjects::Places places, objects.places_in(*file));
   TAGFLOW_RETURN_IF_ERROR(
-      check(*file, variables, places, others, loaded.restored.unused));
+      check(*file, variables, objects, places, others, loaded.restored.unused));
   for (const GraphVariable& variable : variables) {
     const std::string& key = key_of(variable.name, places);
     if (file->find(key) == nullptr) continue;

@@ -1,25 +1,41 @@
 #include "actors/model_objects.h"
 
+#include <utility>
+
 #include "devices/state/resource_op.h"
+#include "devices/state/state_kind.h"
+#include "devices/state/variable.h"
+#include "graph/prune.h"
 
 namespace tagflow::actors {
 
 Result<ModelObjects> ModelObjects::make(const graph::Graph& graph,
-                                        graph::ObjectGraph objects) {
-  TAGFLOW_ASSIGN(const auto variables,
-                 graph::captured_variables(graph, objects, {}));
+                                        graph::SavedState model) {
   ModelObjects made;
+  if (model.objects.objects.empty()) return made;
+  TAGFLOW_ASSIGN(made.spare_, variables_of_saver(graph, model));
+  TAGFLOW_ASSIGN(const auto variables,
+                 graph::captured_variables(graph, model.objects, {}));
   for (const graph::SavedVariable& variable : variables) {
     std::string name = devices::resource_key(*variable.node).path();
     // A slot of an optimizer may be no child of anything.
     const std::string& path = variable.path.empty() ? name : variable.path;
     std::string key = fmt::format("{}/.ATTRIBUTES/VARIABLE_VALUE", path);
+    made.spare_.erase(name);
     made.variables_.try_emplace(
         std::move(name),
         Variable{variable.object, variable.path, std::move(key)});
   }
-  made.objects_ = std::move(objects);
+  made.objects_ = std::move(model.objects);
   return made;
+}
+
+std::vector<GraphVariable> ModelObjects::without_spare(
+    std::vector<GraphVariable> variables) const {
+  std::erase_if(variables, [&](const GraphVariable& variable) {
+    return is_spare(variable.name);
+  });
+  return variables;
 }
 
 Result<ModelObjects::Places> ModelObjects::places_in(
@@ -54,6 +70,23 @@ Result<Tensor> ModelObjects::describe(const Snapshot& snapshot) const {
       objects.objects[size_t(variable.object)].key = variable.key;
   TAGFLOW_ASSIGN(std::string text, graph::format_checkpoint_objects(objects));
   return Tensor::scalar(std::move(text));
+}
+
+Result<std::set<std::string>> variables_of_saver(
+    const graph::Graph& graph, const graph::SavedState& model) {
+  std::set<std::string> names;
+  if (model.saver_restore.empty()) return names;
+  graph::Node* restore = graph.find(model.saver_restore);
+  if (restore == nullptr)
+    return error(Code::kNotFound,
+                 "[saved_model] the graph has no node \"{}\", by which its "
+                 "saver restores variables",
+                 model.saver_restore);
+  for (const graph::Node* node :
+       graph::needed_nodes(graph, {}, std::span(&restore, 1), {}))
+    if (devices::kind_of(node->op()) == devices::Variable::kKind)
+      names.insert(devices::resource_key(*node).path());
+  return names;
 }
 
 Result<graph::ObjectGraph> parse_objects(const Tensor& value,

@@ -5,15 +5,30 @@
 #pragma once
 
 #include <map>
+#include <set>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "actors/graph_variables.h"
 #include "actors/snapshot.h"
 #include "devices/checkpoint/tensor_file.h"
 #include "graph/object_graph.h"
+#include "graph/saved_state.h"
 #include "graph/status.h"
 
 namespace tagflow::actors {
+
+// Note [Spare variables]
+// Keras 3 has TensorFlow write a variable more for each weight ("Variable",
+// "Variable_1", ...): functions capture the weight, the model's own saver
+// restores the other one, and no step reads it. A variable is spare where the
+// model says of objects, its own saver restores the variable, and none of its
+// functions captures it: signatures and the init op of such a model use
+// variables through these functions alone. Checkpoints of the program have no
+// spare variable, so none is demanded of a file, and none is saved. A variable
+// that a session was extended with is no spare one: the saver does not know it.
 
 // The objects of a model, and which of its variables they are. Thread-safe.
 class ModelObjects {
@@ -28,9 +43,18 @@ class ModelObjects {
   // Of a model that says nothing of objects.
   ModelObjects() = default;
   // Of the variables that the model's functions capture. InvalidArgument where
-  // the objects are not those of the graph.
+  // the objects are not those of the graph; NotFound where the graph lacks the
+  // model's own saver.
   static Result<ModelObjects> make(const graph::Graph& graph,
-                                   graph::ObjectGraph objects);
+                                   graph::SavedState model);
+
+  // Note [Spare variables].
+  bool is_spare(const std::string& variable) const {
+    return spare_.contains(variable);
+  }
+  // Those of the graph, without the spare ones.
+  std::vector<GraphVariable> without_spare(
+      std::vector<GraphVariable> variables) const;
 
   // Where the file has the variables that are objects; empty where the model or
   // the file says nothing of objects. DataLoss or InvalidArgument where those
@@ -50,7 +74,13 @@ class ModelObjects {
   };
   graph::ObjectGraph objects_;
   std::map<std::string, Variable, std::less<>> variables_;  // by their names
+  std::set<std::string> spare_;
 };
+
+// The names of the variables that the graph's own saver restores; none where it
+// has no saver. NotFound where the graph lacks the saver's node. Thread-safe.
+Result<std::set<std::string>> variables_of_saver(
+    const graph::Graph& graph, const graph::SavedState& model);
 
 // Of the value of graph::kObjectGraphKey in the file of that path. DataLoss or
 // InvalidArgument where it cannot be read.

@@ -86,11 +86,11 @@ class Saver::Parts {
 };
 
 Status Saver::Parts::open(const Session& session) {
-  TAGFLOW_ASSIGN(variables_, find_variables(session.graph()));
+  TAGFLOW_ASSIGN(objects_, ModelObjects::make(session.graph(), options_.model));
+  TAGFLOW_ASSIGN(auto variables, find_variables(session.graph()));
+  variables_ = objects_.without_spare(std::move(variables));
   for (const GraphVariable& variable : variables_)
     names_.push_back(variable.name);
-  TAGFLOW_ASSIGN(objects_,
-                 ModelObjects::make(session.graph(), options_.objects));
   TAGFLOW_ASSIGN(snapshots_, Snapshots::create(session));
   TAGFLOW_RETURN_IF_ERROR(write_.file_system().make_folder(options_.folder));
   TAGFLOW_ASSIGN(lock_, checkpoint::FolderLock::take(options_.folder));

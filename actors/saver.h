@@ -40,10 +40,12 @@ struct SaverOptions {
   // neither.
   int64_t every_steps = 0;
   std::chrono::nanoseconds every{0};
-  // Those of the session's model, where it has some (SavedModel::state()). The
-  // checkpoints have them, too, so that TensorFlow 2 restores the variables of
-  // its program, and restore() finds them though they were renamed.
-  graph::ObjectGraph objects;
+  // What the session's model says, where it has one (SavedModel::state()). The
+  // checkpoints have its objects, too, so that TensorFlow 2 restores the
+  // variables of its program, and restore() finds them though they were
+  // renamed; they do not have the variables that only the model's own saver
+  // uses, see restore_checkpoint().
+  graph::SavedState model;
   // How long a save waits for a moment between steps.
   std::chrono::nanoseconds patience = std::chrono::minutes(1);
   // Waits for the disk, so that a checkpoint survives the end of the machine.
@@ -73,8 +75,8 @@ class Saver {
  public:
   // InvalidArgument for an empty folder or name, or negative numbers;
   // FailedPrecondition where another saver has the folder; errors of making it,
-  // and of Snapshots::create(); InvalidArgument where the objects are not those
-  // of the graph. Removes what killed processes left there half
+  // and of Snapshots::create(); InvalidArgument where the model is not that of
+  // the graph. Removes what killed processes left there half
   // written.
   static Result<std::unique_ptr<Saver>> create(const Session& session,
                                                SaverOptions options);

@@ -97,8 +97,8 @@ Results run_prepared(const RunOptions& options, const Prepared& prepared,
   actors::RunOptions run;
   run.cancel = watched.token();
   Training training;
-  results.failure = training.start(options.training, *prepared.session,
-                                   prepared.objects, run);
+  results.failure =
+      training.start(options.training, *prepared.session, prepared.state, run);
   if (results.failure.exit_code == ExitCode::kOk) {
     run.trace = trace;
     Status status = filling.start();

@@ -133,7 +133,7 @@ Status Training::check(const TrainingOptions& options, bool has_steps) {
 
 Failure Training::start(const TrainingOptions& options,
                         actors::Session& session,
-                        const graph::ObjectGraph& objects,
+                        const graph::SavedState& model,
                         const actors::RunOptions& run) {
   bool is_resumed = false;
   if (!options.save.empty()) {
@@ -143,7 +143,7 @@ Failure Training::start(const TrainingOptions& options,
                                                  .keep = options.keep,
                                                  .every_steps = interval->steps,
                                                  .every = interval->time,
-                                                 .objects = objects});
+                                                 .model = model});
     if (!saver.ok())
       return run_time_error(std::move(saver).status().with_prefix("[--save] "));
     saver_ = std::move(saver).value();
@@ -161,7 +161,7 @@ Failure Training::start(const TrainingOptions& options,
   }
   if (!is_resumed && !options.restore.empty()) {
     const auto restored =
-        actors::restore_checkpoint(session, options.restore, objects);
+        actors::restore_checkpoint(session, options.restore, model);
     if (!restored.ok())
       return file_error(restored.status().with_prefix("[--restore] "));
     warn_of_damaged("--restore", *restored);

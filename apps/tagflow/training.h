@@ -52,10 +52,9 @@ class Training {
   // checkpoint, the nodes of --init run, with `run`. Then the first
   // checkpoint is saved, where there was none: so whoever is killed before the
   // next one goes on with the same random numbers.
-  // `objects` are the model's.
+  // `model` is what the model says of its state.
   Failure start(const TrainingOptions& options, actors::Session& session,
-                const graph::ObjectGraph& objects,
-                const actors::RunOptions& run);
+                const graph::SavedState& model, const actors::RunOptions& run);
   // How many steps there were, with those of the run that is resumed.
   int64_t last_step() const { return step_; }
   bool is_saving() const { return saver_ != nullptr; }

@@ -9,6 +9,8 @@
 #include "actors/restore.h"
 #include "actors/saver.h"
 #include "devices/checkpoint/bundle_writer.h"
+#include "devices/checkpoint/tensor_file.h"
+#include "graph/builder/builder.h"
 #include "graph/object_graph.h"
 #include "graph/proto/meta_graph.pb.h"
 #include "tests/graph/hand_made.h"
@@ -423,7 +425,7 @@ TEST_CASE("a checkpoint has the objects of its model, by which it is read") {
   const std::string saved = (folder.path() / "saved").string();
   SaverOptions options;
   options.folder = saved;
-  options.objects = model->state().objects;
+  options.model = model->state();
   const auto saver = must(Saver::create(model->session(), options));
   must(saver->save(7));
   must(saver->close());
@@ -436,8 +438,7 @@ TEST_CASE("a checkpoint has the objects of its model, by which it is read") {
         must(SavedModel::load(other.write_model(renamed + objects)));
     CHECK(apply(*its, 2) == 400);
     TAGFLOW_RETURN_IF_ERROR(
-        restore_checkpoint(its->session(), from, its->state().objects)
-            .status());
+        restore_checkpoint(its->session(), from, its->state()).status());
     return apply(*its, 2);
   };
   CHECK(must(restored(kObjects, saved)) == 11);
@@ -454,14 +455,70 @@ TEST_CASE("a checkpoint has the objects of its model, by which it is read") {
   other.write_model(renamed +
                     replaced(kObjects, "local_name: 'a'", "local_name: 'c'"));
   const graph::GraphFile file = must(graph::load_file(other.path()));
-  const std::string text = message_of(
-      restore_checkpoint(its->session(), saved, file.state.objects).status(),
-      Code::kInvalidArgument);
+  const std::string text =
+      message_of(restore_checkpoint(its->session(), saved, file.state).status(),
+                 Code::kInvalidArgument);
   CHECK_MESSAGE(
       contains(text,
                "\"v\" (float[]), which is the object \"c\", is not in it"),
       text);
   CHECK(apply(*its, 2) == 400);
+}
+
+// As Keras 3 has one for each weight.
+TEST_CASE("a variable that only the model's saver uses is not in checkpoints") {
+  Folder folder;
+  auto values = linear_values();
+  values.emplace("copied", Tensor::scalar(7.0f));
+  folder.write_variables(values);
+  const std::string nodes =
+      variable("copy", "DT_FLOAT") +
+      replaced(saver_nodes("copied"), in("v read"), in("copy read"));
+  const auto model = must(SavedModel::load(
+      folder.write_model(with_nodes(kLinear, nodes) + kSaver + kObjects)));
+  Session& session = model->session();
+  // What tf.train.Checkpoint.save() writes has a count of its own.
+  auto theirs = linear_values();
+  theirs["b/value"] = Tensor::scalar(6.0f);
+  theirs.emplace("save_counter/.ATTRIBUTES/VARIABLE_VALUE",
+                 Tensor::scalar<int64_t>(1));
+  folder.write_variables(theirs, "theirs/x-1");
+  const std::string path = (folder.path() / "theirs").string();
+  CHECK(message_of(restore_checkpoint(session, path).status(),
+                   Code::kInvalidArgument) != "");
+  CHECK(must(restore_checkpoint(session, path, model->state())).unused.empty());
+  CHECK(apply(*model, 2) == 12);
+
+  SaverOptions options;
+  options.folder = path;
+  options.model = model->state();
+  {
+    const auto saver = must(Saver::create(session, options));
+    CHECK(must(saver->restore()).has_value());
+    must(saver->save(7));
+    must(saver->close());
+  }
+  const auto saved = must(checkpoint::open_tensor_file(path));
+  CHECK(saved->find("a/.ATTRIBUTES/VARIABLE_VALUE") != nullptr);
+  for (const checkpoint::TensorInfo& info : saved->tensors())
+    CHECK_MESSAGE(!contains(info.name, "copy"), info.name);
+
+  // A checkpoint that has it nevertheless is none of another model.
+  theirs.emplace("copy", Tensor::scalar(8.0f));
+  folder.write_variables(theirs, "with_copy/x-1");
+  options.folder = (folder.path() / "with_copy").string();
+  CHECK(must(must(Saver::create(session, options))->restore()).has_value());
+
+  // What the session was extended with is saved.
+  graph::Graph more;
+  const graph::Scope s(more);
+  graph::ops::variable(s.named("more"), DataType::kFloat,
+                       PartialShape::scalar());
+  must(session.extend(more));
+  CHECK(contains(
+      message_of(restore_checkpoint(session, path, model->state()).status(),
+                 Code::kInvalidArgument),
+      "\"more\" (float[]) is not in it"));
 }
 
 TEST_CASE("what a signature is called with must be what it has") {
