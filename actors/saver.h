@@ -94,7 +94,9 @@ class Saver {
   // Waits for the writing of the checkpoint before, takes a snapshot, and has
   // it written. Where the writing before failed, returns that error, once, and
   // saves nothing. DeadlineExceeded where no moment came at which no step was
-  // halfway through. REQUIRES: as for Session::run(); step >= 0.
+  // halfway through. FailedPrecondition where variables are to be saved, but
+  // none of them has a value: who restored that would take a training for begun
+  // that is not. REQUIRES: as for Session::run(); step >= 0.
   Status save(int64_t step);
   // The same where one is due. Else returns the error of a writing that has
   // failed, once, and waits for nothing.

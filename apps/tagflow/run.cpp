@@ -111,7 +111,8 @@ Results run_prepared(const RunOptions& options, const Prepared& prepared,
                     {options.steps, options.json,
                      /*is_quiet=*/!options.json && !options.out.empty(), run},
                     watched, training, results.values);
-    results.failure = run_time_error(filling.end(std::move(status)));
+    results.failure = run_time_error(
+        with_hint_of_init(filling.end(std::move(status)), options.training));
   }
   results.devices = memory_of(*prepared.session);
   if (results.failure.exit_code == ExitCode::kRunTimeError)

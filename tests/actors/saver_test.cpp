@@ -260,6 +260,26 @@ TEST_CASE("a folder whose checkpoints are damaged is not taken for an empty") {
   CHECK(folder.names() == names);
 }
 
+TEST_CASE("nothing is saved before the variables have values") {
+  const Folder folder("before");
+  const auto session = make_session({}, counting());
+  const auto saver = make_saver(*session, {.folder = folder.path()});
+  const Status status = saver->save(0);
+  CHECK(status.code() == Code::kFailedPrecondition);
+  CHECK_MESSAGE(
+      contains(error_of(status), "variable \"count\" and all others are not"),
+      error_of(status));
+  must(saver->wait());
+  CHECK_FALSE(must(saver->restore()).has_value());
+  run_target(*session, "init");
+  must(saver->save(0));
+  must(saver->close());
+  // Where there are none, a checkpoint says the step.
+  const Folder other("no_variables");
+  must(make_saver(*make_session({}, Graph()), {.folder = other.path()})
+           ->save(1));
+}
+
 TEST_CASE("a saver that is closed waits for no moment to save") {
   const Folder folder("closed");
   const auto session = make_session({}, counting());
@@ -374,6 +394,7 @@ TEST_CASE("variables of any type are saved, but none by a name of ours") {
   ops::variable(s.named("v"), DataType::kFloat, {2},
                 {.shared_name = "_tagflow/step"});
   const auto wrong = make_session({}, graph);
+  run_target(*wrong, "init");
   const auto refused = make_saver(*wrong, {.folder = folder.path()});
   must(refused->save(2));
   const Status status = refused->wait();

@@ -130,8 +130,24 @@ expect 3 - '\[--restore\] .*there is none in "empty"' \
 expect 0 - - tagflow run $train --steps 1 --save empty
 expect 1 - 'variable "[a-z/M]+" of .* is not initialized' \
   tagflow run "$line" --feed x=1 --feed y=1 --target train
+expect 1 - 'is not initialized: .*; --init NODE runs a node' \
+  tagflow run "$line" --feed x=1 --feed y=1 --target train
 expect 1 - '\[--init\] .*no node "inti"' \
   tagflow run "$line" --init inti --fetch steps
+expect 1 - '\[--init\] .*no node "inti"' tagflow run $line $rows \
+  --target train --init inti --save part --steps 99
+# Without a value of any variable there is no checkpoint, which --init would
+# take for a beginning.
+expect 1 - 'variable ".*" .*is not initialized.*--init NODE' \
+  tagflow run $line $rows --target train --save late --steps 2
+ls "$work"/late/*.index 2>/dev/null && complain "a checkpoint of nothing" -
+expect 1 - '\[--save\] .*there is nothing to save: variable "offset" and all' \
+  tagflow run $line --fetch zero --save late --steps 2 --out results
+expect 0 - - tagflow run $train --save late --steps 2
+expect 0 '^steps = int64\[\] 2$' - tagflow run "$line" --restore late --fetch steps
+expect 0 - - tagflow run $line --target init --save by_steps --steps 1
+expect 0 '^steps = int64\[\] 0$' - \
+  tagflow run "$line" --restore by_steps --fetch steps
 sed 's/"slope"/"incline"/g' "$line" >"$work/other.pbtxt"
 expect 1 - 'is of another model: "incline" \(float\[\]\) is not in it, "slope" \(float\[\]\) is no variable of the graph' \
   tagflow run other.pbtxt --restore part --fetch steps
