@@ -1,6 +1,8 @@
 #include "actors/checkpoint.h"
 
+#include <filesystem>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "devices/checkpoint/bundle_writer.h"
@@ -118,6 +120,29 @@ Status load_counts(const checkpoint::TensorFile& file, Checkpoint& into) {
   return {};
 }
 
+// All of one file.
+Result<LoadedCheckpoint> load_file(const checkpoint::TensorFile& file,
+                                   std::span<const GraphVariable> variables,
+                                   const ModelObjects& objects,
+                                   OtherTensors others) {
+  LoadedCheckpoint loaded;
+  loaded.restored.path = file.path();
+  loaded.restored.damaged = file.damaged();
+  TAGFLOW_ASSIGN(const ModelObjects::Places places, objects.places_in(file));
+  TAGFLOW_RETURN_IF_ERROR(
+      check(file, variables, objects, places, others, loaded.restored.unused));
+  for (const GraphVariable& variable : variables) {
+    const std::string& key = key_of(variable.name, places);
+    if (file.find(key) == nullptr) continue;
+    TAGFLOW_ASSIGN(Tensor value, file.read(key));
+    loaded.checkpoint.snapshot.variables.emplace(variable.name,
+                                                 std::move(value));
+  }
+  TAGFLOW_RETURN_IF_ERROR(load_counts(file, loaded.checkpoint));
+  loaded.restored.step = loaded.checkpoint.step;
+  return loaded;
+}
+
 }  // namespace
 
 Status write_checkpoint(const std::string& prefix, Checkpoint checkpoint,
@@ -161,23 +186,16 @@ Status write_checkpoint(const std::string& prefix, Checkpoint checkpoint,
 Result<LoadedCheckpoint> load_checkpoint(
     const std::string& path, std::span<const GraphVariable> variables,
     const ModelObjects& objects, OtherTensors others) {
-  TAGFLOW_ASSIGN(const auto file, checkpoint::open_tensor_file(path));
-  LoadedCheckpoint loaded;
-  loaded.restored.path = file->path();
-  loaded.restored.damaged = file->damaged();
-  TAGFLOW_ASSIGN(const ModelObjects::Places places, objects.places_in(*file));
-  TAGFLOW_RETURN_IF_ERROR(
-      check(*file, variables, objects, places, others, loaded.restored.unused));
-  for (const GraphVariable& variable : variables) {
-    const std::string& key = key_of(variable.name, places);
-    if (file->find(key) == nullptr) continue;
-    TAGFLOW_ASSIGN(Tensor value, file->read(key));
-    loaded.checkpoint.snapshot.variables.emplace(variable.name,
-                                                 std::move(value));
+  std::error_code unknown;
+  const bool is_folder = std::filesystem::is_directory(path, unknown);
+  checkpoint::DamagedCheckpoints damaged;
+  while (true) {
+    TAGFLOW_ASSIGN(const auto file,
+                   checkpoint::open_tensor_file(path, damaged));
+    auto loaded = load_file(*file, variables, objects, others);
+    if (!is_folder || loaded.status().code() != Code::kDataLoss) return loaded;
+    damaged.emplace(file->path(), std::move(loaded).status());
   }
-  TAGFLOW_RETURN_IF_ERROR(load_counts(*file, loaded.checkpoint));
-  loaded.restored.step = loaded.checkpoint.step;
-  return loaded;
 }
 
 }  // namespace tagflow::actors

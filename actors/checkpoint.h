@@ -48,7 +48,8 @@ Status write_checkpoint(const std::string& prefix, Checkpoint checkpoint,
 // What a file has for the variables, which are those of a graph without the
 // spare ones of its model: by their objects, where model and file have these,
 // else by their names. Checked as a whole before anything is read: see
-// restore_checkpoint().
+// restore_checkpoint(). Of a folder, the newest of which all data are as their
+// checksums say.
 struct LoadedCheckpoint {
   Checkpoint checkpoint;
   Restored restored;

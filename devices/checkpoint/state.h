@@ -2,6 +2,7 @@
 // how the newest one that is whole is found.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,10 @@ Status write_checkpoint_state(const std::string& folder,
                               const CheckpointState& state,
                               const WriteOptions& options);
 
+// What is wrong with a checkpoint, by its prefix: of those that turned out to
+// be damaged when they were read.
+using DamagedCheckpoints = std::map<std::string, Status>;
+
 struct NewestCheckpoint {
   std::string prefix;
   // For each checkpoint that was passed over, since it is damaged: what is
@@ -45,7 +50,9 @@ struct NewestCheckpoint {
 // written last; of those whose names differ in "-STEP" only, the one of the
 // last step. NotFound where there is none at all. Where there are some, but
 // none is whole, the error of the first, or DataLoss where a file of it is
-// missing. Thread-safe.
-Result<NewestCheckpoint> find_newest_checkpoint(const std::string& folder);
+// missing, with what to do about it. None of `known` is whole, though all of
+// its bytes are there; where that is so, is up to who reads them. Thread-safe.
+Result<NewestCheckpoint> find_newest_checkpoint(
+    const std::string& folder, const DamagedCheckpoints& known = {});
 
 }  // namespace tagflow::checkpoint

@@ -260,6 +260,46 @@ TEST_CASE("a folder whose checkpoints are damaged is not taken for an empty") {
   CHECK(folder.names() == names);
 }
 
+TEST_CASE("a checkpoint with a wrong checksum is passed over for an older") {
+  const Folder folder("checksum");
+  const auto session = make_session({}, counting());
+  run_target(*session, "init");
+  {
+    const auto saver = make_saver(*session, {.folder = folder.path()});
+    for (const int64_t step : {1, 2}) {
+      run_target(*session, "step");
+      must(saver->save(step));
+    }
+    must(saver->close());
+  }
+  const auto spoil = [&](const std::string& name) {
+    std::fstream file(folder.path(name),
+                      std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(3);
+    file.put('x');
+  };
+  spoil("model.ckpt-2.data-00000-of-00001");
+  const auto saver = make_saver(*session, {.folder = folder.path()});
+  const auto restored = must(saver->restore());
+  REQUIRE(restored.has_value());
+  CHECK(restored->step == 1);
+  CHECK(count_of(*session) == 1);
+  REQUIRE(restored->damaged.size() == 1);
+  CHECK_MESSAGE(contains(restored->damaged[0], "checksum"),
+                restored->damaged[0]);
+  CHECK(must(restore_checkpoint(*session, folder.path())).damaged.size() == 1);
+  // By its prefix it is asked for alone.
+  CHECK(restore_checkpoint(*session, folder.path("model.ckpt-2"))
+            .status()
+            .code() == Code::kDataLoss);
+
+  spoil("model.ckpt-1.data-00000-of-00001");
+  const Status none = saver->restore().status();
+  CHECK(none.code() == Code::kDataLoss);
+  CHECK_MESSAGE(contains(error_of(none), "to begin anew, take another folder"),
+                error_of(none));
+}
+
 TEST_CASE("nothing is saved before the variables have values") {
   const Folder folder("before");
   const auto session = make_session({}, counting());
