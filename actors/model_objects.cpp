@@ -8,6 +8,12 @@
 #include "graph/prune.h"
 
 namespace tagflow::actors {
+namespace {
+
+// What TensorFlow's keys end with.
+constexpr std::string_view kValue = "/.ATTRIBUTES/VARIABLE_VALUE";
+
+}  // namespace
 
 Result<ModelObjects> ModelObjects::make(const graph::Graph& graph,
                                         graph::SavedState model) {
@@ -20,7 +26,7 @@ Result<ModelObjects> ModelObjects::make(const graph::Graph& graph,
     std::string name = devices::resource_key(*variable.node).path();
     // A slot of an optimizer may be no child of anything.
     const std::string& path = variable.path.empty() ? name : variable.path;
-    std::string key = fmt::format("{}/.ATTRIBUTES/VARIABLE_VALUE", path);
+    std::string key = fmt::format("{}{}", path, kValue);
     made.spare_.erase(name);
     made.variables_.try_emplace(
         std::move(name),
@@ -42,7 +48,8 @@ Result<ModelObjects::Places> ModelObjects::places_in(
     const checkpoint::TensorFile& file) const {
   Places places;
   if (variables_.empty()) return places;
-  if (file.find(graph::kObjectGraphKey) == nullptr) return places;
+  if (file.find(graph::kObjectGraphKey) == nullptr)
+    return places_by_names(file);
   TAGFLOW_ASSIGN(const Tensor value, file.read(graph::kObjectGraphKey));
   TAGFLOW_ASSIGN(const graph::ObjectGraph others,
                  parse_objects(value, file.path()));
@@ -53,6 +60,30 @@ Result<ModelObjects::Places> ModelObjects::places_in(
         name,
         Place{other < 0 ? std::string() : others.objects[size_t(other)].key,
               variable.path});
+  }
+  return places;
+}
+
+ModelObjects::Places ModelObjects::places_by_names(
+    const checkpoint::TensorFile& file) const {
+  std::map<int, std::string> keys, paths;  // by objects
+  for (const checkpoint::TensorInfo& info : file.tensors()) {
+    std::string_view path = info.name;
+    const bool is_key = path.ends_with(kValue);
+    if (is_key) path.remove_suffix(kValue.size());
+    if (const int object = graph::find_object(objects_, path); object >= 0)
+      (is_key ? keys : paths).try_emplace(object, info.name);
+  }
+  Places places;
+  for (const auto& [name, variable] : variables_) {
+    if (file.find(variable.key) != nullptr) {
+      places.try_emplace(name, Place{variable.key, variable.path});
+    } else if (const auto key = keys.find(variable.object); key != keys.end()) {
+      places.try_emplace(name, Place{key->second, variable.path});
+    } else if (const auto path = paths.find(variable.object);
+               path != paths.end() && file.find(name) == nullptr) {
+      places.try_emplace(name, Place{path->second, variable.path});
+    }
   }
   return places;
 }

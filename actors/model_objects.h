@@ -56,9 +56,12 @@ class ModelObjects {
   std::vector<GraphVariable> without_spare(
       std::vector<GraphVariable> variables) const;
 
-  // Where the file has the variables that are objects; empty where the model or
-  // the file says nothing of objects. DataLoss or InvalidArgument where those
-  // of the file cannot be read.
+  // Where the file has the variables that are objects; empty where the model
+  // says nothing of objects. A file that says nothing of them, either, as none
+  // of safetensors does, has a variable by a key of TensorFlow's, which is a
+  // path of the object and "/.ATTRIBUTES/VARIABLE_VALUE", else by the
+  // variable's name, else by a path alone. DataLoss or InvalidArgument where
+  // the objects of the file cannot be read.
   Result<Places> places_in(const checkpoint::TensorFile& file) const;
   // Under which name a file of ours has the variable: where it is an object, as
   // TensorFlow has it, "PATH/.ATTRIBUTES/VARIABLE_VALUE"; else its own.
@@ -68,6 +71,8 @@ class ModelObjects {
   Result<Tensor> describe(const Snapshot& snapshot) const;
 
  private:
+  Places places_by_names(const checkpoint::TensorFile& file) const;
+
   struct Variable {
     int object = 0;
     std::string path, key;

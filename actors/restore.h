@@ -33,7 +33,9 @@ enum class OtherTensors : uint8_t { kIgnored, kRefused };
 // of which the newest complete checkpoint is taken, the prefix of one, or a
 // .safetensors file. `model` is what the session's model says, where it has one
 // (SavedModel::state()): a file that has objects, too, as of TensorFlow 2, has
-// the variables by these, else by their names. A variable that had no value
+// the variables by these, else by their names, or by the paths that lead to the
+// objects of the model, as a .safetensors file that was made of such a
+// checkpoint. A variable that had no value
 // when it was saved stays as it is, and so does one that only the model's own
 // saver uses, as Keras 3 has one more for each weight: no file need have those.
 // All of the file is in memory meanwhile.

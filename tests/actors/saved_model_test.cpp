@@ -465,6 +465,37 @@ TEST_CASE("a checkpoint has the objects of its model, by which it is read") {
   CHECK(apply(*its, 2) == 400);
 }
 
+TEST_CASE("a file without objects has variables by paths, keys or names") {
+  Folder folder;
+  folder.write_variables(linear_values());
+  const auto model = must(SavedModel::load(folder.write_model(
+      kLinear + replaced(kObjects, "children { node_id: 2 local_name: 'b' }",
+                         "children { node_id: 2 local_name: 'b' } "
+                         "children { node_id: 2 local_name: 'b/.' }"))));
+  const std::string suffix = "/.ATTRIBUTES/VARIABLE_VALUE";
+  const auto restored = [&](const std::string& a, const std::string& b) {
+    folder.write_variables(
+        {{a, Tensor::scalar(30.0f)}, {b, Tensor::scalar(50.0f)}}, "plain");
+    must(restore_checkpoint(
+        model->session(), (folder.path() / "plain").string(), model->state()));
+    return apply(*model, 2);
+  };
+  CHECK(restored("a" + suffix, "b" + suffix) == 110);
+  CHECK(restored("a", "b") == 110);
+  CHECK(restored("v_1", "v") == 110);
+  CHECK(restored("a" + suffix, "v") == 110);
+  // Another path of the object, whose name is escaped.
+  CHECK(restored("a" + suffix, "b.S.." + suffix) == 110);
+  folder.write_variables({{"a", Tensor::scalar(1.0f)}}, "half");
+  CHECK(contains(
+      message_of(
+          restore_checkpoint(model->session(),
+                             (folder.path() / "half").string(), model->state())
+              .status(),
+          Code::kInvalidArgument),
+      "\"v\" (float[]) is not in it"));
+}
+
 // As Keras 3 has one for each weight.
 TEST_CASE("a variable that only the model's saver uses is not in checkpoints") {
   Folder folder;
