@@ -39,15 +39,27 @@ Wanted wanted_at(const graph::Endpoint& endpoint) {
   return wanted;
 }
 
+// A file of NumPy's has its types: those of its defaults are seldom a graph's.
+std::string hint_for_type(const FeedText& text, DataType wanted) {
+  if (!text.is_file || !text.value.ends_with(".npy")) return "";
+  std::string name(dtype_name(io::npy_dtype(wanted)));
+  if (wanted == DataType::kFloat) name = "float32";
+  if (wanted == DataType::kDouble) name = "float64";
+  if (wanted == DataType::kHalf) name = "float16";
+  return fmt::format("; write the file with .astype(\"{}\")", name);
+}
+
 // `what` is the value's part that is fed.
 Status check_value(const std::string& name, const Tensor& value,
-                   const Wanted& wanted, std::string_view what) {
+                   const Wanted& wanted, std::string_view what,
+                   const FeedText& text) {
   if (value.dtype() == wanted.dtype && wanted.shape.accepts(value.shape())) {
     return {};
   }
-  return invalid_argument("[--feed] \"{}\" is {}{}, but {} is {}", name,
-                          dtype_name(wanted.dtype), wanted.shape.to_string(),
-                          what, value.describe());
+  return invalid_argument(
+      "[--feed] \"{}\" is {}{}, but {} is {}{}", name, dtype_name(wanted.dtype),
+      wanted.shape.to_string(), what, value.describe(),
+      value.dtype() == wanted.dtype ? "" : hint_for_type(text, wanted.dtype));
 }
 
 // Rows that are fed together belong together: a file that is shorter than
@@ -106,7 +118,7 @@ Failure load_feed(const graph::Graph& graph, const FeedText& text,
     if (Status fit = check_counts(loaded.by_rows); !fit.ok())
       return run_time_error(std::move(fit));
   }
-  Status status = check_value(name, *value, wanted, what);
+  Status status = check_value(name, *value, wanted, what, text);
   if (!status.ok()) return run_time_error(std::move(status));
   loaded.feeds.emplace_back(port, std::move(value).value());
   return {};

@@ -66,6 +66,17 @@ expect 3 - 'no file "none.npy"' tagflow run $sums --feed x=@none.npy
 expect 2 - 'no feed is by rows' tagflow run $sums --feed 'x=[1, 2]' --batch 2
 echo 7 >"$work/scalar.json"
 expect 1 - 'float\[\] has no rows' tagflow run $sums --feed x=@scalar.json
+# NumPy's own default is not the graph's type.
+python3 - "$work/doubles.npy" <<'END'
+import struct, sys
+header = "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2), }"
+header += " " * (63 - (10 + len(header)) % 64) + "\n"
+with open(sys.argv[1], "wb") as file:
+    file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)))
+    file.write(header.encode() + struct.pack("<4d", 1, 2, 3, 4))
+END
+expect 1 - 'is double\[2\]; write the file with .astype\("float32"\)' \
+  tagflow run $sums --feed x=@doubles.npy
 # A file that is shorter would be begun again before the others.
 echo '[1, 2, 3]' >"$work/three.json"
 expect 1 - '"line_x.json" has [0-9]+ rows, but "three.json" has 3: each step' \
