@@ -1,5 +1,7 @@
 #include "apps/common/feed.h"
 
+#include <spdlog/spdlog.h>
+
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -113,6 +115,11 @@ Failure load_feed(const graph::Graph& graph, const FeedText& text,
           fmt::format("[--feed] {}: ", name)));
     what = batch > 0 ? "a batch of the value"
                      : "a row of the value, without --batch,";
+    if (batch > rows->count())
+      spdlog::warn(
+          "[--batch] \"{}\" has {} rows, of which a batch of {} has some "
+          "more than once",
+          text.value, rows->count(), batch);
     loaded.by_rows.push_back(
         {loaded.feeds.size(), text.value, std::move(rows).value()});
     if (Status fit = check_counts(loaded.by_rows); !fit.ok())
