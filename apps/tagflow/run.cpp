@@ -198,9 +198,12 @@ void add_run_command(CLI::App& app, ExitCode& exit_code) {
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 53))
       ->excludes(repeat);
   add_training_options(*run, options->training);
-  add_output_option(*run, "--out", options->out,
-                    "write each fetch to DIR/NAME_PORT.npy (strings: .json)",
-                    "DIR");
+  add_output_option(
+      *run, "--out", options->out,
+      "write each fetch to DIR/NAME_PORT.npy, or an output of the "
+      "signature to DIR/NAME.npy (strings: .json); with --steps, "
+      "that of the last step",
+      "DIR");
   add_output_option(*run, "--trace", options->trace,
                     "write a trace for Perfetto or chrome://tracing");
   run->add_option("--logdir", options->logdir,
