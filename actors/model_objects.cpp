@@ -1,5 +1,6 @@
 #include "actors/model_objects.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "devices/state/resource_op.h"
@@ -20,13 +21,21 @@ Result<ModelObjects> ModelObjects::make(const graph::Graph& graph,
   ModelObjects made;
   if (model.objects.objects.empty()) return made;
   TAGFLOW_ASSIGN(made.spare_, variables_of_saver(graph, model));
-  TAGFLOW_ASSIGN(const auto variables,
+  TAGFLOW_ASSIGN(auto variables,
                  graph::captured_variables(graph, model.objects, {}));
+  // No two tensors of a file may have one key. A slot of an optimizer may be no
+  // child of anything: it has what names paths leave.
+  std::ranges::stable_partition(
+      variables, [](const auto& variable) { return !variable.path.empty(); });
+  TAGFLOW_ASSIGN(const auto all, find_variables(graph));
+  std::set<std::string> keys;
+  for (const GraphVariable& variable : all) keys.insert(variable.name);
   for (const graph::SavedVariable& variable : variables) {
     std::string name = devices::resource_key(*variable.node).path();
-    // A slot of an optimizer may be no child of anything.
-    const std::string& path = variable.path.empty() ? name : variable.path;
-    std::string key = fmt::format("{}{}", path, kValue);
+    const std::string& stem = variable.path.empty() ? name : variable.path;
+    std::string key = fmt::format("{}{}", stem, kValue);
+    for (int i = 1; !keys.insert(key).second; ++i)
+      key = fmt::format("{}_{}{}", stem, i, kValue);
     made.spare_.erase(name);
     made.variables_.try_emplace(
         std::move(name),

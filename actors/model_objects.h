@@ -64,7 +64,8 @@ class ModelObjects {
   // the objects of the file cannot be read.
   Result<Places> places_in(const checkpoint::TensorFile& file) const;
   // Under which name a file of ours has the variable: where it is an object, as
-  // TensorFlow has it, "PATH/.ATTRIBUTES/VARIABLE_VALUE"; else its own.
+  // TensorFlow has it, "PATH/.ATTRIBUTES/VARIABLE_VALUE"; else its own. Each
+  // has another one.
   const std::string& key_of(const std::string& variable) const;
   // What such a file, which has the snapshot's variables, says of objects: its
   // tensor graph::kObjectGraphKey. Not valid where there is nothing to say.

@@ -8,6 +8,8 @@
 
 #include "actors/restore.h"
 #include "actors/saver.h"
+#include "actors/session.h"
+#include "actors/snapshot.h"
 #include "devices/checkpoint/bundle_writer.h"
 #include "devices/checkpoint/tensor_file.h"
 #include "graph/builder/builder.h"
@@ -463,6 +465,38 @@ TEST_CASE("a checkpoint has the objects of its model, by which it is read") {
                "\"v\" (float[]), which is the object \"c\", is not in it"),
       text);
   CHECK(apply(*its, 2) == 400);
+}
+
+TEST_CASE("an object without a path has a key that no path leads to") {
+  Folder folder;
+  folder.write_variables(linear_values());
+  // "a", whose variable is "v_1", is at "v"; "b", whose variable is "v", is a
+  // slot, and no child.
+  const std::string objects = replaced(
+      kObjects,
+      "local_name: 'a' }\n              children { node_id: 2 local_name: "
+      "'b' }",
+      "local_name: 'v' } slot_variables { original_variable_node_id: 1 "
+      "slot_name: 'm' slot_variable_node_id: 2 }");
+  folder.write_model(kLinear + objects);
+  const graph::GraphFile file = must(graph::load_file(folder.path()));
+  const auto session = must(Session::create({}));
+  must(session->extend(must(graph::load_graph(folder.path()))));
+  const auto snapshots = must(Snapshots::create(*session));
+  must(snapshots->restore({.variables = {{"v", Tensor::scalar(5.0f)},
+                                         {"v_1", Tensor::scalar(3.0f)}}}));
+  SaverOptions options;
+  options.folder = (folder.path() / "saved").string();
+  options.model = file.state;
+  const auto saver = must(Saver::create(*session, options));
+  must(saver->save(1));
+  must(saver->wait());
+  must(snapshots->restore({.variables = {{"v", Tensor::scalar(0.0f)},
+                                         {"v_1", Tensor::scalar(0.0f)}}}));
+  CHECK(must(saver->restore()).has_value());
+  const Snapshot snapshot = must(snapshots->take());
+  CHECK(snapshot.variables.at("v").scalar_value<float>() == 5);
+  CHECK(snapshot.variables.at("v_1").scalar_value<float>() == 3);
 }
 
 TEST_CASE("a file without objects has variables by paths, keys or names") {
