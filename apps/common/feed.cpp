@@ -43,7 +43,10 @@ Wanted wanted_at(const graph::Endpoint& endpoint) {
 
 // A file of NumPy's has its types: those of its defaults are seldom a graph's.
 std::string hint_for_type(const FeedText& text, DataType wanted) {
-  if (!text.is_file || !text.value.ends_with(".npy")) return "";
+  // NumPy alone has no bfloat16, and the format no strings.
+  if (!text.value.ends_with(".npy") || wanted == DataType::kBFloat16 ||
+      wanted == DataType::kString)
+    return "";
   std::string name(dtype_name(io::npy_dtype(wanted)));
   if (wanted == DataType::kFloat) name = "float32";
   if (wanted == DataType::kDouble) name = "float64";
