@@ -23,6 +23,7 @@ expect 3 - 'cannot open "x.safetensors"' tagflow checkpoint ls x.safetensors
 expect 1 - 'is a V1 checkpoint' tagflow checkpoint ls "$data/v1"
 expect 2 - 'subcommand' tagflow checkpoint
 expect 2 - 'path' tagflow checkpoint ls
+expect 2 - 'see tagflow checkpoint cat --help' tagflow checkpoint cat
 for command in ls cat diff convert; do
   expect 0 'PATH' - tagflow checkpoint "$command" --help
 done
