@@ -110,6 +110,8 @@ for passes in "" "--passes none"; do
   [ -f "$work/part/model.ckpt-24.index" ] || complain "step 24 is not saved" -
 done
 expect 0 - 'resumed after step 30' tagflow run $train --steps 30 --save part
+expect 0 - 'nothing is left to do: --steps 30' \
+  tagflow run $train --steps 30 --save part
 expect 0 '^steps = int64\[\] 30$' - tagflow run "$line" --restore part --fetch steps
 expect 0 '^steps = int64\[\] 24$' - \
   tagflow run "$line" --restore part/model.ckpt-24 --fetch steps
