@@ -38,6 +38,9 @@ expect 0 - - tagflow checkpoint cat "$data/types" of/string --out string.json
 grep -q base64 "$work/string.json" || complain "no strings" cat
 expect 3 - 'there is no tensor "of/int3".*did you mean' \
   tagflow checkpoint cat "$data/types" of/int3
+expect 3 - 'did you mean "model/_layers/2/bias/.ATTRIBUTES/VARIABLE_VALUE"' \
+  tagflow checkpoint cat "$here/models/keras_lstm/model/variables" \
+  model/_layers/2/bias
 
 # --- convert and diff ---------------------------------------------------------
 expect 0 - - tagflow checkpoint convert "$data/sliced" copy --shards 3
