@@ -127,6 +127,13 @@ expect 0 - - tagflow run $train --steps 20 --save few --save-every 1 --keep 2
 [ "$(ls "$work"/few/*.index | wc -l)" = 2 ] || complain "not two" --keep
 expect 0 - - tagflow run $train --steps 3 --save few2 --save-every 1000s
 
+# What says how to go on is no difference of variables.
+expect 0 - - tagflow checkpoint diff part/model.ckpt-24 part/model.ckpt-24
+expect 0 - - tagflow run $line --restore part --steps 1 --fetch steps \
+  --save same --out results
+expect 1 '^_tagflow/step: ' - tagflow checkpoint diff same part --all
+expect 0 - - tagflow checkpoint diff same part
+
 # An older one may be all that is whole, but not silently.
 cp -r "$work/few" "$work/damaged"
 truncate -s 9 "$work"/damaged/model.ckpt-20.data-*
