@@ -61,6 +61,10 @@ expect 2 - 'a .safetensors file has one shard' \
 expect 3 - 'there is no checkpoint' tagflow checkpoint convert nowhere x
 expect 3 - 'there is no checkpoint' tagflow checkpoint diff types nowhere
 
+mkdir "$work/folder"
+expect 1 - '"folder" is a folder; .*as "folder/model.ckpt"' \
+  tagflow checkpoint convert types folder
+
 # A file that is only half written is not left. (Of 1024 bytes or 512.)
 small() { (ulimit -f 1; "$bin/tagflow" "$@" 2>"$work/stderr"); }
 truncate -s 4096 "$work/zeros"
