@@ -1,6 +1,8 @@
 #include "actors/checkpoint.h"
 
+#include <filesystem>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "devices/checkpoint/bundle_writer.h"
@@ -15,6 +17,10 @@ constexpr std::string_view kStep = "_tagflow/step";
 constexpr std::string_view kSeed = "_tagflow/seed";
 constexpr std::string_view kRuns = "_tagflow/runs/";
 constexpr std::string_view kUnset = "_tagflow/unset/";
+// Of the program that wrote the file, in whatever tf.train.Checkpoint.save()
+// wrote: how often it did.
+constexpr std::string_view kSaveCounter =
+    "save_counter/.ATTRIBUTES/VARIABLE_VALUE";
 
 std::string unset_name(std::string_view variable) {
   return fmt::format("{}{}", kUnset, variable);
@@ -48,9 +54,16 @@ std::string missing_text(const std::string& variable, std::string_view wanted,
                      variable, wanted, it->second.path);
 }
 
+// Whether it is not for the graph to have the tensor.
+bool is_no_variable(const std::string& tensor, const ModelObjects& objects) {
+  return tensor.starts_with(kOurs) || tensor == graph::kObjectGraphKey ||
+         tensor == kSaveCounter || objects.is_spare(tensor);
+}
+
 // What of the file is not as the graph has it; fills `unused`.
 std::vector<std::string> differences(const checkpoint::TensorFile& file,
                                      std::span<const GraphVariable> variables,
+                                     const ModelObjects& objects,
                                      const ModelObjects::Places& places,
                                      std::vector<std::string>& unused) {
   std::vector<std::string> wrong;
@@ -71,17 +84,17 @@ std::vector<std::string> differences(const checkpoint::TensorFile& file,
     }
   }
   for (const checkpoint::TensorInfo& info : file.tensors())
-    if (!known.contains(info.name) && !info.name.starts_with(kOurs) &&
-        info.name != graph::kObjectGraphKey)
+    if (!known.contains(info.name) && !is_no_variable(info.name, objects))
       unused.push_back(info.name);
   return wrong;
 }
 
 Status check(const checkpoint::TensorFile& file,
              std::span<const GraphVariable> variables,
-             const ModelObjects::Places& places, OtherTensors others,
-             std::vector<std::string>& unused) {
-  std::vector<std::string> wrong = differences(file, variables, places, unused);
+             const ModelObjects& objects, const ModelObjects::Places& places,
+             OtherTensors others, std::vector<std::string>& unused) {
+  std::vector<std::string> wrong =
+      differences(file, variables, objects, places, unused);
   if (wrong.empty() && (unused.empty() || others == OtherTensors::kIgnored))
     return {};
   for (const std::string& name : unused)
@@ -108,6 +121,29 @@ Status load_counts(const checkpoint::TensorFile& file, Checkpoint& into) {
   return {};
 }
 
+// All of one file.
+Result<LoadedCheckpoint> load_file(const checkpoint::TensorFile& file,
+                                   std::span<const GraphVariable> variables,
+                                   const ModelObjects& objects,
+                                   OtherTensors others) {
+  LoadedCheckpoint loaded;
+  loaded.restored.path = file.path();
+  loaded.restored.damaged = file.damaged();
+  TAGFLOW_ASSIGN(const ModelObjects::Places places, objects.places_in(file));
+  TAGFLOW_RETURN_IF_ERROR(
+      check(file, variables, objects, places, others, loaded.restored.unused));
+  for (const GraphVariable& variable : variables) {
+    const std::string& key = key_of(variable.name, places);
+    if (file.find(key) == nullptr) continue;
+    TAGFLOW_ASSIGN(Tensor value, file.read(key));
+    loaded.checkpoint.snapshot.variables.emplace(variable.name,
+                                                 std::move(value));
+  }
+  TAGFLOW_RETURN_IF_ERROR(load_counts(file, loaded.checkpoint));
+  loaded.restored.step = loaded.checkpoint.step;
+  return loaded;
+}
+
 }  // namespace
 
 Status write_checkpoint(const std::string& prefix, Checkpoint checkpoint,
@@ -132,9 +168,11 @@ Status write_checkpoint(const std::string& prefix, Checkpoint checkpoint,
   if (described.valid())
     TAGFLOW_RETURN_IF_ERROR(
         writer->add(std::string(graph::kObjectGraphKey), described));
-  for (auto& [name, value] : snapshot.variables) {
-    TAGFLOW_RETURN_IF_ERROR(writer->add(objects.key_of(name), value));
-    value.reset();
+  for (const std::string& name : names) {
+    const auto it = snapshot.variables.find(name);
+    if (it == snapshot.variables.end()) continue;
+    TAGFLOW_RETURN_IF_ERROR(writer->add(objects.key_of(name), it->second));
+    it->second.reset();
   }
   TAGFLOW_RETURN_IF_ERROR(writer->add(kStep, Tensor::scalar(checkpoint.step)));
   if (snapshot.seed)
@@ -150,23 +188,16 @@ Status write_checkpoint(const std::string& prefix, Checkpoint checkpoint,
 Result<LoadedCheckpoint> load_checkpoint(
     const std::string& path, std::span<const GraphVariable> variables,
     const ModelObjects& objects, OtherTensors others) {
-  TAGFLOW_ASSIGN(const auto file, checkpoint::open_tensor_file(path));
-  LoadedCheckpoint loaded;
-  loaded.restored.path = file->path();
-  loaded.restored.damaged = file->damaged();
-  TAGFLOW_ASSIGN(const ModelObjects::Places places, objects.places_in(*file));
-  TAGFLOW_RETURN_IF_ERROR(
-      check(*file, variables, places, others, loaded.restored.unused));
-  for (const GraphVariable& variable : variables) {
-    const std::string& key = key_of(variable.name, places);
-    if (file->find(key) == nullptr) continue;
-    TAGFLOW_ASSIGN(Tensor value, file->read(key));
-    loaded.checkpoint.snapshot.variables.emplace(variable.name,
-                                                 std::move(value));
+  std::error_code unknown;
+  const bool is_folder = std::filesystem::is_directory(path, unknown);
+  checkpoint::DamagedCheckpoints damaged;
+  while (true) {
+    TAGFLOW_ASSIGN(const auto file,
+                   checkpoint::open_tensor_file(path, damaged));
+    auto loaded = load_file(*file, variables, objects, others);
+    if (!is_folder || loaded.status().code() != Code::kDataLoss) return loaded;
+    damaged.emplace(file->path(), std::move(loaded).status());
   }
-  TAGFLOW_RETURN_IF_ERROR(load_counts(*file, loaded.checkpoint));
-  loaded.restored.step = loaded.checkpoint.step;
-  return loaded;
 }
 
 }  // namespace tagflow::actors

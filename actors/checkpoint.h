@@ -39,9 +39,9 @@ struct Checkpoint {
   int64_t step = 0;
 };
 
-// Writes and publishes a bundle. Lets go of each variable when it is written.
-// `names` are those of the graph, of which those without a value are noted;
-// `objects` those of its model.
+// Writes and publishes a bundle of the variables that `names` names. Lets go of
+// each when it is written, and notes those without a value. `objects` are those
+// of the graph's model.
 // InvalidArgument for a variable whose tensor would have a name of ours; errors
 // of BundleWriter.
 Status write_checkpoint(const std::string& prefix, Checkpoint checkpoint,
@@ -49,9 +49,11 @@ Status write_checkpoint(const std::string& prefix, Checkpoint checkpoint,
                         const ModelObjects& objects,
                         const checkpoint::WriteOptions& options);
 
-// What a file has for the variables, which are those of a graph: by their
-// objects, where model and file have these, else by their names. Checked as a
-// whole before anything is read: see restore_checkpoint().
+// What a file has for the variables, which are those of a graph without the
+// spare ones of its model: by their objects, where model and file have these,
+// else by their names. Checked as a whole before anything is read: see
+// restore_checkpoint(). Of a folder, the newest of which all data are as their
+// checksums say.
 struct LoadedCheckpoint {
   Checkpoint checkpoint;
   Restored restored;

@@ -1,32 +1,64 @@
 #include "actors/model_objects.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "devices/state/resource_op.h"
+#include "devices/state/state_kind.h"
+#include "devices/state/variable.h"
+#include "graph/prune.h"
 
 namespace tagflow::actors {
+namespace {
+
+// What TensorFlow's keys end with.
+constexpr std::string_view kValue = "/.ATTRIBUTES/VARIABLE_VALUE";
+
+}  // namespace
 
 Result<ModelObjects> ModelObjects::make(const graph::Graph& graph,
-                                        graph::ObjectGraph objects) {
-  TAGFLOW_ASSIGN(const auto variables,
-                 graph::captured_variables(graph, objects, {}));
+                                        graph::SavedState model) {
   ModelObjects made;
+  if (model.objects.objects.empty()) return made;
+  TAGFLOW_ASSIGN(made.spare_, variables_of_saver(graph, model));
+  TAGFLOW_ASSIGN(auto variables,
+                 graph::captured_variables(graph, model.objects, {}));
+  // No two tensors of a file may have one key. A slot of an optimizer may be no
+  // child of anything: it has what names paths leave.
+  std::ranges::stable_partition(
+      variables, [](const auto& variable) { return !variable.path.empty(); });
+  TAGFLOW_ASSIGN(const auto all, find_variables(graph));
+  std::set<std::string> keys;
+  for (const GraphVariable& variable : all) keys.insert(variable.name);
   for (const graph::SavedVariable& variable : variables) {
     std::string name = devices::resource_key(*variable.node).path();
-    // A slot of an optimizer may be no child of anything.
-    const std::string& path = variable.path.empty() ? name : variable.path;
-    std::string key = fmt::format("{}/.ATTRIBUTES/VARIABLE_VALUE", path);
+    const std::string& stem = variable.path.empty() ? name : variable.path;
+    std::string key = fmt::format("{}{}", stem, kValue);
+    for (int i = 1; !keys.insert(key).second; ++i)
+      key = fmt::format("{}_{}{}", stem, i, kValue);
+    made.spare_.erase(name);
     made.variables_.try_emplace(
         std::move(name),
         Variable{variable.object, variable.path, std::move(key)});
   }
-  made.objects_ = std::move(objects);
+  made.objects_ = std::move(model.objects);
   return made;
+}
+
+std::vector<GraphVariable> ModelObjects::without_spare(
+    std::vector<GraphVariable> variables) const {
+  std::erase_if(variables, [&](const GraphVariable& variable) {
+    return is_spare(variable.name);
+  });
+  return variables;
 }
 
 Result<ModelObjects::Places> ModelObjects::places_in(
     const checkpoint::TensorFile& file) const {
   Places places;
   if (variables_.empty()) return places;
-  if (file.find(graph::kObjectGraphKey) == nullptr) return places;
+  if (file.find(graph::kObjectGraphKey) == nullptr)
+    return places_by_names(file);
   TAGFLOW_ASSIGN(const Tensor value, file.read(graph::kObjectGraphKey));
   TAGFLOW_ASSIGN(const graph::ObjectGraph others,
                  parse_objects(value, file.path()));
@@ -37,6 +69,30 @@ Result<ModelObjects::Places> ModelObjects::places_in(
         name,
         Place{other < 0 ? std::string() : others.objects[size_t(other)].key,
               variable.path});
+  }
+  return places;
+}
+
+ModelObjects::Places ModelObjects::places_by_names(
+    const checkpoint::TensorFile& file) const {
+  std::map<int, std::string> keys, paths;  // by objects
+  for (const checkpoint::TensorInfo& info : file.tensors()) {
+    std::string_view path = info.name;
+    const bool is_key = path.ends_with(kValue);
+    if (is_key) path.remove_suffix(kValue.size());
+    if (const int object = graph::find_object(objects_, path); object >= 0)
+      (is_key ? keys : paths).try_emplace(object, info.name);
+  }
+  Places places;
+  for (const auto& [name, variable] : variables_) {
+    if (file.find(variable.key) != nullptr) {
+      places.try_emplace(name, Place{variable.key, variable.path});
+    } else if (const auto key = keys.find(variable.object); key != keys.end()) {
+      places.try_emplace(name, Place{key->second, variable.path});
+    } else if (const auto path = paths.find(variable.object);
+               path != paths.end() && file.find(name) == nullptr) {
+      places.try_emplace(name, Place{path->second, variable.path});
+    }
   }
   return places;
 }
@@ -54,6 +110,23 @@ Result<Tensor> ModelObjects::describe(const Snapshot& snapshot) const {
       objects.objects[size_t(variable.object)].key = variable.key;
   TAGFLOW_ASSIGN(std::string text, graph::format_checkpoint_objects(objects));
   return Tensor::scalar(std::move(text));
+}
+
+Result<std::set<std::string>> variables_of_saver(
+    const graph::Graph& graph, const graph::SavedState& model) {
+  std::set<std::string> names;
+  if (model.saver_restore.empty()) return names;
+  graph::Node* restore = graph.find(model.saver_restore);
+  if (restore == nullptr)
+    return error(Code::kNotFound,
+                 "[saved_model] the graph has no node \"{}\", by which its "
+                 "saver restores variables",
+                 model.saver_restore);
+  for (const graph::Node* node :
+       graph::needed_nodes(graph, {}, std::span(&restore, 1), {}))
+    if (devices::kind_of(node->op()) == devices::Variable::kKind)
+      names.insert(devices::resource_key(*node).path());
+  return names;
 }
 
 Result<graph::ObjectGraph> parse_objects(const Tensor& value,

@@ -9,12 +9,14 @@ namespace tagflow::actors {
 
 Result<Restored> restore_checkpoint(const Session& session,
                                     const std::string& path,
-                                    const graph::ObjectGraph& objects,
+                                    const graph::SavedState& model,
                                     OtherTensors others) try {
-  TAGFLOW_ASSIGN(const auto variables, find_variables(session.graph()));
-  TAGFLOW_ASSIGN(const ModelObjects model,
-                 ModelObjects::make(session.graph(), objects));
-  TAGFLOW_ASSIGN(auto loaded, load_checkpoint(path, variables, model, others));
+  TAGFLOW_ASSIGN(auto variables, find_variables(session.graph()));
+  TAGFLOW_ASSIGN(const ModelObjects objects,
+                 ModelObjects::make(session.graph(), model));
+  variables = objects.without_spare(std::move(variables));
+  TAGFLOW_ASSIGN(auto loaded,
+                 load_checkpoint(path, variables, objects, others));
   TAGFLOW_ASSIGN(const auto snapshots, Snapshots::create(session));
   TAGFLOW_RETURN_IF_ERROR(snapshots->restore(loaded.checkpoint.snapshot));
   return std::move(loaded.restored);

@@ -16,7 +16,8 @@ class Session;
 struct Restored {
   std::string path;  // the prefix of a bundle, or a file
   int64_t step = 0;  // 0 where another program wrote it
-  // Names of tensors in the file that are no variables of the graph.
+  // Names of tensors in the file that are no variables of the graph, without
+  // those that every checkpoint of their writer has ("save_counter").
   std::vector<std::string> unused;
   // Where `path` was a folder: for each newer checkpoint that was passed over,
   // what is wrong with it.
@@ -30,10 +31,14 @@ enum class OtherTensors : uint8_t { kIgnored, kRefused };
 // Assigns what the file has to all variables that the session's graph has, and
 // restores what random ops go on from, where it has that. `path` is a folder,
 // of which the newest complete checkpoint is taken, the prefix of one, or a
-// .safetensors file. `objects` are those of the session's model, where it has
-// some (SavedModel::state()): a file that has objects, too, as of TensorFlow 2,
-// has the variables by these, else by their names. A variable that had no value
-// when it was saved stays as it is. All of the file is in memory meanwhile.
+// .safetensors file. `model` is what the session's model says, where it has one
+// (SavedModel::state()): a file that has objects, too, as of TensorFlow 2, has
+// the variables by these, else by their names, or by the paths that lead to the
+// objects of the model, as a .safetensors file that was made of such a
+// checkpoint. A variable that had no value
+// when it was saved stays as it is, and so does one that only the model's own
+// saver uses, as Keras 3 has one more for each weight: no file need have those.
+// All of the file is in memory meanwhile.
 // Snapshots::restore() says what steps that run meanwhile see. Errors, after
 // which nothing has changed:
 //   NotFound         there is none
@@ -44,7 +49,7 @@ enum class OtherTensors : uint8_t { kIgnored, kRefused };
 // REQUIRES: as for Session::run().
 Result<Restored> restore_checkpoint(
     const Session& session, const std::string& path,
-    const graph::ObjectGraph& objects = {},
+    const graph::SavedState& model = {},
     OtherTensors others = OtherTensors::kIgnored);
 
 }  // namespace tagflow::actors

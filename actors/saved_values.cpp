@@ -5,10 +5,7 @@
 
 #include "actors/model_objects.h"
 #include "devices/state/resource_op.h"
-#include "devices/state/state_kind.h"
-#include "devices/state/variable.h"
 #include "graph/object_graph.h"
-#include "graph/prune.h"
 
 namespace tagflow::actors {
 namespace {
@@ -32,24 +29,6 @@ Result<Tensor> read_part(const BundleReader& reader,
   if (value.ok()) return value;
   return std::move(value).status().with_prefix(fmt::format(
       "variable \"{}\", a part of \"{}\": ", part.variable, part.whole));
-}
-
-// What the graph's own saver restores.
-Result<std::set<std::string>> names_of_saver(const graph::Graph& graph,
-                                             const SavedState& state) {
-  std::set<std::string> names;
-  if (state.saver_restore.empty()) return names;
-  graph::Node* restore = graph.find(state.saver_restore);
-  if (restore == nullptr)
-    return error(Code::kNotFound,
-                 "[saved_model] the graph has no node \"{}\", by which its "
-                 "saver restores variables",
-                 state.saver_restore);
-  for (const graph::Node* node :
-       graph::needed_nodes(graph, {}, std::span(&restore, 1), {}))
-    if (devices::kind_of(node->op()) == devices::Variable::kKind)
-      names.insert(variable_name(*node));
-  return names;
 }
 
 }  // namespace
@@ -106,7 +85,7 @@ Result<Snapshot> read_by_objects(const BundleReader& reader,
   Snapshot snapshot;
   if (objects.objects.empty()) return snapshot;
   TAGFLOW_ASSIGN(const std::set<std::string> restored,
-                 names_of_saver(graph, state));
+                 variables_of_saver(graph, state));
   auto variables = graph::captured_variables(graph, state.objects, objects);
   if (!variables.ok())
     return std::move(variables).status().with_prefix(

@@ -1,7 +1,9 @@
 #include "actors/saver.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <mutex>
+#include <span>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -29,6 +31,12 @@ Status check(const SaverOptions& options) {
         "[saver] what to keep, and after how many steps or how much time to "
         "save, must not be negative");
   return {};
+}
+
+bool has_any(const Snapshot& snapshot, std::span<const std::string> names) {
+  return std::ranges::any_of(names, [&](const std::string& name) {
+    return snapshot.variables.contains(name);
+  });
 }
 
 }  // namespace
@@ -87,11 +95,11 @@ class Saver::Parts {
 };
 
 Status Saver::Parts::open(const Session& session) {
-  TAGFLOW_ASSIGN(variables_, find_variables(session.graph()));
+  TAGFLOW_ASSIGN(objects_, ModelObjects::make(session.graph(), options_.model));
+  TAGFLOW_ASSIGN(auto variables, find_variables(session.graph()));
+  variables_ = objects_.without_spare(std::move(variables));
   for (const GraphVariable& variable : variables_)
     names_.push_back(variable.name);
-  TAGFLOW_ASSIGN(objects_,
-                 ModelObjects::make(session.graph(), options_.objects));
   TAGFLOW_ASSIGN(snapshots_, Snapshots::create(session));
   TAGFLOW_RETURN_IF_ERROR(write_.file_system().make_folder(options_.folder));
   TAGFLOW_ASSIGN(lock_, checkpoint::FolderLock::take(options_.folder));
@@ -150,6 +158,12 @@ Status Saver::Parts::save_in_turn(int64_t step) {
   Checkpoint checkpoint;
   checkpoint.step = step;
   TAGFLOW_ASSIGN(checkpoint.snapshot, snapshots_->take(options_.patience));
+  if (!names_.empty() && !has_any(checkpoint.snapshot, names_))
+    return error(Code::kFailedPrecondition,
+                 "[saver] there is nothing to save: variable \"{}\"{} "
+                 "initialized",
+                 names_[0],
+                 names_.size() == 1 ? " is not" : " and all others are not");
   last_step_ = step;
   last_time_ = Clock::now();
   std::lock_guard lock(mutex_);

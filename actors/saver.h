@@ -40,10 +40,12 @@ struct SaverOptions {
   // neither.
   int64_t every_steps = 0;
   std::chrono::nanoseconds every{0};
-  // Those of the session's model, where it has some (SavedModel::state()). The
-  // checkpoints have them, too, so that TensorFlow 2 restores the variables of
-  // its program, and restore() finds them though they were renamed.
-  graph::ObjectGraph objects;
+  // What the session's model says, where it has one (SavedModel::state()). The
+  // checkpoints have its objects, too, so that TensorFlow 2 restores the
+  // variables of its program, and restore() finds them though they were
+  // renamed; they do not have the variables that only the model's own saver
+  // uses, see restore_checkpoint().
+  graph::SavedState model;
   // How long a save waits for a moment between steps.
   std::chrono::nanoseconds patience = std::chrono::minutes(1);
   // Waits for the disk, so that a checkpoint survives the end of the machine.
@@ -74,7 +76,7 @@ class Saver {
   // InvalidArgument for an empty folder or name, or negative numbers;
   // FailedPrecondition where another saver has the folder; errors of making it,
   // of reading what it has, and of Snapshots::create(); InvalidArgument where
-  // the objects are not those of the graph. Removes what killed processes left
+  // the model is not that of the graph. Removes what killed processes left
   // there half written.
   static Result<std::unique_ptr<Saver>> create(const Session& session,
                                                SaverOptions options);
@@ -92,9 +94,11 @@ class Saver {
   // Waits for the writing of the checkpoint before, takes a snapshot, and has
   // it written. Where the writing before failed, returns that error, once, and
   // saves nothing. DeadlineExceeded where no moment came at which no step was
-  // halfway through. The writing fails as FailedPrecondition where the folder
-  // was moved or removed since the saver was made. REQUIRES: as for
-  // Session::run(); 0 <= step <= 2^53.
+  // halfway through. FailedPrecondition where variables are to be saved, but
+  // none of them has a value: who restored that would take a training for begun
+  // that is not. The writing fails as FailedPrecondition where the folder was
+  // moved or removed since the saver was made. REQUIRES: as for Session::run();
+  // 0 <= step <= 2^53.
   Status save(int64_t step);
   // The same where one is due. Else returns the error of a writing that has
   // failed, once, and waits for nothing.

@@ -128,8 +128,14 @@ Result<Distribution> SessionState::distribute(const Request& request,
     Result<Distribution> distribution =
         actors::distribute(graph_, check_.frames(), request, options_,
                            devices_->devices(), costs_, purpose, &groups());
-    if (distribution.status().code() != Code::kAborted || tries == kMostTries)
-      return distribution;
+    if (distribution.status().code() != Code::kAborted) return distribution;
+    if (tries == kMostTries)
+      return std::move(distribution)
+          .status()
+          .with_prefix(fmt::format(
+              "[session] other sessions of this state decided {} times, while "
+              "this run was placed, where variables are: ",
+              kMostTries));
   }
 }
 

@@ -1,5 +1,6 @@
 #include "graph/object_graph.h"
 
+#include <algorithm>
 #include <map>
 
 #include "graph/fault.h"
@@ -22,6 +23,17 @@ std::string escaped(std::string_view name) {
       text += c;
     }
   return text;
+}
+
+// What escaped() made of it.
+std::string unescaped(std::string_view text) {
+  std::string name;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool is_escape = text[i] == '.' && i + 1 < text.size();
+    name += is_escape && text[i + 1] == 'S' ? '/' : text[i];
+    if (is_escape) ++i;
+  }
+  return name;
 }
 
 // The shortest path from the root to each object, as "layers/0/kernel". Made
@@ -91,6 +103,22 @@ const Node* maker_of(Endpoint input) {
 bool is_call(const Node& node) {
   return node.op() == "StatefulPartitionedCall" ||
          node.op() == "PartitionedCall";
+}
+
+// REQUIRES: there are objects.
+int child_at(const ObjectGraph& model, std::string_view path) {
+  int object = 0;
+  while (true) {
+    const size_t end = std::min(path.find('/'), path.size());
+    const std::string name = unescaped(path.substr(0, end));
+    const auto& children = model.objects[size_t(object)].children;
+    const auto it =
+        std::ranges::find(children, name, &std::pair<std::string, int>::first);
+    if (it == children.end()) return kUnknown;
+    object = it->second;
+    if (end == path.size()) return object;
+    path.remove_prefix(end + 1);
+  }
 }
 
 class Captures {
@@ -163,6 +191,22 @@ class Captures {
 };
 
 }  // namespace
+
+int find_object(const ObjectGraph& model, std::string_view path) {
+  if (model.objects.empty()) return kUnknown;
+  constexpr std::string_view kSlot = "/.OPTIMIZER_SLOT/";
+  const size_t slot = path.find(kSlot);
+  if (slot == path.npos) return child_at(model, path);
+  const std::string_view rest = path.substr(slot + kSlot.size());
+  const size_t slash = std::min(rest.rfind('/'), rest.size());
+  const int variable = child_at(model, path.substr(0, slot));
+  const int optimizer = child_at(model, rest.substr(0, slash));
+  if (variable < 0 || optimizer < 0 || slash == rest.size()) return kUnknown;
+  const std::string name = unescaped(rest.substr(slash + 1));
+  for (const SavedObject::Slot& one : model.objects[size_t(optimizer)].slots)
+    if (one.name == name && one.variable == variable) return one.slot;
+  return kUnknown;
+}
 
 std::vector<int> same_objects(const ObjectGraph& model,
                               const ObjectGraph& checkpoint) {

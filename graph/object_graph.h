@@ -34,6 +34,12 @@ Result<std::string> format_checkpoint_objects(const ObjectGraph& graph);
 std::vector<int> same_objects(const ObjectGraph& model,
                               const ObjectGraph& checkpoint);
 
+// The object of a model to which a path leads, "layers/0/kernel", or, of a
+// slot, "layers/0/kernel/.OPTIMIZER_SLOT/optimizer/m", escaped as TensorFlow
+// escapes names in the keys of checkpoints; -1 where there is none. An object
+// may have several paths. Thread-safe.
+int find_object(const ObjectGraph& model, std::string_view path);
+
 struct SavedVariable {
   const Node* node = nullptr;  // a VarHandleOp
   int object = 0;              // of the model

@@ -1,5 +1,8 @@
 #include "apps/checkpoint/convert.h"
 
+#include <filesystem>
+#include <system_error>
+
 #include "devices/checkpoint/bundle_writer.h"
 #include "devices/checkpoint/safetensors.h"
 #include "graph/object_graph.h"
@@ -41,6 +44,12 @@ Status convert_to_safetensors(const checkpoint::TensorFile& from,
 
 Status convert(const checkpoint::TensorFile& from, const std::string& path,
                int shards) {
+  std::error_code unknown;
+  if (std::filesystem::is_directory(path, unknown))
+    return invalid_argument(
+        "[checkpoint] \"{}\" is a folder; a bundle is named by a prefix, as "
+        "\"{}\"",
+        path, (std::filesystem::path(path) / "model.ckpt").string());
   return checkpoint::is_safetensors_path(path)
              ? convert_to_safetensors(from, path)
              : convert_to_bundle(from, path, shards);

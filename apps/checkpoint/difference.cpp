@@ -69,12 +69,16 @@ std::string TensorDifference::to_string() const {
 
 Result<std::vector<TensorDifference>> compare_files(
     const checkpoint::TensorFile& a, const checkpoint::TensorFile& b,
-    double tolerance) {
+    double tolerance, std::string_view ignored) {
   std::set<std::string> names;
   for (const checkpoint::TensorInfo& info : a.tensors())
     names.insert(info.name);
   for (const checkpoint::TensorInfo& info : b.tensors())
     names.insert(info.name);
+  if (!ignored.empty())
+    std::erase_if(names, [&](const std::string& name) {
+      return name.starts_with(ignored);
+    });
   std::vector<TensorDifference> differences;
   for (const std::string& name : names) {
     const checkpoint::TensorInfo* in_a = a.find(name);

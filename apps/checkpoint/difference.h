@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "devices/checkpoint/tensor_file.h"
@@ -32,9 +33,10 @@ struct TensorDifference {
   std::string to_string() const;
 };
 
-// By name. Errors of reading either.
+// By name, of those that begin with `ignored` none, where that is not empty.
+// Errors of reading either.
 Result<std::vector<TensorDifference>> compare_files(
     const checkpoint::TensorFile& a, const checkpoint::TensorFile& b,
-    double tolerance);
+    double tolerance, std::string_view ignored = {});
 
 }  // namespace tagflow::apps

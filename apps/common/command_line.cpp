@@ -13,10 +13,11 @@
 namespace tagflow::apps {
 namespace {
 
-// The subcommand that was chosen, or `app` itself.
-const CLI::App& innermost(const CLI::App& app) {
+// What was chosen, as it is called: "tagflow checkpoint cat".
+std::string path_of(const CLI::App& app) {
   const std::vector<CLI::App*> chosen = app.get_subcommands();
-  return chosen.empty() ? app : innermost(*chosen.front());
+  return chosen.empty() ? app.get_name()
+                        : app.get_name() + " " + path_of(*chosen.front());
 }
 
 // What is wrong with the first argument, where that should be a subcommand.
@@ -47,13 +48,9 @@ ExitCode report_parse_error(const CLI::App& app, const CLI::ParseError& error,
     print_text(help.str());
     return ExitCode::kOk;
   }
-  const CLI::App& command = innermost(app);
-  const std::string path = &command == &app
-                               ? app.get_name()
-                               : app.get_name() + " " + command.get_name();
   const std::string unknown = describe_unknown(app, arguments);
   spdlog::error("{}", unknown.empty() ? error.what() : unknown);
-  spdlog::info("see {} --help", path);
+  spdlog::info("see {} --help", path_of(app));
   return ExitCode::kUsage;
 }
 

@@ -1,5 +1,7 @@
 #include "apps/common/feed.h"
 
+#include <spdlog/spdlog.h>
+
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -39,15 +41,31 @@ Wanted wanted_at(const graph::Endpoint& endpoint) {
   return wanted;
 }
 
+// A file of NumPy's has its types: those of its defaults are seldom a graph's.
+std::string hint_for_type(const FeedText& text, DataType wanted) {
+  // NumPy alone has no bfloat16, and the format no strings.
+  if (!text.value.ends_with(".npy") || wanted == DataType::kBFloat16 ||
+      wanted == DataType::kString)
+    return "";
+  std::string name(dtype_name(io::npy_dtype(wanted)));
+  if (wanted == DataType::kFloat) name = "float32";
+  if (wanted == DataType::kDouble) name = "float64";
+  if (wanted == DataType::kHalf) name = "float16";
+  return fmt::format("; write the file with .astype(\"{}\")", name);
+}
+
 // `what` is the value's part that is fed.
 Status check_value(const std::string& name, DataType dtype, const Shape& shape,
-                   const Wanted& wanted, std::string_view what) {
+                   const Wanted& wanted, std::string_view what,
+                   const FeedText& text) {
   if (dtype == wanted.dtype && wanted.shape.accepts(shape)) {
     return {};
   }
-  return invalid_argument("[--feed] \"{}\" is {}{}, but {} is {}{}", name,
-                          dtype_name(wanted.dtype), wanted.shape.to_string(),
-                          what, dtype_name(dtype), shape.to_string());
+  return invalid_argument(
+      "[--feed] \"{}\" is {}{}, but {} is {}{}{}", name,
+      dtype_name(wanted.dtype), wanted.shape.to_string(), what,
+      dtype_name(dtype), shape.to_string(),
+      dtype == wanted.dtype ? "" : hint_for_type(text, wanted.dtype));
 }
 
 // Rows that are fed together belong together: a file that is shorter than
@@ -98,22 +116,27 @@ Failure load_feed(const graph::Graph& graph, const FeedText& text,
     };
     if (!rows.ok()) return run_time_error(failed(std::move(rows).status()));
     // Before the rows are copied: there may be very many.
-    Status fit =
-        check_value(name, dtype, rows->shape(), wanted,
-                    batch > 0 ? "a batch of the value"
-                              : "a row of the value, without --batch,");
+    Status fit = check_value(name, dtype, rows->shape(), wanted,
+                             batch > 0 ? "a batch of the value"
+                                       : "a row of the value, without --batch,",
+                             text);
     if (!fit.ok()) return run_time_error(std::move(fit));
     const Interruptible interruptible;
     value = rows->at(1, [&] { return interruptible.signal() != 0; });
     if (!value.ok())
       return interruptible.failure_of(failed(std::move(value).status()));
+    if (batch > rows->count())
+      spdlog::warn(
+          "[--batch] \"{}\" has {} rows, of which a batch of {} has some "
+          "more than once",
+          text.value, rows->count(), batch);
     loaded.by_rows.push_back(
         {loaded.feeds.size(), text.value, std::move(rows).value()});
     fit = check_counts(loaded.by_rows);
     if (!fit.ok()) return run_time_error(std::move(fit));
   } else {
-    Status status =
-        check_value(name, value->dtype(), value->shape(), wanted, "the value");
+    Status status = check_value(name, value->dtype(), value->shape(), wanted,
+                                "the value", text);
     if (!status.ok()) return run_time_error(std::move(status));
   }
   loaded.feeds.emplace_back(port, std::move(value).value());

@@ -33,8 +33,10 @@ Result<FeedText> parse_feed(std::string_view text, bool needs_value = true);
 // the exit code. Checks that the tensor exists, is fed once, and may have the
 // value's type and shape, and that files of rows have equally many. A feed
 // without a value has an invalid tensor, and one by rows, of `batch` rows each
-// (0: see FeedRows), the value of step 1. SIGINT and SIGTERM while that is
-// copied are failures, as in a run: REQUIRES that no Interruptible lives.
+// (0: see FeedRows), the value of step 1; a batch of more rows than a file has
+// is a warning, as a step then has some of them twice. SIGINT and SIGTERM while
+// that is copied are failures, as in a run: REQUIRES that no Interruptible
+// lives.
 struct LoadedFeeds {
   std::vector<actors::Feed> feeds;
   struct ByRows {

@@ -152,6 +152,10 @@ std::string format_summary(const GraphSummary& summary) {
       counted(summary.control_edges, "control edge"),
       counted(summary.frames.size() - 1, "loop frame"), count_calls(summary),
       counted(summary.functions.size(), "function"));
+  // Who has a model asks for these first.
+  for (const SignatureNote& signature : summary.signatures) {
+    add_signature(signature, text);
+  }
   add_counts("ops", summary.ops, text);
   add_counts("dtypes", summary.dtypes, text);
   add_counts("devices", summary.devices, text);
@@ -172,9 +176,6 @@ std::string format_summary(const GraphSummary& summary) {
   add_calls(summary.calls, "", text);
   for (const FunctionNote& function : summary.functions) {
     add_function(function, text);
-  }
-  for (const SignatureNote& signature : summary.signatures) {
-    add_signature(signature, text);
   }
   for (const std::string& warning : summary.warnings) {
     text += fmt::format("{:<12}{}\n", "warning", warning);

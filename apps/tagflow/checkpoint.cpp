@@ -27,6 +27,7 @@ struct CheckpointOptions {
   double tolerance = 0;
   int shards = 1;
   bool json = false;
+  bool all = false;
 };
 
 // Says so where a folder's newest checkpoint is damaged, and another is taken.
@@ -144,7 +145,8 @@ ExitCode compare(const CheckpointOptions& options) {
   if (!a.ok()) return report(file_error(a.status()));
   const auto b = open_file(options.other);
   if (!b.ok()) return report(file_error(b.status()));
-  const auto differences = compare_files(**a, **b, options.tolerance);
+  const auto differences = compare_files(**a, **b, options.tolerance,
+                                         options.all ? "" : "_tagflow/");
   if (!differences.ok()) return report(file_error(differences.status()));
   for (const TensorDifference& difference : *differences)
     print_text(
@@ -211,6 +213,9 @@ void add_checkpoint_command(CLI::App& app, ExitCode& exit_code) {
                    "numbers that differ by no more are equal")
       ->check(CLI::NonNegativeNumber)
       ->type_name("NUMBER");
+  diff->add_flag("--all", options->all,
+                 "compare also what a run needs to go on, such as the step, "
+                 "whose names begin with _tagflow/");
   diff->add_flag("--json", options->json, "one JSON object a line");
   diff->callback([options, &exit_code] { exit_code = compare(*options); });
 

@@ -97,8 +97,8 @@ Results run_prepared(const RunOptions& options, const Prepared& prepared,
   actors::RunOptions run;
   run.cancel = watched.token();
   Training training;
-  results.failure = training.start(options.training, *prepared.session,
-                                   prepared.objects, run);
+  results.failure =
+      training.start(options.training, *prepared.session, prepared.state, run);
   if (results.failure.exit_code == ExitCode::kOk) {
     run.trace = trace;
     Status status = filling.start();
@@ -111,7 +111,8 @@ Results run_prepared(const RunOptions& options, const Prepared& prepared,
                     {options.steps, options.json,
                      /*is_quiet=*/!options.json && !options.out.empty(), run},
                     watched, training, results.values);
-    results.failure = run_time_error(filling.end(std::move(status)));
+    results.failure = run_time_error(
+        with_hint_of_init(filling.end(std::move(status)), options.training));
   }
   results.devices = memory_of(*prepared.session);
   if (results.failure.exit_code == ExitCode::kRunTimeError)
@@ -197,9 +198,12 @@ void add_run_command(CLI::App& app, ExitCode& exit_code) {
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 53))
       ->excludes(repeat);
   add_training_options(*run, options->training);
-  add_output_option(*run, "--out", options->out,
-                    "write each fetch to DIR/NAME_PORT.npy (strings: .json)",
-                    "DIR");
+  add_output_option(
+      *run, "--out", options->out,
+      "write each fetch to DIR/NAME_PORT.npy, or an output of the "
+      "signature to DIR/NAME.npy (strings: .json); with --steps, "
+      "that of the last step",
+      "DIR");
   add_output_option(*run, "--trace", options->trace,
                     "write a trace for Perfetto or chrome://tracing");
   run->add_option("--logdir", options->logdir,

@@ -195,7 +195,7 @@ Failure prepare_in(const SignatureOptions& options, Purpose purpose,
   prepared.feeds = std::move(feeds.feeds);
   prepared.by_rows = std::move(feeds.by_rows);
   prepared.queue_runners = model->queue_runners;
-  prepared.objects = model->state.objects;
+  prepared.state = model->state;
   Status ops = check_needed_ops(*model, prepared);
   if (!ops.ok()) return run_time_error(std::move(ops));
 

@@ -52,7 +52,7 @@ struct Prepared {
   std::vector<FetchName> names;
   std::vector<std::string> targets;
   std::vector<graph::QueueRunnerDef> queue_runners;  // of the file
-  graph::ObjectGraph objects;                        // of the file
+  graph::SavedState state;                           // of the file
   Failure failure;  // its code is kOk on success
 };
 

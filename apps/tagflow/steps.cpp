@@ -1,5 +1,6 @@
 #include "apps/tagflow/steps.h"
 
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <string>
@@ -59,6 +60,10 @@ Status run_each(const Prepared& prepared, const StepsOptions& options,
 Status run_steps(const Prepared& prepared, const StepsOptions& options,
                  const WatchedRun& watched, Training& training,
                  std::vector<Tensor>& last) {
+  if (training.last_step() >= options.steps)
+    spdlog::info(
+        "nothing is left to do: --steps {} counts those that were resumed",
+        options.steps);
   Status status = run_each(prepared, options, watched, training, last);
   if (!status.ok()) {
     training.stop();

@@ -48,6 +48,18 @@ Failure run_init(const std::vector<std::string>& nodes,
   return {};
 }
 
+// A resumed run has no use for them, but who misspells one is told at once.
+Status check_init(const std::vector<std::string>& nodes,
+                  const actors::Session& session) {
+  for (const std::string& node : nodes) {
+    if (session.graph().find(node) != nullptr) continue;
+    Status found = session.graph().endpoint(node).status();
+    if (found.ok()) found = invalid_argument("\"{}\" is no node", node);
+    return std::move(found).with_prefix("[--init] ");
+  }
+  return {};
+}
+
 // An older checkpoint may be all that there is, but not silently.
 void warn_of_damaged(std::string_view option,
                      const actors::Restored& restored) {
@@ -119,6 +131,17 @@ void add_training_options(CLI::App& app, TrainingOptions& options) {
       ->take_all();
 }
 
+Status with_hint_of_init(Status status, const TrainingOptions& options) {
+  const bool is_hinted =
+      status.code() == Code::kFailedPrecondition &&
+      status.message().find("is not initialized") != std::string::npos &&
+      options.init.empty();
+  if (!is_hinted) return status;
+  return error(status.code(),
+               "{}; --init NODE runs a node of the graph that initializes",
+               status.message());
+}
+
 Status Training::check(const TrainingOptions& options, bool has_steps) {
   TAGFLOW_RETURN_IF_ERROR(parse_save_every(options.save_every).status());
   if (!options.save_every.empty() && options.save.empty())
@@ -133,8 +156,10 @@ Status Training::check(const TrainingOptions& options, bool has_steps) {
 
 Failure Training::start(const TrainingOptions& options,
                         actors::Session& session,
-                        const graph::ObjectGraph& objects,
+                        const graph::SavedState& model,
                         const actors::RunOptions& run) {
+  if (Status found = check_init(options.init, session); !found.ok())
+    return run_time_error(std::move(found));
   bool is_resumed = false;
   if (!options.save.empty()) {
     const auto interval = parse_save_every(options.save_every);
@@ -143,7 +168,7 @@ Failure Training::start(const TrainingOptions& options,
                                                  .keep = options.keep,
                                                  .every_steps = interval->steps,
                                                  .every = interval->time,
-                                                 .objects = objects});
+                                                 .model = model});
     if (!saver.ok())
       return run_time_error(std::move(saver).status().with_prefix("[--save] "));
     saver_ = std::move(saver).value();
@@ -161,18 +186,19 @@ Failure Training::start(const TrainingOptions& options,
   }
   if (!is_resumed && !options.restore.empty()) {
     const auto restored =
-        actors::restore_checkpoint(session, options.restore, objects);
+        actors::restore_checkpoint(session, options.restore, model);
     if (!restored.ok())
       return file_error(restored.status().with_prefix("[--restore] "));
     warn_of_damaged("--restore", *restored);
     warn_of_unused(*restored);
-  } else if (!is_resumed) {
-    Failure failure = run_init(options.init, session, run);
-    if (failure.exit_code != ExitCode::kOk) return failure;
   }
+  Failure failure = run_init(options.init, session, run);
+  if (failure.exit_code != ExitCode::kOk) return failure;
   if (saver_ == nullptr || is_resumed) return {};
   // What is wrong with the folder is found before anything is computed.
   Status status = saver_->save(0);
+  // The first step may be what gives variables their values.
+  if (status.code() == Code::kFailedPrecondition) return {};
   if (status.ok()) status = saver_->wait();
   return run_time_error(std::move(status).with_prefix("[--save] "));
 }

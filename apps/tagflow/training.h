@@ -39,6 +39,10 @@ struct SaveInterval {
 };
 Result<SaveInterval> parse_save_every(const std::string& text);
 
+// The error of a run, with what to do about it where a variable or a table had
+// no value, and no node of --init gives it one.
+Status with_hint_of_init(Status status, const TrainingOptions& options);
+
 // The variables of a session that runs steps, counted from 1. Thread-
 // compatible; the session must outlive it.
 class Training {
@@ -48,14 +52,14 @@ class Training {
   static Status check(const TrainingOptions& options, bool has_steps);
 
   // The folder's newest checkpoint is restored, where there is one, else what
-  // --restore says, else, where no variable has a value of the model's own
-  // checkpoint, the nodes of --init run, with `run`. Then the first
-  // checkpoint is saved, where there was none: so whoever is killed before the
-  // next one goes on with the same random numbers.
-  // `objects` are the model's.
+  // --restore says, else the model's own one is there, where it has one. Where
+  // no variable has a value then, the nodes of --init run, with `run`; they
+  // must be there in any case. Then the first checkpoint is saved, where there
+  // was none, and some variable has a value: so whoever is killed before the
+  // next one goes on with the same random numbers. `model` is what the model
+  // says of its state.
   Failure start(const TrainingOptions& options, actors::Session& session,
-                const graph::ObjectGraph& objects,
-                const actors::RunOptions& run);
+                const graph::SavedState& model, const actors::RunOptions& run);
   // How many steps there were, with those of the run that is resumed.
   int64_t last_step() const { return step_; }
   bool is_saving() const { return saver_ != nullptr; }

@@ -115,7 +115,12 @@ Result<const BundleEntry*> BundleReader::find_tensor(
   if (entry != nullptr && !entry->is_slice()) return entry;
   std::vector<std::string> names;
   for (const BundleEntry& other : tensors()) names.push_back(other.key);
-  std::string hint = graph::nearest_name(name, names);
+  // TensorFlow's keys have a long end, which nobody writes.
+  const auto longer = std::ranges::find_if(names, [&](const std::string& key) {
+    return key.starts_with(fmt::format("{}/", name));
+  });
+  std::string hint =
+      longer == names.end() ? graph::nearest_name(name, names) : *longer;
   if (!hint.empty()) {
     hint = fmt::format("; did you mean {:?}?", hint);
   } else if (!names.empty()) {

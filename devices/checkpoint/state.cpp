@@ -40,6 +40,19 @@ std::string relative_to(const std::string& folder, const std::string& prefix) {
                                                         : relative;
 }
 
+bool is_same_path(const std::string& a, const std::string& b) {
+  std::error_code unknown;
+  return fs::absolute(a, unknown).lexically_normal() ==
+         fs::absolute(b, unknown).lexically_normal();
+}
+
+// Whether it is whole, but for what only reading it tells.
+Status check(const std::string& prefix, const DamagedCheckpoints& known) {
+  if (const auto it = known.find(prefix); it != known.end()) return it->second;
+  const auto reader = BundleReader::open(prefix);
+  return reader.ok() ? (*reader)->check_complete() : reader.status();
+}
+
 struct Found {
   std::string prefix;
   std::string_view series;  // the prefix without "-STEP"
@@ -138,17 +151,21 @@ Status write_checkpoint_state(const std::string& folder,
                           options);
 }
 
-Result<NewestCheckpoint> find_newest_checkpoint(const std::string& folder) {
+Result<NewestCheckpoint> find_newest_checkpoint(
+    const std::string& folder, const DamagedCheckpoints& known) {
   const auto state = read_checkpoint_state(folder);
   if (!state.ok() && !names_nothing(state.status())) return state.status();
   TAGFLOW_ASSIGN(std::vector<std::string> candidates, bundles_in(folder));
-  if (state.ok() && !state->newest.empty())
+  if (state.ok() && !state->newest.empty()) {
+    std::erase_if(candidates, [&](const std::string& prefix) {
+      return is_same_path(prefix, state->newest);
+    });
     candidates.insert(candidates.begin(), state->newest);
+  }
   NewestCheckpoint newest;
   Status first;
   for (const std::string& prefix : candidates) {
-    const auto reader = BundleReader::open(prefix);
-    Status status = reader.ok() ? (*reader)->check_complete() : reader.status();
+    Status status = check(prefix, known);
     if (status.ok()) {
       newest.prefix = prefix;
       return newest;
@@ -164,8 +181,9 @@ Result<NewestCheckpoint> find_newest_checkpoint(const std::string& folder) {
                  folder);
   // It is not for the caller to take this for an empty folder.
   return error(Code::kDataLoss,
-               "[checkpoint] there is no whole one in \"{}\": {}", folder,
-               first.message());
+               "[checkpoint] there is no whole one in \"{}\": {}; to begin "
+               "anew, take another folder, or remove them and the list \"{}\"",
+               folder, first.message(), state_path(folder));
 }
 
 }  // namespace tagflow::checkpoint

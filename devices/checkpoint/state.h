@@ -2,6 +2,7 @@
 // how the newest one that is whole is found.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,10 @@ Status write_checkpoint_state(const std::string& folder,
                               const CheckpointState& state,
                               const WriteOptions& options);
 
+// What is wrong with a checkpoint, by its prefix: of those that turned out to
+// be damaged when they were read.
+using DamagedCheckpoints = std::map<std::string, Status>;
+
 struct NewestCheckpoint {
   std::string prefix;
   // For each checkpoint that was passed over, since it is damaged: what is
@@ -46,10 +51,12 @@ struct NewestCheckpoint {
 // its bytes: the one that the folder's file "checkpoint" names, or, where that
 // is not whole, or there is no such file, of the others the one whose index was
 // written last; of those whose names differ in "-STEP" only, the one of the
-// last step. NotFound where there is none at all, DataLoss where there are
-// some, but none is whole. Errors of reading that say nothing of the files, as
-// where too many are open: it is not known then which is the newest.
-// Thread-safe.
-Result<NewestCheckpoint> find_newest_checkpoint(const std::string& folder);
+// last step. NotFound where there is none at all; DataLoss, with what to do
+// about it, where there are some, but none is whole. Errors of reading that say
+// nothing of the files, as where too many are open: it is not known then which
+// is the newest. None of `known` is whole, though all of its bytes are there;
+// where that is so, is up to who reads them. Thread-safe.
+Result<NewestCheckpoint> find_newest_checkpoint(
+    const std::string& folder, const DamagedCheckpoints& known = {});
 
 }  // namespace tagflow::checkpoint

@@ -7,7 +7,6 @@
 
 #include "devices/checkpoint/bundle_reader.h"
 #include "devices/checkpoint/safetensors.h"
-#include "devices/checkpoint/state.h"
 
 namespace tagflow::checkpoint {
 namespace {
@@ -89,7 +88,8 @@ bool is_safetensors_path(std::string_view path) {
   return path.ends_with(".safetensors");
 }
 
-Result<std::unique_ptr<TensorFile>> open_tensor_file(const std::string& path) {
+Result<std::unique_ptr<TensorFile>> open_tensor_file(
+    const std::string& path, const DamagedCheckpoints& known) {
   if (is_safetensors_path(path)) {
     TAGFLOW_ASSIGN(auto reader, SafetensorsReader::open(path));
     return std::unique_ptr<TensorFile>(
@@ -99,7 +99,7 @@ Result<std::unique_ptr<TensorFile>> open_tensor_file(const std::string& path) {
   NewestCheckpoint newest{path, {}};
   std::error_code unknown;
   if (std::filesystem::is_directory(path, unknown)) {
-    TAGFLOW_ASSIGN(newest, find_newest_checkpoint(path));
+    TAGFLOW_ASSIGN(newest, find_newest_checkpoint(path, known));
   } else if (path.ends_with(kIndex)) {
     newest.prefix.resize(path.size() - kIndex.size());
   }

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "devices/checkpoint/state.h"
 #include "graph/shape.h"
 #include "graph/status.h"
 #include "graph/tensor.h"
@@ -55,9 +56,11 @@ class TensorFile {
 };
 
 // `path` is a .safetensors file, the prefix of a bundle or its .index, or a
-// folder, of which the newest whole checkpoint is taken. NotFound where there
-// is none; errors of BundleReader and SafetensorsReader. Thread-safe.
-Result<std::unique_ptr<TensorFile>> open_tensor_file(const std::string& path);
+// folder, of which the newest whole checkpoint is taken, none of `known`.
+// NotFound where there is none; errors of BundleReader, SafetensorsReader and
+// find_newest_checkpoint(). Thread-safe.
+Result<std::unique_ptr<TensorFile>> open_tensor_file(
+    const std::string& path, const DamagedCheckpoints& known = {});
 
 bool is_safetensors_path(std::string_view path);
 

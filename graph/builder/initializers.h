@@ -1,5 +1,5 @@
 // What a variable is before anything was learned: the functions that
-// get_variable() (variable_scope.h) calls to make initial values.
+// VariableScope::get() calls to make initial values.
 //
 //   vars.get(s, "kernel", {128, 64}, {.initializer = glorot_uniform()});
 //

@@ -1,4 +1,4 @@
-// Partitioners: into how many parts get_variable() (variable_scope.h) makes a
+// Partitioners: into how many parts VariableScope::get() makes a
 // variable, each a variable of its own, as for one that is too large for a
 // device.
 #pragma once

@@ -48,9 +48,10 @@ Output ScopedVariable::read(const Scope& s) const {
 Output ScopedVariable::assign(const Scope& s, const Input& value) const {
   if (!valid() || !s.ok()) return {};
   if (parts().empty()) {
-    s.fail(invalid_argument(
-        "[get_variable] \"{}\" is a value, to which nothing can be assigned",
-        name()));
+    s.fail(
+        invalid_argument("[VariableScope::get] \"{}\" is a value, to which "
+                         "nothing can be assigned",
+                         name()));
     return {};
   }
   if (parts().size() == 1) return ops::assign(s, parts()[0].variable, value);

@@ -33,7 +33,7 @@ Result<std::vector<int64_t>> VariableMaker::partition(
       options.partitioner(shape, options.dtype);
   if (!result.ok())
     return std::move(result).status().with_prefix(
-        fmt::format("[get_variable] \"{}\": ", name));
+        fmt::format("[VariableScope::get] \"{}\": ", name));
   const auto fits = [&](size_t i) {
     return (*result)[i] == 1 ||
            ((*result)[i] > 1 && (*result)[i] <= shape.dim(int(i)));
@@ -46,7 +46,8 @@ Result<std::vector<int64_t>> VariableMaker::partition(
   }
   if (good && cut <= 1) return result;
   return invalid_argument(
-      "[get_variable] \"{}\" of shape {} cannot be cut into [{}] parts: there "
+      "[VariableScope::get] \"{}\" of shape {} cannot be cut into [{}] parts: "
+      "there "
       "must be a number for each dimension, 1 to its size, and at most one "
       "above 1",
       name, shape.to_string(), fmt::join(*result, ","));
@@ -58,8 +59,8 @@ Status VariableMaker::check_same(const ScopedVariable& variable,
   const ScopedVariable::Data& known = *variable.data_;
   if (known.shape != shape || known.dtype != options.dtype)
     return invalid_argument(
-        "[get_variable] \"{}\" is {}{}, and asked for as {}{}", known.name,
-        dtype_name(known.dtype), known.shape.to_string(),
+        "[VariableScope::get] \"{}\" is {}{}, and asked for as {}{}",
+        known.name, dtype_name(known.dtype), known.shape.to_string(),
         dtype_name(options.dtype), shape.to_string());
   if (known.value.valid()) return {};
   TAGFLOW_ASSIGN(const auto wanted, partition(known.name, shape, options));
@@ -68,7 +69,7 @@ Status VariableMaker::check_same(const ScopedVariable& variable,
     return parts.empty() ? "in one piece"
                          : fmt::format("in [{}] parts", fmt::join(parts, ","));
   };
-  return invalid_argument("[get_variable] \"{}\" is {}, and asked for {}",
+  return invalid_argument("[VariableScope::get] \"{}\" is {}, and asked for {}",
                           known.name, text(known.partition), text(wanted));
 }
 
@@ -80,8 +81,8 @@ Result<ScopedVariable> VariableMaker::make_value(
   if (!data_->value.has_tensor() || data_->value.dtype() != data_->dtype ||
       !data_->value.shape().compatible(data_->shape))
     return invalid_argument(
-        "[get_variable] \"{}\": {}{} is wanted, the value is {}{}", data_->name,
-        dtype_name(data_->dtype), data_->shape.to_string(),
+        "[VariableScope::get] \"{}\": {}{} is wanted, the value is {}{}",
+        data_->name, dtype_name(data_->dtype), data_->shape.to_string(),
         dtype_name(data_->value.dtype()), data_->value.shape().to_string());
   return done();
 }
@@ -90,8 +91,9 @@ Result<ScopedVariable> VariableMaker::make() {
   const DataType dtype = data_->dtype;
   if (!is_numeric(dtype) && dtype != DataType::kBool &&
       dtype != DataType::kString)
-    return invalid_argument("[get_variable] \"{}\": there is no variable of {}",
-                            data_->name, dtype_name(dtype));
+    return invalid_argument(
+        "[VariableScope::get] \"{}\": there is no variable of {}", data_->name,
+        dtype_name(dtype));
   TAGFLOW_ASSIGN(data_->partition,
                  partition(data_->name, data_->shape, options_));
   data_->is_partitioned = !data_->partition.empty();
@@ -128,10 +130,11 @@ Status VariableMaker::add_part(std::vector<int64_t> offset,
                                 {.container = "", .shared_name = part.name});
   TAGFLOW_RETURN_IF_ERROR(root_.status());
   if (part.variable.handle.node()->name() != part.name)
-    return error(Code::kAlreadyExists,
-                 "[get_variable] \"{}\": the graph has another node or scope "
-                 "of that name",
-                 part.name);
+    return error(
+        Code::kAlreadyExists,
+        "[VariableScope::get] \"{}\": the graph has another node or scope "
+        "of that name",
+        part.name);
   TAGFLOW_ASSIGN(const Output value, initial_value(part));
   part.initializer =
       ops::assign(root_.named(part.name + "/Assign"), part.variable, value);
@@ -152,7 +155,7 @@ Result<Output> VariableMaker::initial_value(const VariablePart& part) {
       value.shape().compatible(part.shape))
     return value;
   return invalid_argument(
-      "[get_variable] \"{}\" is {}{}, but its initializer makes {}{}",
+      "[VariableScope::get] \"{}\" is {}{}, but its initializer makes {}{}",
       part.name, dtype_name(data_->dtype), part.shape.to_string(),
       dtype_name(value.dtype()), value.shape().to_string());
 }

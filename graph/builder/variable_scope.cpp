@@ -85,14 +85,14 @@ Result<ScopedVariable> VariableScope::find_or_make(
     VariableOptions options) const {
   if (Result<Shape> checked = Shape::make(shape.dims()); !checked.ok())
     return std::move(checked).status().with_prefix(
-        fmt::format("[get_variable] \"{}\": ", name));
+        fmt::format("[VariableScope::get] \"{}\": ", name));
   if (!options.initializer) options.initializer = initializer_;
   if (!options.partitioner) options.partitioner = partitioner_;
   const auto known = store_->by_name.find(name);
   if (known != store_->by_name.end()) {
     if (reuse_ == Reuse::kNever)
       return error(Code::kAlreadyExists,
-                   "[get_variable] \"{}\" exists already; a scope with "
+                   "[VariableScope::get] \"{}\" exists already; a scope with "
                    "Reuse::kAlways or kAuto would give it",
                    name);
     TAGFLOW_RETURN_IF_ERROR(
@@ -105,7 +105,7 @@ Result<ScopedVariable> VariableScope::find_or_make(
     const std::string nearest = nearest_name(name, names);
     return error(
         Code::kNotFound,
-        "[get_variable] there is no variable \"{}\" to be reused{}", name,
+        "[VariableScope::get] there is no variable \"{}\" to be reused{}", name,
         nearest.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest));
   }
   VariableMaker maker(s, name, shape, options);

@@ -341,6 +341,66 @@ TEST_CASE("no checkpoint is written over, whether it is listed or not") {
         folder.path("model.ckpt-1.1"));
 }
 
+TEST_CASE("a checkpoint with a wrong checksum is passed over for an older") {
+  const Folder folder("checksum");
+  const auto session = make_session({}, counting());
+  run_target(*session, "init");
+  {
+    const auto saver = make_saver(*session, {.folder = folder.path()});
+    for (const int64_t step : {1, 2}) {
+      run_target(*session, "step");
+      must(saver->save(step));
+    }
+    must(saver->close());
+  }
+  const auto spoil = [&](const std::string& name) {
+    std::fstream file(folder.path(name),
+                      std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(3);
+    file.put('x');
+  };
+  spoil("model.ckpt-2.data-00000-of-00001");
+  const auto saver = make_saver(*session, {.folder = folder.path()});
+  const auto restored = must(saver->restore());
+  REQUIRE(restored.has_value());
+  CHECK(restored->step == 1);
+  CHECK(count_of(*session) == 1);
+  REQUIRE(restored->damaged.size() == 1);
+  CHECK_MESSAGE(contains(restored->damaged[0], "checksum"),
+                restored->damaged[0]);
+  CHECK(must(restore_checkpoint(*session, folder.path())).damaged.size() == 1);
+  // By its prefix it is asked for alone.
+  CHECK(restore_checkpoint(*session, folder.path("model.ckpt-2"))
+            .status()
+            .code() == Code::kDataLoss);
+
+  spoil("model.ckpt-1.data-00000-of-00001");
+  const Status none = saver->restore().status();
+  CHECK(none.code() == Code::kDataLoss);
+  CHECK_MESSAGE(contains(error_of(none), "to begin anew, take another folder"),
+                error_of(none));
+}
+
+TEST_CASE("nothing is saved before the variables have values") {
+  const Folder folder("before");
+  const auto session = make_session({}, counting());
+  const auto saver = make_saver(*session, {.folder = folder.path()});
+  const Status status = saver->save(0);
+  CHECK(status.code() == Code::kFailedPrecondition);
+  CHECK_MESSAGE(
+      contains(error_of(status), "variable \"count\" and all others are not"),
+      error_of(status));
+  must(saver->wait());
+  CHECK_FALSE(must(saver->restore()).has_value());
+  run_target(*session, "init");
+  must(saver->save(0));
+  must(saver->close());
+  // Where there are none, a checkpoint says the step.
+  const Folder other("no_variables");
+  must(make_saver(*make_session({}, Graph()), {.folder = other.path()})
+           ->save(1));
+}
+
 TEST_CASE("a saver that is closed waits for no moment to save") {
   const Folder folder("closed");
   const auto session = make_session({}, counting());
@@ -466,6 +526,7 @@ TEST_CASE("variables of any type are saved, but none by a name of ours") {
   ops::variable(s.named("v"), DataType::kFloat, {2},
                 {.shared_name = "_tagflow/step"});
   const auto wrong = make_session({}, graph);
+  run_target(*wrong, "init");
   const auto refused = make_saver(*wrong, {.folder = folder.path()});
   must(refused->save(2));
   const Status status = refused->wait();
@@ -479,6 +540,9 @@ TEST_CASE("a variable whose object has a name of ours is not saved") {
   const Graph graph = must(read_graphdef_text(
       node("v", "VarHandleOp",
            type("dtype", "DT_FLOAT") + attr("shape", "shape {}")) +
+      constant("one", "DT_FLOAT", "tensor_shape {} float_val: 1") +
+      node("init", "AssignVariableOp",
+           in("v one") + type("dtype", "DT_FLOAT")) +
       node("call", "StatefulPartitionedCall",
            in("v") + attr("f", "func { name: 'read' }") +
                attr("Tin", "list { type: DT_RESOURCE }") +
@@ -491,15 +555,17 @@ TEST_CASE("a variable whose object has a name of ours is not saved") {
           attr { key: 'dtype' value { type: DT_FLOAT } } }
         ret { key: 'y' value: 'it:value:0' } } })"));
   const auto session = make_session({}, graph);
+  run_target(*session, "init");
   SaverOptions options = {.folder = folder.path()};
-  options.objects.objects.resize(4);
-  options.objects.captures["read"] = {3};
+  graph::ObjectGraph& model = options.model.objects;
+  model.objects.resize(4);
+  model.captures["read"] = {3};
   int parent = 0;
   for (const std::string name : {"_tagflow", "runs", "x"}) {
-    options.objects.objects[size_t(parent)].children = {{name, parent + 1}};
+    model.objects[size_t(parent)].children = {{name, parent + 1}};
     ++parent;
   }
-  options.objects.objects[3].is_variable = true;
+  model.objects[3].is_variable = true;
   const auto saver = make_saver(*session, options);
   must(saver->save(1));
   CHECK(contains(error_of(saver->wait()),

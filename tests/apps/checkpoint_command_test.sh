@@ -28,6 +28,7 @@ expect 3 - 'cannot open "x.safetensors"' tagflow checkpoint ls x.safetensors
 expect 1 - 'is a V1 checkpoint' tagflow checkpoint ls "$data/v1"
 expect 2 - 'subcommand' tagflow checkpoint
 expect 2 - 'path' tagflow checkpoint ls
+expect 2 - 'see tagflow checkpoint cat --help' tagflow checkpoint cat
 for command in ls cat diff convert; do
   expect 0 'PATH' - tagflow checkpoint "$command" --help
 done
@@ -42,6 +43,9 @@ expect 0 - - tagflow checkpoint cat "$data/types" of/string --out string.json
 grep -q base64 "$work/string.json" || complain "no strings" cat
 expect 3 - 'there is no tensor "of/int3".*did you mean' \
   tagflow checkpoint cat "$data/types" of/int3
+expect 3 - 'did you mean "model/_layers/2/bias/.ATTRIBUTES/VARIABLE_VALUE"' \
+  tagflow checkpoint cat "$here/models/keras_lstm/model/variables" \
+  model/_layers/2/bias
 
 # --- convert and diff ---------------------------------------------------------
 expect 0 - - tagflow checkpoint convert "$data/sliced" copy --shards 3
@@ -61,6 +65,10 @@ expect 2 - 'a .safetensors file has one shard' \
   tagflow checkpoint convert types x.safetensors --shards 2
 expect 3 - 'there is no checkpoint' tagflow checkpoint convert nowhere x
 expect 3 - 'there is no checkpoint' tagflow checkpoint diff types nowhere
+
+mkdir "$work/folder"
+expect 1 - '"folder" is a folder; .*as "folder/model.ckpt"' \
+  tagflow checkpoint convert types folder
 
 # A file that is only half written is not left. (Of 1024 bytes or 512.)
 small() { (ulimit -f 1; "$bin/tagflow" "$@" 2>"$work/stderr"); }

@@ -9,6 +9,15 @@ expect 0 '^y = float\[2,1\] \[\[' - \
 expect 0 '^y = float\[2,1\] \[\[' - \
   tagflow run "$lstm/model/saved_model.pb" --signature predict \
   --feed "x=$lstm/predict_0.npy" --devices cpu:2
+# Of a checkpoint that TensorFlow wrote no more is demanded than it has.
+expect 0 '^y = float\[2,1\] \[\[' - \
+  tagflow run "$lstm/model" --signature predict --feed "x=$lstm/predict_0.npy" \
+  --restore "$lstm/model/variables"
+# Nor does it matter which names a file without objects has.
+expect 0 - - tagflow checkpoint convert "$lstm/model/variables" x.safetensors
+expect 0 '^y = float\[2,1\] \[\[' - \
+  tagflow run "$lstm/model" --signature predict --feed "x=$lstm/predict_0.npy" \
+  --restore x.safetensors
 # The table of an asset, and a generator; each train step adds one.
 module=$models/module_with_loop
 expect 0 '^step = int64\[\] 3$' '' \

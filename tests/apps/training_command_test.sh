@@ -60,12 +60,26 @@ expect 1 - 'a row of the value, without --batch, is float\[\]' \
   tagflow run $sums --feed x=@line_x.json
 expect 0 '^{"step": 1, "fetches": {"loss": ' - \
   tagflow run $train --batch 7 --steps 1 --fetch loss --json
+expect 0 '^{"step": 1' 'warning: .*"rows.json" has 3 rows, of which a batch of 4' \
+  tagflow run $graphs/arithmetic.pbtxt --fetch y --steps 1 --json \
+  --feed x=@rows.json --batch 4
 expect 2 - 'begins with @, but "7" is no .npy or .json file' \
   tagflow run $sums --feed x=@7
 expect 3 - 'no file "none.npy"' tagflow run $sums --feed x=@none.npy
 expect 2 - 'no feed is by rows' tagflow run $sums --feed 'x=[1, 2]' --batch 2
 echo 7 >"$work/scalar.json"
 expect 1 - 'float\[\] has no rows' tagflow run $sums --feed x=@scalar.json
+# NumPy's own default is not the graph's type.
+python3 - "$work/doubles.npy" <<'END'
+import struct, sys
+header = "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2), }"
+header += " " * (63 - (10 + len(header)) % 64) + "\n"
+with open(sys.argv[1], "wb") as file:
+    file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)))
+    file.write(header.encode() + struct.pack("<4d", 1, 2, 3, 4))
+END
+expect 1 - 'is double\[2\]; write the file with .astype\("float32"\)' \
+  tagflow run $sums --feed x=@doubles.npy
 # A file that is shorter would be begun again before the others.
 echo '[1, 2, 3]' >"$work/three.json"
 expect 1 - '"line_x.json" has [0-9]+ rows, but "three.json" has 3: each step' \
@@ -96,6 +110,8 @@ for passes in "" "--passes none"; do
   [ -f "$work/part/model.ckpt-24.index" ] || complain "step 24 is not saved" -
 done
 expect 0 - 'resumed after step 30' tagflow run $train --steps 30 --save part
+expect 0 - 'nothing is left to do: --steps 30' \
+  tagflow run $train --steps 30 --save part
 expect 0 '^steps = int64\[\] 30$' - tagflow run "$line" --restore part --fetch steps
 expect 0 '^steps = int64\[\] 24$' - \
   tagflow run "$line" --restore part/model.ckpt-24 --fetch steps
@@ -111,6 +127,13 @@ expect 0 - - tagflow run $train --steps 20 --save few --save-every 1 --keep 2
 [ "$(ls "$work"/few/*.index | wc -l)" = 2 ] || complain "not two" --keep
 expect 0 - - tagflow run $train --steps 3 --save few2 --save-every 1000s
 
+# What says how to go on is no difference of variables.
+expect 0 - - tagflow checkpoint diff part/model.ckpt-24 part/model.ckpt-24
+expect 0 - - tagflow run $line --restore part --steps 1 --fetch steps \
+  --save same --out results
+expect 1 '^_tagflow/step: ' - tagflow checkpoint diff same part --all
+expect 0 - - tagflow checkpoint diff same part
+
 # An older one may be all that is whole, but not silently.
 cp -r "$work/few" "$work/damaged"
 truncate -s 9 "$work"/damaged/model.ckpt-20.data-*
@@ -121,6 +144,16 @@ expect 0 'tensors, ' "warning: .*$damaged" tagflow checkpoint ls damaged
 expect 0 - "warning: \[--save\] .*$damaged" \
   tagflow run $train --steps 20 --save damaged --out results
 
+cp "$work"/few/model.ckpt-20.data-* "$work/damaged"
+printf x | dd of="$work/damaged/$(basename "$work"/few/model.ckpt-20.data-*)" \
+  bs=1 seek=2 conv=notrunc 2>/dev/null
+expect 0 '^steps = int64\[\] 19$' 'checksum.*"damaged/model.ckpt-19" is taken' \
+  tagflow run "$line" --restore damaged --fetch steps
+[ "$(wc -l <"$work/stderr")" = 1 ] || complain "not one warning" --restore
+rm "$work"/damaged/model.ckpt-19.*
+expect 1 - 'no whole one in "damaged".*checksum.*to begin anew' \
+  tagflow run "$line" --restore damaged --fetch steps
+
 # --- What is refused ----------------------------------------------------------
 expect 3 - '\[--restore\] .*there is no checkpoint' \
   tagflow run "$line" --restore nowhere --fetch steps
@@ -130,8 +163,24 @@ expect 3 - '\[--restore\] .*there is none in "empty"' \
 expect 0 - - tagflow run $train --steps 1 --save empty
 expect 1 - 'variable "[a-z/M]+" of .* is not initialized' \
   tagflow run "$line" --feed x=1 --feed y=1 --target train
+expect 1 - 'is not initialized: .*; --init NODE runs a node' \
+  tagflow run "$line" --feed x=1 --feed y=1 --target train
 expect 1 - '\[--init\] .*no node "inti"' \
   tagflow run "$line" --init inti --fetch steps
+expect 1 - '\[--init\] .*no node "inti"' tagflow run $line $rows \
+  --target train --init inti --save part --steps 99
+# Without a value of any variable there is no checkpoint, which --init would
+# take for a beginning.
+expect 1 - 'variable ".*" .*is not initialized.*--init NODE' \
+  tagflow run $line $rows --target train --save late --steps 2
+ls "$work"/late/*.index 2>/dev/null && complain "a checkpoint of nothing" -
+expect 1 - '\[--save\] .*there is nothing to save: variable "offset" and all' \
+  tagflow run $line --fetch zero --save late --steps 2 --out results
+expect 0 - - tagflow run $train --save late --steps 2
+expect 0 '^steps = int64\[\] 2$' - tagflow run "$line" --restore late --fetch steps
+expect 0 - - tagflow run $line --target init --save by_steps --steps 1
+expect 0 '^steps = int64\[\] 0$' - \
+  tagflow run "$line" --restore by_steps --fetch steps
 sed 's/"slope"/"incline"/g' "$line" >"$work/other.pbtxt"
 expect 1 - 'is of another model: "incline" \(float\[\]\) is not in it, "slope" \(float\[\]\) is no variable of the graph' \
   tagflow run other.pbtxt --restore part --fetch steps

@@ -88,20 +88,21 @@ TEST_CASE_FIXTURE(Fixture, "what is asked for has to be there, or not to be") {
     vars.get(s, "a/kernel", {2, 3});
     CHECK(code() == Code::kAlreadyExists);
     CHECK(message() ==
-          "[get_variable] \"a/kernel\" exists already; a scope with "
+          "[VariableScope::get] \"a/kernel\" exists already; a scope with "
           "Reuse::kAlways or kAuto would give it");
   }
   SUBCASE("one that is missing is told from one that is meant") {
     vars.with_reuse(Reuse::kAlways).sub_scope("a").get(s, "kernal", {2, 3});
     CHECK(code() == Code::kNotFound);
     CHECK(message() ==
-          "[get_variable] there is no variable \"a/kernal\" to be reused; did "
+          "[VariableScope::get] there is no variable \"a/kernal\" to be "
+          "reused; did "
           "you mean \"a/kernel\"?");
   }
   SUBCASE("of another shape") {
     vars.with_reuse(Reuse::kAuto).get(s, "a/kernel", {3, 2});
     CHECK(message() ==
-          "[get_variable] \"a/kernel\" is float[2,3], and asked for as "
+          "[VariableScope::get] \"a/kernel\" is float[2,3], and asked for as "
           "float[3,2]");
   }
   SUBCASE("of another type") {
@@ -114,7 +115,8 @@ TEST_CASE_FIXTURE(Fixture, "what is asked for has to be there, or not to be") {
         .with_partitioner(partitioners::fixed_size(2))
         .get(s, "a/kernel", {2, 3});
     CHECK(message() ==
-          "[get_variable] \"a/kernel\" is in one piece, and asked for in [2,1] "
+          "[VariableScope::get] \"a/kernel\" is in one piece, and asked for in "
+          "[2,1] "
           "parts");
   }
 }
@@ -208,19 +210,20 @@ TEST_CASE_FIXTURE(Fixture, "a variable that cannot be made is refused") {
   };
   SUBCASE("of a shape that there is not") {
     vars.get(s, "w", {-1, 2});
-    CHECK(contains(message(), "[get_variable] \"w\": "));
+    CHECK(contains(message(), "[VariableScope::get] \"w\": "));
   }
   SUBCASE("of resources") {
     vars.get(s, "w", {1}, {.dtype = DataType::kResource});
     CHECK(message() ==
-          "[get_variable] \"w\": there is no variable of resource");
+          "[VariableScope::get] \"w\": there is no variable of resource");
   }
   SUBCASE("where the graph has that name") {
     no_op(s.named("w"));
     vars.get(s, "w", {1});
     CHECK(code() == Code::kAlreadyExists);
     CHECK(message() ==
-          "[get_variable] \"w\": the graph has another node or scope of that "
+          "[VariableScope::get] \"w\": the graph has another node or scope of "
+          "that "
           "name");
   }
   SUBCASE("cut along two dimensions") {
@@ -241,7 +244,7 @@ TEST_CASE_FIXTURE(Fixture, "a variable that cannot be made is refused") {
                return Output(constant(in, {1, 2}));
              }});
     CHECK(message() ==
-          "[get_variable] \"w\" is float[2], but its initializer makes "
+          "[VariableScope::get] \"w\" is float[2], but its initializer makes "
           "int32[2]");
   }
   SUBCASE("by random integers") {
@@ -278,7 +281,8 @@ TEST_CASE_FIXTURE(Fixture, "values can take the place of variables") {
   CHECK(s.ok());
   v.assign(s, 1.0f);
   CHECK(message() ==
-        "[get_variable] \"a/w\" is a value, to which nothing can be assigned");
+        "[VariableScope::get] \"a/w\" is a value, to which nothing can be "
+        "assigned");
 }
 
 TEST_CASE_FIXTURE(Fixture, "a value has the type and shape of the variable") {
@@ -286,7 +290,7 @@ TEST_CASE_FIXTURE(Fixture, "a value has the type and shape of the variable") {
                       DataType) { return Output(constant(in, 1)); })
       .get(s, "w", {3});
   CHECK(message() ==
-        "[get_variable] \"w\": float[3] is wanted, the value is int32[]");
+        "[VariableScope::get] \"w\": float[3] is wanted, the value is int32[]");
 }
 
 TEST_CASE_FIXTURE(Fixture, "there is something to save") {
