@@ -60,9 +60,8 @@ expect 1 - 'a row of the value, without --batch, is float\[\]' \
   tagflow run $sums --feed x=@line_x.json
 expect 0 '^{"step": 1, "fetches": {"loss": ' - \
   tagflow run $train --batch 7 --steps 1 --fetch loss --json
-expect 0 '^{"step": 1' 'warning: .*"rows.json" has 3 rows, of which a batch of 4' \
-  tagflow run $graphs/arithmetic.pbtxt --fetch y --steps 1 --json \
-  --feed x=@rows.json --batch 4
+expect 0 '^{"step": 1' 'warning: .*"line_x.json" has 50 rows, of which a batch of 60' \
+  tagflow run $train --batch 60 --steps 1 --fetch loss --json
 expect 2 - 'begins with @, but "7" is no .npy or .json file' \
   tagflow run $sums --feed x=@7
 expect 3 - 'no file "none.npy"' tagflow run $sums --feed x=@none.npy
