@@ -125,6 +125,10 @@ TEST_CASE("n-grams that would take too much memory are refused") {
                "pad_width");
   expect_error(ngrams(word, longs({0, 2}), 2, 0), kInvalid,
                "data_splits must ascend from 0 to 1");
+  // 4096 n-grams of each width: the strings alone would be of 2.6 GB.
+  expect_error(
+      ngrams_of(word, longs({0, 1}), std::vector<int64_t>(20000, 4096), -1),
+      Code::kResourceExhausted, "would be more than 67108863 n-grams");
   // A pad of a million bytes, four thousand times.
   expect_error(ngrams(word, longs({0, 1}), 4096, -1, std::string(1 << 20, '<')),
                Code::kResourceExhausted, "have more than");
