@@ -1,6 +1,7 @@
 // RaggedTensorToTensor, RaggedTensorToSparse: rows of different lengths as a
 // dense tensor, or as a sparse one.
 #include <algorithm>
+#include <numeric>
 
 #include "devices/cpu/array_args.h"
 #include "devices/cpu/array_copy.h"
@@ -31,49 +32,70 @@ Result<Splits> splits_input(const KernelContext& context, int input) {
   return splits;
 }
 
-// The rows of each element, as splits. InvalidArgument where the numbers of
-// rows descend, or are outside of [0, rows).
-Result<Splits> splits_of_ids(const KernelContext& context, int input,
-                             int64_t rows) {
+// A ragged dimension, in memory that its input fills: the rows that have parts,
+// and of splits the others, too.
+struct Level {
+  int64_t num_rows = 0;
+  std::vector<int64_t> rows;  // their numbers, which ascend
+  Splits splits = {0};        // of these alone
+};
+
+Result<Level> level_of_splits(const KernelContext& context, int input) {
+  Level level;
+  TAGFLOW_ASSIGN(level.splits, splits_input(context, input));
+  level.num_rows = int64_t(level.splits.size()) - 1;
+  level.rows.resize(size_t(level.num_rows));
+  std::iota(level.rows.begin(), level.rows.end(), int64_t{0});
+  return level;
+}
+
+// Of the row of each part. InvalidArgument where the numbers of rows descend,
+// or are outside of [0, rows).
+Result<Level> level_of_ids(const KernelContext& context, int input,
+                           int64_t rows) {
   const Tensor& ids = context.input(input);
   if (ids.rank() != 1)
     return context.fail("value rowids must be a vector, got {}",
                         ids.describe());
-  constexpr int64_t kMostRows = int64_t{1} << 32;
-  if (rows < 0 || rows > kMostRows)
-    return context.fail("{} is no number of rows", rows);
-  Splits splits = {0};
+  if (rows < 0) return context.fail("{} is no number of rows", rows);
+  Level level;
+  level.num_rows = rows;
   for (int64_t i = 0; i < ids.dim(0); ++i) {
     const int64_t row = index_at(ids, i);
-    if (row < int64_t(splits.size()) - 1 || row >= rows)
+    const int64_t last = level.rows.empty() ? 0 : level.rows.back();
+    if (row < last || row >= rows)
       return context.fail(
           "value rowids must ascend within [0, {}), got {} at {}", rows, row,
           i);
-    splits.resize(size_t(row) + 1, i);
+    if (level.rows.empty() || row > last) {
+      level.rows.push_back(row);
+      level.splits.push_back(i);
+    }
+    level.splits.back() = i + 1;
   }
-  splits.resize(size_t(rows) + 1, ids.dim(0));
-  return splits;
+  return level;
 }
 
 // The partitions of all ragged dimensions, checked against one another and the
 // values.
 Status check_levels(const KernelContext& context,
-                    const std::vector<Splits>& levels, const Tensor& values) {
+                    const std::vector<Level>& levels, const Tensor& values) {
   if (values.rank() < 1)
     return context.fail("values must be at least a vector, got {}",
                         values.describe());
   for (size_t k = 0; k < levels.size(); ++k) {
-    const int64_t parts = k + 1 < levels.size()
-                              ? int64_t(levels[k + 1].size()) - 1
-                              : values.dim(0);
-    if (levels[k].back() != parts)
+    const int64_t parts =
+        k + 1 < levels.size() ? levels[k + 1].num_rows : values.dim(0);
+    const int64_t end = levels[k].splits.back();
+    if (end != parts)
       return context.fail("ragged dimension {} ends at {}, but there are {}",
-                          k + 1, levels[k].back(), parts);
+                          k + 1, end, parts);
   }
   return {};
 }
 
-int64_t longest_row(const Splits& splits) {
+int64_t longest_row(const Level& level) {
+  const Splits& splits = level.splits;
   int64_t longest = 0;
   for (size_t i = 1; i < splits.size(); ++i)
     longest = std::max(longest, splits[i] - splits[i - 1]);
@@ -111,7 +133,7 @@ class RaggedToDenseKernel final : public SparseKernel {
 
   Status compute(KernelContext& context) const override {
     const Tensor& values = context.input(1);
-    TAGFLOW_ASSIGN(const std::vector<Splits> levels, read_levels(context));
+    TAGFLOW_ASSIGN(const std::vector<Level> levels, read_levels(context));
     TAGFLOW_RETURN_IF_ERROR(check_levels(context, levels, values));
     TAGFLOW_ASSIGN(const Shape shape, output_shape(context, levels, values));
     const int64_t size =
@@ -127,7 +149,7 @@ class RaggedToDenseKernel final : public SparseKernel {
       for (int64_t at = 0; at < output->num_elements(); at += size)
         copy_elements(filling, 0, *output, at, size);
     }
-    const std::vector<int64_t> places = places_of(levels, shape);
+    const std::vector<int64_t> places = places_of(levels, shape, values.dim(0));
     for (size_t i = 0; i < places.size(); ++i)
       if (places[i] >= 0)
         copy_elements(values, int64_t(i) * size, *output, places[i] * size,
@@ -142,8 +164,8 @@ class RaggedToDenseKernel final : public SparseKernel {
     return invalid_argument("[RaggedTensorToTensor] {}", why);
   }
 
-  Result<std::vector<Splits>> read_levels(const KernelContext& context) const {
-    std::vector<Splits> levels;
+  Result<std::vector<Level>> read_levels(const KernelContext& context) const {
+    std::vector<Level> levels;
     int input = kPartitions;
     int64_t rows = 0;
     if (has_first_dim_) {
@@ -151,10 +173,10 @@ class RaggedToDenseKernel final : public SparseKernel {
     }
     for (const bool is_ids : is_ids_) {
       TAGFLOW_ASSIGN(levels.emplace_back(),
-                     is_ids ? splits_of_ids(context, input, rows)
-                            : splits_input(context, input));
+                     is_ids ? level_of_ids(context, input, rows)
+                            : level_of_splits(context, input));
       ++input;
-      rows = levels.back().back();
+      rows = levels.back().splits.back();
     }
     return levels;
   }
@@ -162,11 +184,11 @@ class RaggedToDenseKernel final : public SparseKernel {
   // What input 0 says; where it leaves a dimension open, that of the longest
   // row, or of the values.
   static Result<Shape> output_shape(const KernelContext& context,
-                                    const std::vector<Splits>& levels,
+                                    const std::vector<Level>& levels,
                                     const Tensor& values) {
     const Tensor& given = context.input(0);
-    std::vector<int64_t> dims = {int64_t(levels[0].size()) - 1};
-    for (const Splits& splits : levels) dims.push_back(longest_row(splits));
+    std::vector<int64_t> dims = {levels[0].num_rows};
+    for (const Level& level : levels) dims.push_back(longest_row(level));
     for (int i = 1; i < values.rank(); ++i) dims.push_back(values.dim(i));
     if (given.is_scalar()) {
       if (index_at(given, 0) != -1)
@@ -220,22 +242,25 @@ class RaggedToDenseKernel final : public SparseKernel {
     return row;
   }
 
-  // Where each value goes, in rows of the inner shape; -1 where the output has
-  // no place for it.
-  static std::vector<int64_t> places_of(const std::vector<Splits>& levels,
-                                        const Shape& shape) {
-    std::vector<int64_t> places(levels[0].size() - 1);
-    for (size_t i = 0; i < places.size(); ++i)
-      places[i] = int64_t(i) < shape.dim(0) ? int64_t(i) : -1;
+  // Where each of so many values goes, in rows of the inner shape; -1 where the
+  // output has no place for it.
+  static std::vector<int64_t> places_of(const std::vector<Level>& levels,
+                                        const Shape& shape, int64_t values) {
+    std::vector<int64_t> places = levels[0].rows;
+    for (int64_t& place : places)
+      if (place >= shape.dim(0)) place = -1;
     for (size_t k = 0; k < levels.size(); ++k) {
+      const Splits& splits = levels[k].splits;
+      const bool is_last = k + 1 == levels.size();
       const int64_t width = shape.dim(int(k) + 1);
-      std::vector<int64_t> inner(size_t(levels[k].back()), -1);
-      for (size_t row = 0; row < places.size(); ++row) {
-        const int64_t begin = levels[k][row];
-        const int64_t count =
-            places[row] < 0 ? 0 : std::min(levels[k][row + 1] - begin, width);
-        for (int64_t i = 0; i < count; ++i)
-          inner[size_t(begin + i)] = places[row] * width + i;
+      std::vector<int64_t> inner(
+          is_last ? size_t(values) : levels[k + 1].rows.size(), -1);
+      size_t row = 0;
+      for (size_t i = 0; i < inner.size(); ++i) {
+        const int64_t part = is_last ? int64_t(i) : levels[k + 1].rows[i];
+        while (splits[row + 1] <= part) ++row;
+        const int64_t at = part - splits[row];
+        if (places[row] >= 0 && at < width) inner[i] = places[row] * width + at;
       }
       places = std::move(inner);
     }
@@ -253,13 +278,13 @@ class RaggedToSparseKernel final : public SparseKernel {
 
   Status compute(KernelContext& context) const override {
     const Tensor& values = context.input(levels_);
-    std::vector<Splits> levels;
+    std::vector<Level> levels;
     for (int i = 0; i < levels_; ++i) {
-      TAGFLOW_ASSIGN(levels.emplace_back(), splits_input(context, i));
+      TAGFLOW_ASSIGN(levels.emplace_back(), level_of_splits(context, i));
     }
     TAGFLOW_RETURN_IF_ERROR(check_levels(context, levels, values));
-    Shape whole{int64_t(levels[0].size()) - 1};
-    for (const Splits& splits : levels) whole.add_dim(longest_row(splits));
+    Shape whole{levels[0].num_rows};
+    for (const Level& level : levels) whole.add_dim(longest_row(level));
     for (int i = 1; i < values.rank(); ++i) whole.add_dim(values.dim(i));
     const int64_t count = values.num_elements();
     TAGFLOW_ASSIGN(const Shape rows, Shape::make({{count, whole.rank()}}));
@@ -274,12 +299,12 @@ class RaggedToSparseKernel final : public SparseKernel {
     for (int64_t value = 0; value < values.dim(0); ++value) {
       int64_t part = value;
       for (size_t k = levels.size(); k-- > 0; part = int64_t(row[k]))
-        while (levels[k][row[k] + 1] <= part) ++row[k];
+        while (levels[k].splits[row[k] + 1] <= part) ++row[k];
       for (int64_t i = 0; i < size; ++i, to += whole.rank()) {
         to[0] = int64_t(row[0]);
         for (size_t k = 0; k < levels.size(); ++k)
           to[k + 1] = (k + 1 < levels.size() ? int64_t(row[k + 1]) : value) -
-                      levels[k][row[k]];
+                      levels[k].splits[row[k]];
         int64_t rest = i;
         for (int d = whole.rank(); d-- > levels_ + 1; rest /= whole.dim(d))
           to[d] = rest % whole.dim(d);

@@ -47,10 +47,10 @@ class NGramsKernel final : public BytesKernel {
         int64_t more = 0;
         for (const int64_t width : widths_) more += grams_of(words, width);
         if (more == 0 && keeps_short_ && words > 0) more = 1;
-        if (more > kMost - count)
+        if (more > kMostGrams - count)
           return error(Code::kResourceExhausted,
                        "[StringNGrams] there would be more than {} n-grams",
-                       kMost);
+                       kMostGrams);
         count += more;
       }
       TAGFLOW_RETURN_IF_ERROR(store_index(context, *ends, row, count));
@@ -84,7 +84,9 @@ class NGramsKernel final : public BytesKernel {
   }
 
  private:
+  // Bytes of all n-grams. Of so many an output without bytes is made first.
   static constexpr int64_t kMost = (int64_t{1} << 31) - 1;
+  static constexpr int64_t kMostGrams = kMost / int64_t(sizeof(std::string));
   static constexpr int64_t kMostWidth = int64_t{1} << 12;
 
   explicit NGramsKernel(const KernelInfo& info)
