@@ -6,6 +6,7 @@
 #pragma once
 
 #include <caf/event_based_actor.hpp>
+#include <caf/logger.hpp>
 #include <new>
 #include <utility>
 
@@ -30,6 +31,11 @@ inline void tsan_acquire([[maybe_unused]] void* address) {
   __tsan_acquire(address);
 #endif
 }
+
+// CAF ties each thread that spawns an actor to the system, which waits at its
+// end until the threads have gone or let go of it. This lets go, so that a
+// thread that lent itself may live on.
+inline void leave_system() { caf::logger::set_current_actor_system(nullptr); }
 
 // The end of an actor of which something was thrown. CAF calls this from a
 // noexcept function, and copies the reason: only that of a normal end needs no
@@ -70,6 +76,9 @@ class AnnotatedActor : public caf::event_based_actor, public HasReady {
     // Of an actor that was not asked to stop. CAF would make a reason here,
     // which needs memory; and this is called from destructors.
     if (!getf(is_cleaned_up_flag)) cleanup({}, nullptr);
+    // So does its record of the thread's running actor, which it makes where
+    // the thread is tied to a system, as in a spawn that fails.
+    leave_system();
     caf::event_based_actor::on_destroy();
   }
 

@@ -76,10 +76,12 @@ class Supervisor : public AnnotatedActor {
     });
     set_exception_handler(without_reason);
     return {[this](Adopt& adopt) {
-              // Without memory it is looked after by who dismisses it.
+              // Without memory it is looked after by who dismisses it. Only
+              // what is kept is monitored: for its last reference to go would
+              // need memory, to tell of its end.
               (void)guarded([&] {
-                monitor(adopt.actor);
                 wards_.insert(adopt.actor);
+                monitor(adopt.actor);
               });
             },
             [this](Dismiss& dismiss) {

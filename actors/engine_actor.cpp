@@ -2,14 +2,11 @@
 
 #include <caf/actor_system.hpp>
 #include <caf/detail/sync_request_bouncer.hpp>
-#include <caf/logger.hpp>
 
 #include "actors/step.h"
 #include "actors/trace.h"
 
 namespace tagflow::actors {
-
-void leave_system() { caf::logger::set_current_actor_system(nullptr); }
 
 EngineActor::EngineActor(caf::actor_config& config, HandOff policy,
                          BatchStore* store)

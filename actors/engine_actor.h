@@ -125,19 +125,15 @@ class EngineActor : public AnnotatedActor {
   alignas(64) std::atomic<Batch*> inbox_{nullptr};
 };
 
-// CAF ties each thread that spawns an actor to the system, which waits at its
-// end until the threads have gone or let go of it. This lets go, so that a
-// thread that lent itself may live on.
-void leave_system();
-
-// Spawns an actor, on any thread. The caller includes caf/actor_system.hpp.
+// Spawns an actor, on any thread, which leaves the system again, whatever is
+// thrown. The caller includes caf/actor_system.hpp.
 template <class T, caf::spawn_options Options = caf::no_spawn_options,
           class... Args>
 caf::actor spawn_actor(caf::actor_system& system, Args&&... args) {
-  caf::actor actor =
-      system.template spawn<T, Options>(std::forward<Args>(args)...);
-  leave_system();
-  return actor;
+  const struct Leave {
+    ~Leave() { leave_system(); }
+  } leave;
+  return system.template spawn<T, Options>(std::forward<Args>(args)...);
 }
 
 // The actor behind a handle. REQUIRES: it is a T of this process.

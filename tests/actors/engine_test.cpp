@@ -6,8 +6,13 @@
 #include <caf/actor_system.hpp>
 #include <caf/send.hpp>
 #include <future>
+#include <semaphore>
+#include <thread>
 
 #include "actors/engine_actor.h"
+#include "graph/fault.h"
+#include "tests/actors/held_worker.h"
+#include "tests/failing_new.h"
 #include "tests/graph/hand_made.h"
 
 using namespace tagflow;
@@ -54,4 +59,49 @@ TEST_CASE("smoke: nothing is said of actors that end with the engine") {
       engine->supervise(engine->system().spawn<Ward>());
   }
   CHECK_FALSE(told);
+}
+
+TEST_CASE("to let go of an actor that was not taken in takes no memory") {
+  const auto engine = must(Engine::create({.workers = 1}));
+  for (int64_t k = 1;; ++k) {
+    CAPTURE(k);
+    caf::actor actor = spawn_actor<Ward>(engine->system());
+    HeldWorker worker(engine->scheduler());
+    engine->supervise(actor);
+    std::binary_semaphore taken_in{0};
+    run_on_worker(engine->scheduler(), [&] { taken_in.release(); });
+    FailAllocation fail(k);
+    worker.let_go();
+    taken_in.acquire();
+    fail.stop();
+    {
+      FailAllocation all(1, INT64_MAX / 2);
+      actor = nullptr;
+    }
+    if (!fail.failed()) break;
+  }
+}
+
+TEST_CASE("a spawn that fails neither ends the process nor ties its thread") {
+  for (int64_t k = 1;; ++k) {
+    CAPTURE(k);
+    // CAF makes its record of a thread with the first spawn on it.
+    auto engine = must(Engine::create({.workers = 1}));
+    bool failed = false;
+    std::binary_semaphore spawned{0}, ended{0};
+    std::thread thread([&] {
+      FailAllocation fail(k, 2);
+      (void)guarded(
+          [&] { spawn_actor<Ward, caf::lazy_init>(engine->system()); });
+      fail.stop();
+      failed = fail.failed();
+      spawned.release();
+      ended.acquire();
+    });
+    spawned.acquire();
+    engine.reset();  // or it waits for the thread
+    ended.release();
+    thread.join();
+    if (!failed) break;
+  }
 }
