@@ -712,20 +712,20 @@ TEST_CASE("where memory is short, what is asked of a state is an error") {
   const auto snapshots = must(Snapshots::create(*session));
   const auto saver = make_saver(*session, {.folder = folder.path()});
   const std::string prefix = folder.path("model.ckpt-1");
+  const std::vector<std::string> containers = {""};
+  SaverOptions other;
   const std::vector<std::function<Status()>> calls = {
       [&] { return Snapshots::create(*session).status(); },
       [&] { return snapshots->take().status(); },
-      [&] {
-        return Saver::create(*session, {.folder = folder.path("other")})
-            .status();
-      },
+      [&] { return Saver::create(*session, std::move(other)).status(); },
       [&] { return restore_checkpoint(*session, prefix).status(); },
       [&] { return saver->restore().status(); },
-      [&] { return session->reset({""}); }};
+      [&] { return session->reset(containers); }};
   for (size_t i = 0; i < calls.size(); ++i) {
     INFO("call ", i);
     // Sooner or later each kind of allocation.
     for (int64_t k = 1;; k += 1 + k / 16) {
+      other = {.folder = folder.path("other")};
       FailAllocation fail(k);
       const Status status = calls[i]();
       const bool failed = fail.failed();

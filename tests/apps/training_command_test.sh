@@ -143,7 +143,8 @@ expect 0 'tensors, ' "warning: .*$damaged" tagflow checkpoint ls damaged
 expect 0 - "warning: \[--save\] .*$damaged" \
   tagflow run $train --steps 20 --save damaged --out results
 
-cp "$work"/few/model.ckpt-20.data-* "$work/damaged"
+rm -r "$work/damaged"
+cp -r "$work/few" "$work/damaged"
 printf x | dd of="$work/damaged/$(basename "$work"/few/model.ckpt-20.data-*)" \
   bs=1 seek=2 conv=notrunc 2>/dev/null
 expect 0 '^steps = int64\[\] 19$' 'checksum.*"damaged/model.ckpt-19" is taken' \
