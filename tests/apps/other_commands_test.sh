@@ -66,6 +66,22 @@ expect 1 - 'asks for "/device:STREAM:0", and there is no such' \
 expect 0 '"unit":"GB/s"' - tagflow bench checkpoint --bytes 100000 --repeats 1
 expect 0 '"unit":"s"' - tagflow bench load --nodes 1000 --repeats 1
 expect 0 '"unit":"bytes"' - tagflow bench loop_memory --trips 1000
+expect 0 '"unit":"us"' - tagflow bench loop_grad --trips 100 --repeats 1
+expect 0 '"unit":"us"' - tagflow bench map_fn_grad --trips 100 --repeats 1
+expect 0 '"unit":"ratio"' - \
+  tagflow bench second_order_ratio --trips 100 --repeats 1
+expect 0 '"unit":"s","config":[{]"nodes":1[0-9][0-9],' - \
+  tagflow bench gradient_build --nodes 100 --repeats 1
+expect 0 '"bytes_of_10_trips":[0-9]+,"trips":20,"w_bytes":1048576' - \
+  tagflow bench grad_memory --trips 20
+expect 0 '"train":true,"units":4' - tagflow bench lstm --train --batch 2 \
+  --steps 3 --inputs 3 --units 4 --repeats 1
+expect 0 '"unit":"ratio"' - tagflow bench lstm_backward_ratio --batch 2 \
+  --steps 3 --units 4 --repeats 1
+expect 0 '"unit":"ms","config":[{]"batch":3' - \
+  tagflow bench mlp --batch 3 --repeats 1
+expect 0 '"unit":"ms","config":[{]"batch":3' - \
+  tagflow bench cnn --batch 3 --repeats 1
 expect 0 '"unit":"ratio"' - tagflow bench loop_scaling --trips 3 --repeats 1
 expect 0 '"unit":"ratio".*"two_apart":' - \
   tagflow bench kmeans_scaling --nodes 1000 --trips 3 --repeats 1
@@ -115,6 +131,11 @@ expect 0 '"how":"caller.s thread","mailbox":[0-9.e-]+,"name":"nested"' - \
   --rounds 1 --json
 expect 1 '' 'TensorFlow answered "[{]}"' \
   tagflow bench compare --python "$fake" --only sum --repeats 1
+expect 0 '"difference":[0-9.e-]+,"how":"caller.s thread",.*"map_fn_grad"' - \
+  tagflow bench compare --python "$fake" --only map_fn_grad --repeats 1 \
+  --rounds 1 --json
+expect 1 '' "loop_grad: .* differs from TensorFlow's by 2 of its largest" \
+  tagflow bench compare --python "$fake" --only loop_grad --repeats 1
 expect 1 '' "lstm: the result differs from TensorFlow's by 2 of" \
   tagflow bench models --python "$fake" --only lstm --repeats 1
 expect 1 '' "mobilenet, not frozen: the result differs from TensorFlow's by 2" \
