@@ -57,7 +57,8 @@ std::string missing_text(const std::string& variable, std::string_view wanted,
 // Whether it is not for the graph to have the tensor.
 bool is_no_variable(const std::string& tensor, const ModelObjects& objects) {
   return tensor.starts_with(kOurs) || tensor == graph::kObjectGraphKey ||
-         tensor == kSaveCounter || objects.is_spare(tensor);
+         tensor == kSaveCounter || objects.is_spare(tensor) ||
+         objects.has_object(tensor);
 }
 
 // What of the file is not as the graph has it; fills `unused`.

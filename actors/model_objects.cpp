@@ -14,6 +14,44 @@ namespace {
 // What TensorFlow's keys end with.
 constexpr std::string_view kValue = "/.ATTRIBUTES/VARIABLE_VALUE";
 
+std::string name_of(const graph::Node& variable) {
+  return devices::resource_key(variable).path();
+}
+
+// The variable's node, of a handle that is input 0.
+const graph::Node* variable_of(const graph::Node& node) {
+  if (node.inputs().empty()) return nullptr;
+  const graph::Node* maker = node.inputs()[0].node;
+  return maker != nullptr && maker->op() == "VarHandleOp" ? maker : nullptr;
+}
+
+// The variable that a node reads; null where it does something else.
+const graph::Node* read_by(const graph::Node* node) {
+  return node != nullptr && node->op() == "ReadVariableOp" ? variable_of(*node)
+                                                           : nullptr;
+}
+
+// The names of variables that are read for the first values of `spare` ones
+// alone.
+std::set<std::string> initializers_of(const graph::Graph& graph,
+                                      const std::set<std::string>& spare) {
+  std::set<std::string> names, others;
+  for (const graph::Node* node : graph.nodes()) {
+    const graph::Node* target =
+        node->op() == "AssignVariableOp" ? variable_of(*node) : nullptr;
+    const bool is_first = target != nullptr && spare.contains(name_of(*target));
+    for (const graph::Endpoint& input : node->inputs()) {
+      if (input.node == nullptr) continue;
+      if (const graph::Node* source = read_by(input.node))
+        (is_first ? names : others).insert(name_of(*source));
+      if (input.node->op() == "VarHandleOp" && read_by(node) == nullptr)
+        others.insert(name_of(*input.node));
+    }
+  }
+  for (const std::string& name : others) names.erase(name);
+  return names;
+}
+
 }  // namespace
 
 Result<ModelObjects> ModelObjects::make(const graph::Graph& graph,
@@ -31,7 +69,7 @@ Result<ModelObjects> ModelObjects::make(const graph::Graph& graph,
   std::set<std::string> keys;
   for (const GraphVariable& variable : all) keys.insert(variable.name);
   for (const graph::SavedVariable& variable : variables) {
-    std::string name = devices::resource_key(*variable.node).path();
+    std::string name = name_of(*variable.node);
     const std::string& stem = variable.path.empty() ? name : variable.path;
     std::string key = fmt::format("{}{}", stem, kValue);
     for (int i = 1; !keys.insert(key).second; ++i)
@@ -41,6 +79,8 @@ Result<ModelObjects> ModelObjects::make(const graph::Graph& graph,
         std::move(name),
         Variable{variable.object, variable.path, std::move(key)});
   }
+  for (std::string name : initializers_of(graph, made.spare_))
+    if (!made.variables_.contains(name)) made.spare_.insert(std::move(name));
   made.objects_ = std::move(model.objects);
   return made;
 }
@@ -51,6 +91,12 @@ std::vector<GraphVariable> ModelObjects::without_spare(
     return is_spare(variable.name);
   });
   return variables;
+}
+
+bool ModelObjects::has_object(std::string_view key) const {
+  if (!key.ends_with(kValue)) return false;
+  key.remove_suffix(kValue.size());
+  return graph::find_object(objects_, key) >= 0;
 }
 
 Result<ModelObjects::Places> ModelObjects::places_in(
@@ -125,7 +171,7 @@ Result<std::set<std::string>> variables_of_saver(
   for (const graph::Node* node :
        graph::needed_nodes(graph, {}, std::span(&restore, 1), {}))
     if (devices::kind_of(node->op()) == devices::Variable::kKind)
-      names.insert(devices::resource_key(*node).path());
+      names.insert(name_of(*node));
   return names;
 }
 

@@ -22,13 +22,15 @@ namespace tagflow::actors {
 
 // Note [Spare variables]
 // Keras 3 has TensorFlow write a variable more for each weight ("Variable",
-// "Variable_1", ...): functions capture the weight, the model's own saver
-// restores the other one, and no step reads it. A variable is spare where the
-// model says of objects, its own saver restores the variable, and none of its
-// functions captures it: signatures and the init op of such a model use
-// variables through these functions alone. Checkpoints of the program have no
-// spare variable, so none is demanded of a file, and none is saved. A variable
-// that a session was extended with is no spare one: the saver does not know it.
+// "Variable_1", ...), and where the program's module names its weights itself,
+// two: no step reads them. A variable is spare where the model says of objects,
+// none of its functions captures the variable, and either the model's own saver
+// restores it, or it is read for nothing but the first value of such a one.
+// Signatures and the init op of such a model use variables through these
+// functions alone. Checkpoints of the program have no spare variable, so none
+// is demanded of a file, and none is saved. A variable that a session was
+// extended with is no spare one: neither the saver nor such an initializer
+// knows it.
 
 // The objects of a model, and which of its variables they are. Thread-safe.
 class ModelObjects {
@@ -52,6 +54,9 @@ class ModelObjects {
   bool is_spare(const std::string& variable) const {
     return spare_.contains(variable);
   }
+  // Whether a tensor of that key is an object of the model, which may be one
+  // that only spare variables have.
+  bool has_object(std::string_view key) const;
   // Those of the graph, without the spare ones.
   std::vector<GraphVariable> without_spare(
       std::vector<GraphVariable> variables) const;

@@ -536,22 +536,32 @@ TEST_CASE("a file without objects has variables by paths, keys or names") {
 }
 
 // As Keras 3 has one for each weight.
-TEST_CASE("a variable that only the model's saver uses is not in checkpoints") {
+TEST_CASE("variables that no function captures are not in checkpoints") {
   Folder folder;
   auto values = linear_values();
   values.emplace("copied", Tensor::scalar(7.0f));
   folder.write_variables(values);
   const std::string nodes =
-      variable("copy", "DT_FLOAT") +
+      variable("copy", "DT_FLOAT") + variable("copy_of", "DT_FLOAT") +
+      node("first", "ReadVariableOp",
+           in("copy_of") + type("dtype", "DT_FLOAT")) +
+      assign("begin", "copy first", "DT_FLOAT") +
       replaced(saver_nodes("copied"), in("v read"), in("copy read"));
+  // "c" is an object that no function captures.
+  const std::string objects = replaced(
+      replaced(kObjects, "local_name: 'b' }",
+               "local_name: 'b' } children { node_id: 3 local_name: 'c' }"),
+      "concrete_functions",
+      "nodes { variable { dtype: DT_FLOAT name: 'w' } } concrete_functions");
   const auto model = must(SavedModel::load(
-      folder.write_model(with_nodes(kLinear, nodes) + kSaver + kObjects)));
+      folder.write_model(with_nodes(kLinear, nodes) + kSaver + objects)));
   Session& session = model->session();
   // What tf.train.Checkpoint.save() writes has a count of its own.
   auto theirs = linear_values();
   theirs["b/value"] = Tensor::scalar(6.0f);
   theirs.emplace("save_counter/.ATTRIBUTES/VARIABLE_VALUE",
                  Tensor::scalar<int64_t>(1));
+  theirs.emplace("c/.ATTRIBUTES/VARIABLE_VALUE", Tensor::scalar(1.0f));
   folder.write_variables(theirs, "theirs/x-1");
   const std::string path = (folder.path() / "theirs").string();
   CHECK(message_of(restore_checkpoint(session, path).status(),

@@ -143,16 +143,15 @@ expect 0 'tensors, ' "warning: .*$damaged" tagflow checkpoint ls damaged
 expect 0 - "warning: \[--save\] .*$damaged" \
   tagflow run $train --steps 20 --save damaged --out results
 
-rm -r "$work/damaged"
-cp -r "$work/few" "$work/damaged"
-printf x | dd of="$work/damaged/$(basename "$work"/few/model.ckpt-20.data-*)" \
+cp -r "$work/few" "$work/wrong"
+printf x | dd of="$work/wrong/$(basename "$work"/few/model.ckpt-20.data-*)" \
   bs=1 seek=2 conv=notrunc 2>/dev/null
-expect 0 '^steps = int64\[\] 19$' 'checksum.*"damaged/model.ckpt-19" is taken' \
-  tagflow run "$line" --restore damaged --fetch steps
+expect 0 '^steps = int64\[\] 19$' 'checksum is wrong; "wrong/model.ckpt-19" is' \
+  tagflow run "$line" --restore wrong --fetch steps
 [ "$(wc -l <"$work/stderr")" = 1 ] || complain "not one warning" --restore
-rm "$work"/damaged/model.ckpt-19.*
-expect 1 - 'no whole one in "damaged".*checksum.*to begin anew' \
-  tagflow run "$line" --restore damaged --fetch steps
+rm "$work"/wrong/model.ckpt-19.*
+expect 1 - 'no whole one in "wrong".*checksum is wrong; to begin anew' \
+  tagflow run "$line" --restore wrong --fetch steps
 
 # --- What is refused ----------------------------------------------------------
 expect 3 - '\[--restore\] .*there is no checkpoint' \
