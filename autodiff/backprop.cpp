@@ -210,11 +210,8 @@ Gradient Backprop::sum(const Endpoint& tensor, std::vector<Gradient> parts) {
 }
 
 Output Backprop::dense(const Endpoint& like, const Gradient& gradient) {
-  if (!gradient.is_sparse() || !scope().ok()) return gradient.values;
-  const Scope device = scope().with_device(like.node->device());
-  const Output rows = ops::gather(device, region_.shape(like), 0);
-  return ops::unsorted_segment_sum(device, gradient.values, gradient.indices,
-                                   rows);
+  return region_.dense(scope().with_device(like.node->device()), like,
+                       gradient);
 }
 
 }  // namespace tagflow::autodiff

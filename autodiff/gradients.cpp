@@ -30,8 +30,12 @@ bool has_open_loop(const graph::Graph& graph) {
 class Gradients {
  public:
   Gradients(const Scope& scope, const Outputs& ys, const Outputs& xs,
-            const GradientOptions& options)
-      : scope_(scope), ys_(ys), xs_(xs), options_(options) {}
+            const GradientOptions& options, bool are_dense)
+      : scope_(scope),
+        ys_(ys),
+        xs_(xs),
+        options_(options),
+        are_dense_(are_dense) {}
 
   Result<std::vector<Gradient>> run() {
     TAGFLOW_RETURN_IF_ERROR(check());
@@ -63,6 +67,7 @@ class Gradients {
       Gradient result = walk.total(x.endpoint());
       if (!result.valid() && options_.zeros_if_unconnected)
         result = {region.zeros(x.endpoint())};
+      if (are_dense_) result = {walk.dense(x.endpoint(), result)};
       results.push_back(result);
     }
     if (options_.kept != nullptr)
@@ -153,41 +158,37 @@ class Gradients {
   const Outputs ys_;
   const Outputs xs_;
   const GradientOptions& options_;
+  const bool are_dense_;
 };
 
-}  // namespace
-
-std::vector<Gradient> gradients(const Scope& scope, const Outputs& ys,
-                                const Outputs& xs,
-                                const GradientOptions& options) {
+std::vector<Gradient> make_gradients(const Scope& scope, const Outputs& ys,
+                                     const Outputs& xs,
+                                     const GradientOptions& options,
+                                     bool are_dense) {
   enable_symbolic_gradients();
   if (scope.ok()) {
     const Scope inside = graph::ScopeAccess::construct_scope(
         scope.without_control_dependencies(), "gradients");
-    auto made = Gradients(inside, ys, xs, options).run();
+    auto made = Gradients(inside, ys, xs, options, are_dense).run();
     if (made.ok()) return *std::move(made);
     scope.fail(std::move(made).status());
   }
   return std::vector<Gradient>(xs.size());
 }
 
+}  // namespace
+
+std::vector<Gradient> gradients(const Scope& scope, const Outputs& ys,
+                                const Outputs& xs,
+                                const GradientOptions& options) {
+  return make_gradients(scope, ys, xs, options, false);
+}
+
 Outputs dense_gradients(const Scope& scope, const Outputs& ys,
                         const Outputs& xs, const GradientOptions& options) {
   Outputs results;
-  const std::vector<Gradient> made = gradients(scope, ys, xs, options);
-  for (size_t i = 0; i < made.size(); ++i) {
-    const Gradient& gradient = made[i];
-    if (!gradient.is_sparse() || !scope.ok()) {
-      results.push_back(gradient.values);
-      continue;
-    }
-    const bool is_handle = xs[i].dtype() == DataType::kResource;
-    const Output shape = is_handle ? Output(scope.op("VariableShape", {xs[i]}))
-                                   : ops::shape(scope, xs[i]);
-    results.push_back(scope.op(
-        "UnsortedSegmentSum",
-        {gradient.values, gradient.indices, ops::gather(scope, shape, 0)}));
-  }
+  for (const Gradient& gradient : make_gradients(scope, ys, xs, options, true))
+    results.push_back(gradient.values);
   return results;
 }
 

@@ -230,6 +230,10 @@ const FunctionRef* function_with_gradient(const Graph& graph,
 
 Status lower_calls(Graph& graph, std::span<const Endpoint> xs,
                    std::span<const Endpoint> ys) {
+  if (std::ranges::none_of(graph.nodes(), [&](const Node* node) {
+        return is_call(graph, *node);
+      }))
+    return {};
   const Users users = users_of(graph);
   const Nodes depending = after(users, nodes_of(xs));
   const Nodes needed = before(nodes_of(ys));

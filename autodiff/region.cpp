@@ -2,6 +2,7 @@
 
 #include "graph/builder/ops_array.h"
 #include "graph/builder/ops_math.h"
+#include "graph/builder/ops_reduction.h"
 #include "graph/builder/scope_access.h"
 #include "graph/passes/rewriting.h"
 
@@ -17,6 +18,13 @@ Output Region::constant(Tensor value) const {
   return graph::ScopeAccess::inside(scope_, nullptr).constant(std::move(value));
 }
 
+Output Region::dims(const PartialShape& shape, DataType dtype) const {
+  if (dtype == DataType::kInt64)
+    return constant(Tensor::of<int64_t>({int64_t(shape.rank())}, shape.dims()));
+  const std::vector<int32_t> dims(shape.dims().begin(), shape.dims().end());
+  return constant(Tensor::of<int32_t>({int64_t(dims.size())}, dims));
+}
+
 Output Region::shape(const Endpoint& tensor, DataType dtype) {
   if (remove_ref(tensor.node->output_dtypes()[size_t(tensor.port)]) ==
       DataType::kResource)
@@ -25,25 +33,22 @@ Output Region::shape(const Endpoint& tensor, DataType dtype) {
   if (!known.fully_known()) return run_time_shape(tensor, dtype);
   if (frame_ != FrameId::kRoot)
     analysis_.note(frame_, tensor, Kept::kKnownShape);
-  if (dtype == DataType::kInt64)
-    return constant(Tensor::of<int64_t>({int64_t(known.rank())}, known.dims()));
-  const std::vector<int32_t> dims(known.dims().begin(), known.dims().end());
-  return constant(Tensor::of<int32_t>({int64_t(dims.size())}, dims));
+  return dims(known, dtype);
 }
 
 Output Region::shape_of_variable(const Endpoint& handle, DataType dtype) {
   if (const Node* variable = analysis_.variable_of(handle)) {
     const auto known = variable->attr<PartialShape>("shape");
-    if (known.ok() && known->fully_known()) {
-      if (dtype == DataType::kInt64)
-        return constant(
-            Tensor::of<int64_t>({int64_t(known->rank())}, known->dims()));
-      const std::vector<int32_t> dims(known->dims().begin(),
-                                      known->dims().end());
-      return constant(Tensor::of<int32_t>({int64_t(dims.size())}, dims));
-    }
+    if (known.ok() && known->fully_known()) return dims(*known, dtype);
   }
   return scope_.op("VariableShape", {value(handle)}, {{"out_type", dtype}});
+}
+
+Output Region::dense(const Scope& s, const Endpoint& like,
+                     const Gradient& gradient) {
+  if (!gradient.is_sparse() || !s.ok()) return gradient.values;
+  return ops::unsorted_segment_sum(s, gradient.values, gradient.indices,
+                                   ops::gather(s, shape(like), 0));
 }
 
 Output Region::zeros(const Endpoint& tensor, DataType dtype) {

@@ -60,6 +60,9 @@ class Region {
   // The gradient of what has no part in y: zeros of its type and shape. `dtype`
   // is for a variable's handle, whose own type says nothing.
   Output zeros(const Endpoint& tensor, DataType dtype = DataType::kInvalid);
+  // A gradient of `like` as one tensor: a sparse one is summed by its rows.
+  Output dense(const graph::Scope& s, const Endpoint& like,
+               const Gradient& gradient);
   // Output `port` of a new node beside the tensor's, which reads `inputs`.
   Output forward(const std::string& name, std::string_view op,
                  const std::vector<Endpoint>& inputs, AttrMap attrs, int port);
@@ -70,6 +73,8 @@ class Region {
   virtual Output run_time_shape(const Endpoint& tensor, DataType dtype) = 0;
 
  private:
+  // A known shape as a constant vector.
+  Output dims(const PartialShape& shape, DataType dtype) const;
   Output shape_of_variable(const Endpoint& handle, DataType dtype);
 
   Analysis& analysis_;

@@ -40,10 +40,7 @@ Output RuleContext::grad(int port) {
   Gradient& grad = grads_[size_t(port)];
   const graph::Endpoint output{const_cast<Node*>(&node_), port};
   if (!grad.valid()) grad = {region_.zeros(output)};
-  if (grad.is_sparse() && scope_.ok()) {
-    const Output rows = ops::gather(scope_, region_.shape(output), 0);
-    grad = {ops::unsorted_segment_sum(scope_, grad.values, grad.indices, rows)};
-  }
+  grad = {region_.dense(scope_, output, grad)};
   return grad.values;
 }
 
