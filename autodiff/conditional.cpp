@@ -30,14 +30,12 @@ Gradient Backprop::zeros(const Endpoint& tensor, const Gradient& like) {
 
 std::vector<Gradient> Backprop::switched(const Gradient& gradient,
                                          const Output& predicate, int ports) {
-  const auto part = [&](const Output& value) {
-    return ports == 2 ? scope().op("Switch", {value, predicate})
-                      : scope().op("_SwitchN", {value, predicate},
-                                   {{"num_outs", ports}});
-  };
-  const graph::OpResult values = part(gradient.values);
+  const graph::OpResult values =
+      switch_by(scope(), gradient.values, predicate, ports);
   const graph::OpResult indices =
-      gradient.is_sparse() ? part(gradient.indices) : graph::OpResult();
+      gradient.is_sparse()
+          ? switch_by(scope(), gradient.indices, predicate, ports)
+          : graph::OpResult();
   std::vector<Gradient> results;
   for (int port = 0; port < ports; ++port)
     results.push_back({values[port], indices[port]});

@@ -2,6 +2,12 @@
 
 namespace tagflow::autodiff {
 
+graph::OpResult switch_by(const graph::Scope& s, const graph::Output& value,
+                          const graph::Output& predicate, int ports) {
+  if (ports == 2) return s.op("Switch", {value, predicate});
+  return s.op("_SwitchN", {value, predicate}, {{"num_outs", ports}});
+}
+
 // A predicate's condition gets its number after all those under which the
 // predicate is live, so that ascending numbers are the order that is wanted.
 Result<std::vector<Guard>> guards_of(Analysis& analysis, FrameId frame,

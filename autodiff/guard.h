@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "autodiff/analysis.h"
+#include "graph/builder/scope.h"
 
 namespace tagflow::autodiff {
 
@@ -14,6 +15,10 @@ struct Guard {
   int port = 0;
   int ports = 2;
 };
+
+// The value, at the port that the predicate takes out of `ports`.
+graph::OpResult switch_by(const graph::Scope& s, const graph::Output& value,
+                          const graph::Output& predicate, int ports);
 
 // The guards of what is live under the conditions `set`, in an order in which
 // each predicate is live where those before it hold. Those in `given` are known

@@ -86,9 +86,11 @@ class LoweredCall {
                    "[gradients] node \"{}\" calls \"{}\", which is recursive: "
                    "such calls have no gradient yet",
                    node_.name(), program_.bodies.front()->name);
-    order_inner_effects();
+    TAGFLOW_ASSIGN(const graph::FrameMap frames,
+                   graph::FrameMap::build(program_.graph));
+    order_inner_effects(frames);
     TAGFLOW_RETURN_IF_ERROR(bring_over());
-    return lead_over(users);
+    return lead_over(users, frames);
   }
 
  private:
@@ -146,13 +148,11 @@ class LoweredCall {
 
   // What has effects inside loops that a body has of primitives runs before the
   // next iteration.
-  void order_inner_effects() {
-    const auto frames = graph::FrameMap::build(program_.graph);
-    if (!frames.ok()) return;
+  void order_inner_effects(const graph::FrameMap& frames) {
     for (Node* target : program_.targets) {
-      const graph::FrameId frame = frames->of(*target);
+      const graph::FrameId frame = frames.of(*target);
       if (frame == graph::FrameId::kRoot) continue;
-      for (Node* next : frames->frame(frame).next_iterations)
+      for (Node* next : frames.frame(frame).next_iterations)
         program_.graph.add_control_input(next, target);
     }
   }
@@ -185,7 +185,7 @@ class LoweredCall {
     return graph_.endpoint(translated(made.to_string()));
   }
 
-  Status lead_over(const Users& users) {
+  Status lead_over(const Users& users, const graph::FrameMap& frames) {
     std::vector<Endpoint> outputs;
     for (const Endpoint& fetch : program_.fetches) {
       TAGFLOW_ASSIGN(const Endpoint output, there(fetch));
@@ -198,9 +198,8 @@ class LoweredCall {
             TAGFLOW_RETURN_IF_ERROR(graph_.set_input(
                 user, int(i), outputs[size_t(user->inputs()[i].port)]));
     std::vector<Node*> controls;
-    const auto frames = graph::FrameMap::build(program_.graph);
     for (const Node* target : program_.targets)
-      if (frames.ok() && frames->of(*target) == graph::FrameId::kRoot)
+      if (frames.of(*target) == graph::FrameId::kRoot)
         if (Node* done = graph_.find(target->name())) controls.push_back(done);
     return graph_.become(&node_, outputs.empty() ? "NoOp" : "IdentityN",
                          outputs, {}, controls);

@@ -221,10 +221,8 @@ Output BodyRegion::popped(const Endpoint& tensor) {
   next_values_.emplace_back();
   std::vector<graph::OpResult> switches;
   for (const Guard& guard : *guards) {
-    const Output predicate = value(guard.predicate);
-    switches.push_back(guard.ports == 2 ? s.op("Switch", {inside, predicate})
-                                        : s.op("_SwitchN", {inside, predicate},
-                                               {{"num_outs", guard.ports}}));
+    switches.push_back(
+        switch_by(s, inside, value(guard.predicate), guard.ports));
     inside = switches.back()[guard.port];
   }
   const graph::OpResult pop =
