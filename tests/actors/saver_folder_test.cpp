@@ -1,0 +1,265 @@
+// What a saver does with its folder: what stays there, what goes, and what is
+// taken for the newest checkpoint.
+#include "tests/actors/saver_fixture.h"
+
+using namespace tagflow;
+using namespace tagflow::actors;
+using namespace tagflow::graph;
+using graph::testing::must;
+
+TEST_CASE("a saver keeps the last checkpoints, and its folder lists them") {
+  const Folder folder("keeps");
+  const auto session = make_session({}, counting());
+  run_target(*session, "init");
+  const auto saver = make_saver(*session, {.folder = folder.path(), .keep = 2});
+  CHECK_FALSE(must(saver->restore()).has_value());
+  for (int64_t step = 0; step < 4; ++step) {
+    must(saver->save(step));
+    run_target(*session, "step");
+  }
+  must(saver->wait());
+  CHECK(folder.names() == std::vector<std::string>{
+                              "checkpoint", "model.ckpt-2.data-00000-of-00001",
+                              "model.ckpt-2.index",
+                              "model.ckpt-3.data-00000-of-00001",
+                              "model.ckpt-3.index"});
+  std::ifstream file(folder.path("checkpoint"));
+  std::string first, second, third;
+  std::getline(file, first);
+  std::getline(file, second);
+  std::getline(file, third);
+  CHECK(first == "model_checkpoint_path: \"model.ckpt-3\"");
+  CHECK(second == "all_model_checkpoint_paths: \"model.ckpt-2\"");
+  CHECK(third == "all_model_checkpoint_paths: \"model.ckpt-3\"");
+
+  // What is on the list is not written over.
+  must(saver->save(3));
+  must(saver->close());
+  CHECK(fs::exists(folder.path("model.ckpt-3.1.index")));
+  CHECK(saver->save(9).code() == Code::kFailedPrecondition);
+  const auto other = make_session({}, counting());
+  const auto restored = must(restore_checkpoint(*other, folder.path()));
+  CHECK(restored.path == folder.path("model.ckpt-3.1"));
+  CHECK(restored.step == 3);
+  CHECK(restored.unused.empty());
+  CHECK(count_of(*other) == 4);
+  CHECK(must(restore_checkpoint(*other, folder.path("model.ckpt-3"))).step ==
+        3);
+  CHECK(count_of(*other) == 3);
+}
+
+TEST_CASE("no more stay than are to, though they cannot be listed") {
+  const Folder folder("unlisted");
+  const auto session = make_session({}, counting());
+  run_target(*session, "init");
+  fs::create_directories(folder.path("checkpoint"));
+  const auto saver = make_saver(*session, {.folder = folder.path(), .keep = 2});
+  for (int64_t step = 1; step <= 5; ++step) {
+    must(saver->save(step));
+    CHECK(contains(error_of(saver->wait()), "cannot rename a file to"));
+  }
+  CHECK(folder.names() == std::vector<std::string>{
+                              "checkpoint", "model.ckpt-4.data-00000-of-00001",
+                              "model.ckpt-4.index",
+                              "model.ckpt-5.data-00000-of-00001",
+                              "model.ckpt-5.index"});
+  CHECK(must(saver->restore())->step == 5);
+}
+
+TEST_CASE("one saver at a time has a folder") {
+  const Folder folder("lock");
+  const auto session = make_session({}, counting());
+  auto saver = make_saver(*session, {.folder = folder.path()});
+  const Status refused =
+      Saver::create(*session, {.folder = folder.path()}).status();
+  CHECK(refused.code() == Code::kFailedPrecondition);
+  CHECK(contains(error_of(refused), "somebody else is saving to the folder"));
+  must(saver->close());
+  saver = make_saver(*session, {.folder = folder.path()});
+  for (const SaverOptions& wrong :
+       {SaverOptions{}, SaverOptions{.folder = "x", .name = "a/b"},
+        SaverOptions{.folder = "x", .keep = -1}})
+    CHECK(Saver::create(*session, wrong).status().code() ==
+          Code::kInvalidArgument);
+  for (const int64_t step : {int64_t{-1}, (int64_t{1} << 53) + 1})
+    CHECK(saver->save(step).code() == Code::kInvalidArgument);
+}
+
+TEST_CASE("a saver whose folder was moved saves nothing to another") {
+  const Folder folder("moved");
+  const auto session = make_session({}, counting());
+  run_target(*session, "init");
+  const auto saver = make_saver(*session, {.folder = folder.path("a")});
+  must(saver->save(1));
+  must(saver->wait());
+  const auto refused = [&] {
+    must(saver->save(2));
+    const Status status = saver->wait();
+    CHECK(status.code() == Code::kFailedPrecondition);
+    return contains(error_of(status), "was moved or removed");
+  };
+  fs::rename(folder.path("a"), folder.path("b"));
+  CHECK(refused());
+  CHECK_FALSE(fs::exists(folder.path("a")));
+  const auto other = make_saver(*session, {.folder = folder.path("a")});
+  CHECK(refused());
+  must(other->close());
+  fs::remove_all(folder.path("a"));
+  fs::rename(folder.path("b"), folder.path("a"));
+  must(saver->save(3));
+  must(saver->close());
+}
+
+TEST_CASE("what is left of earlier processes goes, and nothing else does") {
+  const Folder folder("left");
+  const auto session = make_session({}, counting());
+  run_target(*session, "init");
+  {
+    const auto saver = make_saver(*session, {.folder = folder.path()});
+    for (int64_t step = 1; step <= 3; ++step) must(saver->save(step));
+    must(saver->close());
+  }
+  // One that went, but for its data; one that was complete, but not listed.
+  fs::remove(folder.path("model.ckpt-2.index"));
+  for (const std::string name :
+       {"model.ckpt-4.index", "model.ckpt-4.data-00000-of-00001"})
+    fs::copy(folder.path("model.ckpt-1" + name.substr(12)), folder.path(name));
+  for (const char* name :
+       {"model.ckpt-9.data-00000-of-00001.tmp-17-3", "checkpoint.tmp-1-0",
+        "notes.tmp-1-0", "model.ckpt-9.tmp-x"})
+    std::ofstream(folder.path(name)) << "x";
+  const auto saver = make_saver(*session, {.folder = folder.path(), .keep = 3});
+  const auto restored = must(saver->restore());
+  REQUIRE(restored.has_value());
+  CHECK(restored->step == 3);
+  run_target(*session, "step");
+  must(saver->save(4));
+  must(saver->save(5));
+  must(saver->wait());
+  CHECK(folder.names() ==
+        std::vector<std::string>{
+            "checkpoint", "model.ckpt-3.data-00000-of-00001",
+            "model.ckpt-3.index", "model.ckpt-4.1.data-00000-of-00001",
+            "model.ckpt-4.1.index", "model.ckpt-4.data-00000-of-00001",
+            "model.ckpt-4.index", "model.ckpt-5.data-00000-of-00001",
+            "model.ckpt-5.index", "model.ckpt-9.tmp-x", "notes.tmp-1-0"});
+}
+
+TEST_CASE("what other programs have in the folder stays") {
+  const Folder folder("others");
+  fs::create_directories(folder.path());
+  // A checkpoint of version 1 with its MetaGraph; what another saver has left;
+  // what we have.
+  for (const char* name :
+       {"model.ckpt-5", "model.ckpt-5.meta", "model.ckpt-6-00000-of-00001",
+        "model.ckpt-6.meta", "other-7.data-00000-of-00001",
+        "model.ckpt-8.data-00000-of-00001"})
+    std::ofstream(folder.path(name)) << "x";
+  std::ofstream list(folder.path("checkpoint"));
+  list << "model_checkpoint_path: \"model.ckpt-5\"\n";
+  for (const char* name :
+       {"model.ckpt-5", "model.ckpt-6", "other-7", "model.ckpt-8"})
+    list << "all_model_checkpoint_paths: \"" << name << "\"\n";
+  list.close();
+  const auto session = make_session({}, counting());
+  make_saver(*session, {.folder = folder.path()});
+  CHECK(folder.names() == std::vector<std::string>{
+                              "checkpoint", "model.ckpt-5", "model.ckpt-5.meta",
+                              "model.ckpt-6-00000-of-00001",
+                              "model.ckpt-6.meta",
+                              "other-7.data-00000-of-00001"});
+}
+
+TEST_CASE("a folder whose checkpoints are damaged is not taken for an empty") {
+  const Folder folder("damaged");
+  const auto session = make_session({}, counting());
+  run_target(*session, "init");
+  {
+    const auto saver = make_saver(*session, {.folder = folder.path()});
+    must(saver->save(7));
+    must(saver->close());
+  }
+  fs::resize_file(folder.path("model.ckpt-7.data-00000-of-00001"), 10);
+  const auto names = folder.names();
+  const auto saver = make_saver(*session, {.folder = folder.path()});
+  const Status status = saver->restore().status();
+  CHECK(status.code() == Code::kDataLoss);
+  CHECK(contains(error_of(status), "there is no whole one in"));
+  CHECK(contains(error_of(status), "model.ckpt-7"));
+  CHECK(restore_checkpoint(*session, folder.path()).status().code() ==
+        Code::kDataLoss);
+  CHECK(folder.names() == names);
+}
+
+TEST_CASE("where a folder cannot be read, nobody saves to it") {
+  const Folder folder("unread");
+  const auto session = make_session({}, counting());
+  run_target(*session, "init");
+  {
+    const auto saver = make_saver(*session, {.folder = folder.path()});
+    must(saver->save(7));
+    must(saver->close());
+  }
+  // The newest one is no file that could be damaged.
+  fs::remove(folder.path("checkpoint"));
+  fs::create_directory(folder.path("model.ckpt-8.index"));
+  CHECK(contains(
+      error_of(Saver::create(*session, {.folder = folder.path()}).status()),
+      "model.ckpt-8.index\" is no regular file"));
+  CHECK(restore_checkpoint(*session, folder.path()).status().code() ==
+        Code::kInvalidArgument);
+}
+
+TEST_CASE("no checkpoint is written over, whether it is listed or not") {
+  const Folder folder("over");
+  const auto session = make_session({}, counting());
+  run_target(*session, "init");
+  fs::create_directories(folder.path());
+  std::ofstream(folder.path("model.ckpt-1.index")) << "somebody's";
+  const auto saver = make_saver(*session, {.folder = folder.path()});
+  must(saver->save(1));
+  must(saver->close());
+  CHECK(fs::file_size(folder.path("model.ckpt-1.index")) == 10);
+  CHECK(must(restore_checkpoint(*session, folder.path())).path ==
+        folder.path("model.ckpt-1.1"));
+}
+
+TEST_CASE("a checkpoint with a wrong checksum is passed over for an older") {
+  const Folder folder("checksum");
+  const auto session = make_session({}, counting());
+  run_target(*session, "init");
+  {
+    const auto saver = make_saver(*session, {.folder = folder.path()});
+    for (const int64_t step : {1, 2}) {
+      run_target(*session, "step");
+      must(saver->save(step));
+    }
+    must(saver->close());
+  }
+  const auto spoil = [&](const std::string& name) {
+    std::fstream file(folder.path(name),
+                      std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(3);
+    file.put('x');
+  };
+  spoil("model.ckpt-2.data-00000-of-00001");
+  const auto saver = make_saver(*session, {.folder = folder.path()});
+  const auto restored = must(saver->restore());
+  REQUIRE(restored.has_value());
+  CHECK(restored->step == 1);
+  CHECK(count_of(*session) == 1);
+  REQUIRE(restored->damaged.size() == 1);
+  CHECK_MESSAGE(contains(restored->damaged[0], "checksum"),
+                restored->damaged[0]);
+  CHECK(must(restore_checkpoint(*session, folder.path())).damaged.size() == 1);
+  // By its prefix it is asked for alone.
+  CHECK(restore_checkpoint(*session, folder.path("model.ckpt-2"))
+            .status()
+            .code() == Code::kDataLoss);
+
+  spoil("model.ckpt-1.data-00000-of-00001");
+  const Status none = saver->restore().status();
+  CHECK(none.code() == Code::kDataLoss);
+  CHECK_MESSAGE(contains(error_of(none), "to begin anew, take another folder"),
+                error_of(none));
+}
