@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "autodiff/backprop.h"
+#include "autodiff/liveness_check.h"
 #include "autodiff/lower_calls.h"
 #include "autodiff/symbolic_gradient.h"
 #include "graph/builder/ops_array.h"
@@ -43,6 +44,7 @@ class Gradients {
         lower_calls(scope_.graph(), endpoints(xs_), endpoints(ys_)));
     if (!has_open_loop(scope_.graph()))
       TAGFLOW_RETURN_IF_ERROR(graph::infer_loop_shapes(scope_.graph()));
+    const size_t first = scope_.graph().end_id();
     TAGFLOW_ASSIGN(const auto analysis, Analysis::make(scope_.graph()));
     TAGFLOW_ASSIGN(const FrameId frame, common_frame(*analysis));
     Paths::Set stops;
@@ -73,8 +75,10 @@ class Gradients {
     if (options_.kept != nullptr)
       for (KeptValue& kept : analysis->take_notes())
         options_.kept->push_back(std::move(kept));
-    if (scope_.ok()) return results;
-    return scope_.status();
+    TAGFLOW_RETURN_IF_ERROR(scope_.status());
+    if (options_.check_liveness)
+      TAGFLOW_RETURN_IF_ERROR(check(walk, graph::NodeId(first)));
+    return results;
   }
 
   static std::vector<Endpoint> endpoints(const Outputs& outputs) {
@@ -108,6 +112,14 @@ class Gradients {
       return invalid_argument("[gradients] there are {} grad_ys for {} ys",
                               options_.grad_ys.size(), ys_.size());
     return {};
+  }
+
+  Status check(const Backprop& walk, graph::NodeId first) const {
+    std::vector<GradientPair> pairs;
+    if (options_.grad_ys.empty())  // those may be live where they please
+      for (const auto& [tensor, gradient] : walk.totals())
+        pairs.emplace_back(tensor, gradient.values.endpoint());
+    return autodiff::check_liveness(scope_.graph(), first, pairs);
   }
 
   Status check_tensor(const Output& output, const char* what, size_t i) const {
