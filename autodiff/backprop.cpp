@@ -1,7 +1,6 @@
 #include "autodiff/backprop.h"
 
 #include <algorithm>
-#include <ranges>
 #include <unordered_set>
 
 #include "autodiff/rule.h"
@@ -93,13 +92,13 @@ std::vector<Backprop::Unit> Backprop::order() {
 }
 
 void Backprop::run() {
-  std::vector<Unit> units = order();
-  for (const Unit& unit : units | std::views::reverse) {
+  const std::vector<Unit> units = order();
+  for (auto unit = units.rbegin(); unit != units.rend(); ++unit) {
     if (!scope().ok()) return;
-    if (unit.node != nullptr)
-      visit(*unit.node);
+    if (unit->node != nullptr)
+      visit(*unit->node);
     else
-      visit_loop(unit.loop);
+      visit_loop(unit->loop);
   }
 }
 
