@@ -171,24 +171,25 @@ Output BodyRegion::add_variable(std::string path, const Output& initial) {
 }
 
 Output BodyRegion::varying_value(const Endpoint& tensor) {
-  const Output value = counted(tensor);
+  if (const auto counter = counter_at(tensor)) return counted(tensor, *counter);
+  const Output value = recomputed(tensor);
   return value.valid() || !scope().ok() ? value : popped(tensor);
 }
 
-Output BodyRegion::counted(const Endpoint& tensor) {
-  for (const LoopVariable& variable : loop().variables) {
-    if (tensor != Endpoint{variable.merge, 0}) continue;
-    const auto counter = counter_of(variable);
-    if (!counter) return {};
-    analysis().note(frame(), tensor, Kept::kCounted);
-    const Scope& s = scope();
-    const DataType type = variable.merge->output_dtypes()[0];
-    Output steps = counter_;
-    if (type != DataType::kInt64) steps = ops::cast(s, steps, type);
-    if (counter->step != 1) steps = ops::mul(s, steps, counter->step);
-    return ops::add(s, around().value(counter->first), steps);
-  }
+std::optional<Counter> BodyRegion::counter_at(const Endpoint& tensor) const {
+  for (const LoopVariable& variable : loop().variables)
+    if (tensor == Endpoint{variable.merge, 0}) return counter_of(variable);
   return {};
+}
+
+Output BodyRegion::counted(const Endpoint& tensor, const Counter& counter) {
+  analysis().note(frame(), tensor, Kept::kCounted);
+  const Scope& s = scope();
+  const DataType type = tensor.node->output_dtypes()[0];
+  Output steps = counter_;
+  if (type != DataType::kInt64) steps = ops::cast(s, steps, type);
+  if (counter.step != 1) steps = ops::mul(s, steps, counter.step);
+  return ops::add(s, around().value(counter.first), steps);
 }
 
 Output BodyRegion::popped(const Endpoint& tensor) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -110,6 +111,10 @@ class LoopRegion : public Region {
   Region& around() { return around_; }
   ForwardLoop& forward_loop() { return forward_; }
   const Loop& loop() const { return loop_; }
+  // Whether value() of the source of a value adds nothing to the graph.
+  bool has_value(const Endpoint& source) const {
+    return values_.contains(source) || outside(source).node != nullptr;
+  }
 
  private:
   // Where the value comes from outside of the loop: there; else null.
@@ -149,9 +154,17 @@ class BodyRegion final : public LoopRegion {
   Output varying_value(const Endpoint& tensor) override;
 
  private:
+  // What the loop counts with that variable, if it does.
+  std::optional<Counter> counter_at(const Endpoint& tensor) const;
   // The value of a counter, from that of the backward loop.
-  Output counted(const Endpoint& tensor);
+  Output counted(const Endpoint& tensor, const Counter& counter);
   Output popped(const Endpoint& tensor);
+
+  // recomputed.cpp: a value that is as cheap to compute again, from what is
+  // there anyway, as it is to save; invalid where it is not.
+  Output recomputed(const Endpoint& tensor);
+  bool is_recomputed(const Endpoint& tensor, int depth);
+  bool is_at_hand(const Endpoint& tensor, int depth);
 
   const Output counter_;
   const graph::structure::AddVariable grow_;

@@ -1,6 +1,8 @@
 // Gradients of loops and conditionals, in closed form.
 #include <doctest/doctest.h>
 
+#include <array>
+
 #include "tests/autodiff/evaluate.h"
 
 using namespace tagflow;            // NOLINT: tests
@@ -157,6 +159,46 @@ TEST_CASE("an element of an array that is read three times has three parts") {
     const Output third = p.grad(second, {x})[0];
     CHECK(numbers(p.s, {first, again, second, third}) ==
           Doubles{12, 12, 12, 6});
+  }
+}
+
+TEST_CASE("what is cheap to compute from the counter is not saved") {
+  Program p;
+  const Output x =
+      ops::constant(p.s.named("x"), Tensor::of<double>({3}, {2, 3, 5}));
+  // Each trip multiplies by x[i] x[2 - i], and by i + 1 as a number.
+  const Output y = while_loop(
+      p.s,
+      [](const Scope& in, const Outputs& v) { return ops::less(in, v[0], 3); },
+      [&](const Scope& in, const Outputs& v) -> Outputs {
+        const Output next = ops::add(in, v[0], 1);
+        const Output other = ops::sub(in, 2, v[0]);
+        const Output factor =
+            ops::mul(in, ops::gather(in, x, v[0]), ops::gather(in, x, other));
+        const Output number = ops::cast(in, next, DataType::kDouble);
+        return {next, ops::mul(in, ops::mul(in, v[1], factor), number)};
+      },
+      {0, ops::constant(p.s, 1.0)})[1];
+  std::vector<KeptValue> kept;
+  const Output first = dense_gradients(p.s, {y}, {x}, {.kept = &kept})[0];
+  const Output second = dense_gradients(p.s, {first}, {x})[0];
+  int recomputed = 0;
+  for (const KeptValue& value : kept) {
+    CAPTURE(value.tensor);
+    recomputed += value.kept == Kept::kRecomputed;
+    if (value.kept == Kept::kSaved) CHECK(value.dtype == DataType::kDouble);
+  }
+  CHECK(recomputed == 3);
+  // y = 6 (x0 x1 x2)^2: dy/dx = 2 y / x, and d(sum of that)/dx_i =
+  // 4 y (sum over j of 1 / x_j) / x_i - 2 y / x_i^2.
+  const std::vector<Tensor> results = evaluate(p.s, {y, first, second});
+  CHECK(results[0].item<double>().value() == 5400);
+  const double sum = 1.0 / 2 + 1.0 / 3 + 1.0 / 5;
+  for (int i = 0; i < 3; ++i) {
+    const double xi = std::array{2, 3, 5}[size_t(i)];
+    CHECK(results[1].data<double>()[i] == doctest::Approx(10800 / xi));
+    CHECK(results[2].data<double>()[i] ==
+          doctest::Approx(21600 * sum / xi - 10800 / (xi * xi)));
   }
 }
 
