@@ -52,6 +52,10 @@ std::optional<int64_t> integer_of(const Endpoint& tensor) {
 
 }  // namespace
 
+bool LoopVariable::is_invariant() const {
+  return value_source(next->inputs()[0]) == Endpoint{merge, 0};
+}
+
 std::optional<Counter> counter_of(const LoopVariable& variable) {
   const DataType type = variable.merge->output_dtypes()[0];
   if (type != DataType::kInt32 && type != DataType::kInt64) return {};
@@ -157,23 +161,32 @@ bool Analysis::is_container(const Endpoint& tensor) const {
          flows_.contains(tensor);
 }
 
-const Node* Analysis::variable_of(Endpoint handle) const {
-  // As many steps as there are nodes: a loop variable leads to itself.
-  for (size_t i = 0; i <= end_id_; ++i) {
-    const Node& node = *handle.node;
-    if (node.inputs().empty())
-      return node.op_def().find_attr("dtype") != nullptr ? &node : nullptr;
-    if (node.is_identity() || node.is_switch() || node.is_enter() ||
-        node.is_exit())
+Node* Analysis::maker_of(Endpoint handle) const {
+  for (;;) {
+    Node& node = *handle.node;
+    if (node.inputs().empty()) return &node;
+    if (node.is_identity() || node.is_switch() || node.is_enter()) {
       handle = node.inputs()[0];
-    else if (node.op() == "IdentityN")
+    } else if (node.op() == "IdentityN") {
       handle = node.inputs()[size_t(handle.port)];
-    else if (node.is_merge())
-      handle = node.inputs()[graph::is_back_edge(node, 0)];
-    else
-      return nullptr;
+    } else if (node.is_merge()) {
+      const LoopVariable variable = loop_variable(node);
+      if (variable.merge == nullptr || !variable.is_invariant()) return &node;
+      handle = variable.enter->inputs()[0];
+    } else {
+      return &node;
+    }
   }
-  return nullptr;
+}
+
+const Node* Analysis::variable_of(Endpoint handle) const {
+  const Node* maker = maker_of(handle);
+  // An invariant handle leaves its loop as it came.
+  while (maker->is_exit()) maker = maker_of(maker->inputs()[0]);
+  return maker->op_def().find_attr("dtype") != nullptr &&
+                 maker->inputs().empty()
+             ? maker
+             : nullptr;
 }
 
 std::span<const Use> Analysis::uses(const Node& node) const {

@@ -27,6 +27,9 @@ struct LoopVariable {
   Node* merge = nullptr;
   Node* enter = nullptr;
   Node* next = nullptr;
+
+  // Whether it is the same in all iterations.
+  bool is_invariant() const;
 };
 
 // A tensor that has the value of `tensor` wherever that is live: what is behind
@@ -101,7 +104,10 @@ class Analysis {
 
   // A list, a stack, or the flow of a TensorArray: its gradient is a variant.
   bool is_container(const Endpoint& tensor) const;
-  // The node that made the handle or reference; null where that is not seen.
+  // The node that made a handle or reference, behind what hands it on: through
+  // branches, into loops, and around those in which it stays the same.
+  Node* maker_of(Endpoint handle) const;
+  // The variable behind the handle or reference; null where that is not seen.
   const Node* variable_of(Endpoint handle) const;
 
   // --- Of what is kept of loops.

@@ -4,6 +4,7 @@
 
 #include "autodiff/backprop.h"
 #include "autodiff/lower_calls.h"
+#include "autodiff/mutable_stacks.h"
 #include "autodiff/symbolic_gradient.h"
 #include "graph/builder/ops_array.h"
 #include "graph/builder/scope_access.h"
@@ -39,22 +40,8 @@ class Gradients {
 
   Result<std::vector<Gradient>> run() {
     TAGFLOW_RETURN_IF_ERROR(check());
-    TAGFLOW_RETURN_IF_ERROR(
-        lower_calls(scope_.graph(), endpoints(xs_), endpoints(ys_)));
-    if (!has_open_loop(scope_.graph()))
-      TAGFLOW_RETURN_IF_ERROR(graph::infer_loop_shapes(scope_.graph()));
-    TAGFLOW_ASSIGN(const auto analysis, Analysis::make(scope_.graph()));
-    TAGFLOW_ASSIGN(const FrameId frame, common_frame(*analysis));
-    Paths::Set stops;
-    for (const Endpoint& stop : endpoints(options_.stop_gradients))
-      stops.insert(stop);
-    const Paths paths(*analysis, frame, endpoints(xs_), endpoints(ys_), stops);
-    if (const Node* pop = paths.hidden_pop(endpoints(ys_)))
-      return error(Code::kUnimplemented,
-                   "[gradients] node \"{}\" pops what a value that depends on "
-                   "an x was pushed as: mutable stacks, as TensorFlow's own "
-                   "gradients of loops have them, have no gradient",
-                   pop->name());
+    TAGFLOW_ASSIGN(const Prepared prepared, prepare());
+    const auto& [analysis, frame, paths] = prepared;
     Differentiation all{*analysis, paths, graph::ScopeAccess::name(scope_)};
     PlainRegion region(*analysis, frame, scope_);
     Backprop walk(all, region);
@@ -84,6 +71,33 @@ class Gradients {
   }
 
  private:
+  struct Prepared {
+    std::unique_ptr<Analysis> analysis;
+    FrameId frame;
+    Paths paths;
+  };
+
+  // Makes of the graph between xs and ys one of ops that have rules, and loops.
+  Result<Prepared> prepare() const {
+    const auto xs = endpoints(xs_), ys = endpoints(ys_);
+    Paths::Set stops;
+    for (const Endpoint& stop : endpoints(options_.stop_gradients))
+      stops.insert(stop);
+    for (;;) {
+      TAGFLOW_RETURN_IF_ERROR(lower_calls(scope_.graph(), xs, ys));
+      if (!has_open_loop(scope_.graph()))
+        TAGFLOW_RETURN_IF_ERROR(graph::infer_loop_shapes(scope_.graph()));
+      TAGFLOW_ASSIGN(auto analysis, Analysis::make(scope_.graph()));
+      TAGFLOW_ASSIGN(const FrameId frame, common_frame(*analysis));
+      Paths paths(*analysis, frame, xs, ys, stops);
+      const std::vector<const Node*> pops = paths.hidden_pops(ys);
+      if (pops.empty())
+        return Prepared{std::move(analysis), frame, std::move(paths)};
+      // Each stack that is replaced may show more calls, and more stacks.
+      TAGFLOW_RETURN_IF_ERROR(make_stacks_persistent(*analysis, pops));
+    }
+  }
+
   Status check() const {
     if (ys_.empty()) return invalid_argument("[gradients] there are no ys");
     for (const auto& [list, what] :

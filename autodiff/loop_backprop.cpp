@@ -88,7 +88,7 @@ void Backprop::visit_loop(FrameId frame) {
   for (const LoopVariable& variable : loop.variables) {
     const Endpoint inside{variable.merge, 0};
     if (!all_.paths.has(inside)) continue;
-    if (LoopRegion::is_invariant(variable))
+    if (variable.is_invariant())
       work.constants.push_back({inside, variable.enter->inputs()[0]});
     else
       work.variables.push_back({&variable});

@@ -1,5 +1,6 @@
 #include "autodiff/paths.h"
 
+#include "autodiff/mutable_stacks.h"
 #include "autodiff/rule.h"
 
 namespace tagflow::autodiff {
@@ -88,29 +89,15 @@ void Paths::go_back(std::span<const Endpoint> ys) {
   }
 }
 
-namespace {
-
-// The node that made a handle.
-const Node* maker_of(Endpoint handle) {
-  for (;;) {
-    const Node& node = *handle.node;
-    if (node.inputs().empty() ||
-        !(node.is_identity() || node.is_switch() || node.is_enter()))
-      return &node;
-    handle = node.inputs()[0];
-  }
-}
-
-}  // namespace
-
-const Node* Paths::hidden_pop(std::span<const Endpoint> ys) const {
+std::vector<const Node*> Paths::hidden_pops(
+    std::span<const Endpoint> ys) const {
   std::unordered_set<const Node*> stacks;
   for (const auto& [tensor, from] : before_)
     for (const Use& use : analysis_.uses(*tensor.node))
-      if (use.index == 1 && use.node->op().starts_with("StackPush") &&
-          use.node->inputs()[1] == tensor)
-        stacks.insert(maker_of(use.node->inputs()[0]));
-  if (stacks.empty()) return nullptr;
+      if (pushes_onto_stack(*use.node) && use.node->inputs()[1] == tensor)
+        stacks.insert(analysis_.maker_of(use.node->inputs()[0]));
+  std::vector<const Node*> pops;
+  if (stacks.empty()) return pops;
   std::unordered_set<const Node*> known;
   std::vector<const Node*> open;
   const auto find = [&](const Node* node) {
@@ -120,12 +107,12 @@ const Node* Paths::hidden_pop(std::span<const Endpoint> ys) const {
   while (!open.empty()) {
     const Node* node = open.back();
     open.pop_back();
-    if (node->op().starts_with("StackPop") &&
-        stacks.contains(maker_of(node->inputs()[0])))
-      return node;
+    if (pops_from_stack(*node) &&
+        stacks.contains(analysis_.maker_of(node->inputs()[0])))
+      pops.push_back(node);
     for (const Endpoint& input : node->inputs()) find(input.node);
   }
-  return nullptr;
+  return pops;
 }
 
 std::string Paths::describe(const Node& node) const {

@@ -228,19 +228,3 @@ TEST_CASE("what has no gradient says why") {
           std::string::npos);
   }
 }
-
-TEST_CASE("a gradient that TensorFlow made of a loop is refused by name") {
-  // x goes to y by a mutable stack, of which no edge tells.
-  Program p;
-  const Output x = p.number(2, "x");
-  const Output stack =
-      p.s.op("StackV2", {ops::constant(p.s, int32_t{-1})},
-             {{"elem_type", DataType::kDouble}, {"stack_name", "s"}});
-  const Output pushed = p.s.op("StackPushV2", {stack, ops::square(p.s, x)});
-  const Output popped =
-      p.s.with_control_dependencies({pushed}).named("popped").op(
-          "StackPopV2", {stack}, {{"elem_type", DataType::kDouble}});
-  p.grad(ops::mul(p.s, popped, 3.0), {x});
-  CHECK(p.s.status().code() == Code::kUnimplemented);
-  CHECK(p.s.status().to_string().find("\"popped\" pops") != std::string::npos);
-}
