@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "autodiff/backprop.h"
+#include "autodiff/gradient_arrays.h"
 #include "autodiff/lower_calls.h"
 #include "autodiff/mutable_stacks.h"
 #include "autodiff/symbolic_gradient.h"
@@ -91,8 +92,10 @@ class Gradients {
       TAGFLOW_ASSIGN(const FrameId frame, common_frame(*analysis));
       Paths paths(*analysis, frame, xs, ys, stops);
       const std::vector<const Node*> pops = paths.hidden_pops(ys);
-      if (pops.empty())
+      if (pops.empty()) {
+        TAGFLOW_RETURN_IF_ERROR(check_gradient_arrays(*analysis, paths, ys));
         return Prepared{std::move(analysis), frame, std::move(paths)};
+      }
       // Each stack that is replaced may show more calls, and more stacks.
       TAGFLOW_RETURN_IF_ERROR(make_stacks_persistent(*analysis, pops));
     }

@@ -31,6 +31,9 @@ class Paths {
   // push to a pop: Note [Mutable stacks]. The pops that make some y depend on
   // an x in this way.
   std::vector<const Node*> hidden_pops(std::span<const Endpoint> ys) const;
+  // The nodes on which the ys depend, whatever xs there are.
+  std::unordered_set<const Node*> leading_to(
+      std::span<const Endpoint> ys) const;
   // "x:0 -> a -> b -> y:0": a path through the node, for messages.
   std::string describe(const Node& node) const;
 
