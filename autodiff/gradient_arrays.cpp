@@ -46,11 +46,65 @@ bool is_before(const Analysis& analysis, const Node& read, const Node& write) {
   return known.contains(&read);
 }
 
+bool is_sum(const Node& node) {
+  return node.op() == "AddN" || node.op() == "AddV2" || node.op() == "Add";
+}
+
+using Flows = std::unordered_set<Endpoint, graph::EndpointHash>;
+
+// The flows on paths that lead to an input of the sum.
+Flows leading_to(const Analysis& analysis, const Paths& paths,
+                 const Node& sum) {
+  Flows found;
+  std::vector<Endpoint> open;
+  const auto find_inputs = [&](const Node& node) {
+    for (const Endpoint& input : node.inputs())
+      if (analysis.is_gradient_flow(input) && paths.has(input) &&
+          found.insert(input).second)
+        open.push_back(input);
+  };
+  find_inputs(sum);
+  while (!open.empty()) {
+    const Node& node = *open.back().node;
+    open.pop_back();
+    find_inputs(node);
+  }
+  return found;
+}
+
+// No flow may get to a sum in two ways. In a loop the same constant comes in
+// each iteration, so that a sum around the loop has it many times.
+Status check_sum(const Analysis& analysis, const Paths& paths, Node& sum) {
+  const Flows flows = leading_to(analysis, paths, sum);
+  for (const Endpoint& flow : flows) {
+    int ways = flow.node->is_constant_enter() ? 2 : 0;
+    for (const Use& use : analysis.uses(*flow.node)) {
+      if (use.node->inputs()[use.index] != flow) continue;
+      bool leads_on = use.node == &sum;
+      for (int port = 0; port < use.node->num_outputs(); ++port)
+        leads_on = leads_on || flows.contains({use.node, port});
+      ways += leads_on;
+    }
+    if (ways > 1)
+      return error(
+          Code::kUnimplemented,
+          "[gradients] [{}] node \"{}\" adds flows of a gradient array "
+          "that have \"{}\" in common: what was added before counts "
+          "once, which a sum does not tell",
+          sum.op(), sum.name(), flow.to_string());
+  }
+  return {};
+}
+
 }  // namespace
 
 Status check_gradient_arrays(Analysis& analysis, const Paths& paths,
                              std::span<const Endpoint> ys) {
   if (!analysis.has_gradient_flows()) return {};
+  for (Node* node : analysis.graph().nodes())
+    if (is_sum(*node) && analysis.is_gradient_flow({node, 0}) &&
+        paths.has({node, 0}))
+      TAGFLOW_RETURN_IF_ERROR(check_sum(analysis, paths, *node));
   const Nodes needed = paths.leading_to(ys);
   // By the array that it is the gradient of, and the source.
   std::map<std::pair<const Node*, std::string>, GradientArray> arrays;

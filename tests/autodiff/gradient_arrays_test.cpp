@@ -69,14 +69,15 @@ TEST_CASE("what is added to a gradient array has gradients") {
         Arrays a(s, x[0]);
         const Output sum = a.gradient(a.flow);
         const Output start = a.flow_of_gradient;
-        const Output one = write(s, sum, 0, ops::sin(s, x[1]), start);
-        const Output two = write(s, sum, 0, ops::exp(s, x[1]), one);
-        const Output early = write(s, sum, 2, ops::tanh(s, x[1]), two);
+        const Output early = write(s, sum, 2, ops::tanh(s, x[1]), start);
         const Output before = read(s, sum, 2, early);
+        // What the read shall not see waits for it. There are three flows that
+        // begin with zeros, and their sum has what was added to each.
+        const Scope after = s.with_control_dependencies({before});
+        const Output one = write(after, sum, 0, ops::sin(s, x[1]), start);
+        const Output two = write(s, sum, 0, ops::exp(s, x[1]), one);
         const Output three = write(s, sum, 1, ops::square(s, x[1]), two);
-        // A write that begins anew, of which the sum of both flows knows.
-        const Output four = write(s.with_control_dependencies({before}), sum, 1,
-                                  ops::cos(s, x[1]), start);
+        const Output four = write(after, sum, 1, ops::cos(s, x[1]), start);
         const Output all = s.op("AddN", {ops::add(s, three, four), early});
         const Output again = a.gradient(all);
         // Nothing was added to the last one.
@@ -146,7 +147,8 @@ TEST_CASE("a loop that adds to a gradient array has gradients") {
       {values({4, 3}), values({3})});
 }
 
-TEST_CASE("what is read from a gradient array without its flow is refused") {
+TEST_CASE(
+    "flows of a gradient array that do not tell who saw what are refused") {
   Graph graph;
   const Scope s(graph);
   const Output x = ops::constant(s, Tensor::of<double>({4, 1}, {1, 2, 3, 4}));
@@ -166,6 +168,16 @@ TEST_CASE("what is read from a gradient array without its flow is refused") {
               "node \"y\" may read what node \"written\" adds to the gradient "
               "of TensorArray \"array\" for \"gradients\"") !=
           std::string::npos);
+  }
+  SUBCASE("a sum of flows would have it twice") {
+    const Output more = write(s, sum, 1, value, written);
+    const Output both = ops::add(s.named("both"), more, written);
+    dense_gradients(s, {read(s, sum, 0, both)}, {value});
+    CHECK(s.status().code() == Code::kUnimplemented);
+    INFO(s.status().to_string());
+    CHECK(s.status().to_string().find("node \"both\" adds flows of a gradient "
+                                      "array that have \"written:0\" "
+                                      "in common") != std::string::npos);
   }
   SUBCASE("another source has another array") {
     const Output other = a.gradient(a.flow, "others");
