@@ -9,6 +9,7 @@
 #include "autodiff/symbolic_gradient.h"
 #include "graph/builder/ops_array.h"
 #include "graph/builder/scope_access.h"
+#include "graph/dereference.h"
 #include "graph/loop_shapes.h"
 
 namespace tagflow::autodiff {
@@ -91,14 +92,37 @@ class Gradients {
       TAGFLOW_ASSIGN(auto analysis, Analysis::make(scope_.graph()));
       TAGFLOW_ASSIGN(const FrameId frame, common_frame(*analysis));
       Paths paths(*analysis, frame, xs, ys, stops);
-      const std::vector<const Node*> pops = paths.hidden_pops(ys);
-      if (pops.empty()) {
-        TAGFLOW_RETURN_IF_ERROR(check_gradient_arrays(*analysis, paths, ys));
-        return Prepared{std::move(analysis), frame, std::move(paths)};
+      // What is replaced may show more that is to be.
+      if (const auto pops = paths.hidden_pops(ys); !pops.empty()) {
+        TAGFLOW_RETURN_IF_ERROR(make_stacks_persistent(*analysis, pops));
+        continue;
       }
-      // Each stack that is replaced may show more calls, and more stacks.
-      TAGFLOW_RETURN_IF_ERROR(make_stacks_persistent(*analysis, pops));
+      if (const auto readers = readers_of_references(paths); !readers.empty()) {
+        TAGFLOW_RETURN_IF_ERROR(graph::dereference(scope_.graph(), readers));
+        continue;
+      }
+      TAGFLOW_RETURN_IF_ERROR(check_gradient_arrays(*analysis, paths, ys));
+      return Prepared{std::move(analysis), frame, std::move(paths)};
     }
+  }
+
+  // The nodes whose gradients may need what they read of a reference, as it was
+  // when they ran: for a later read may give another version. What an Identity
+  // has read is what it gives.
+  std::vector<Node*> readers_of_references(const Paths& paths) const {
+    std::vector<Node*> readers;
+    for (Node* node : scope_.graph().nodes()) {
+      bool is_needed = node->is_switch();
+      for (int port = 0; port < node->num_outputs(); ++port)
+        is_needed = is_needed || paths.has({node, port});
+      if (!is_needed || node->is_identity()) continue;
+      for (size_t i = 0; i < node->inputs().size(); ++i)
+        if (graph::reads_reference(*node, i)) {
+          readers.push_back(node);
+          break;
+        }
+    }
+    return readers;
   }
 
   Status check() const {
