@@ -3,11 +3,14 @@
 #include <algorithm>
 
 #include "autodiff/backprop.h"
+#include "autodiff/gradient_arrays.h"
 #include "autodiff/liveness_check.h"
 #include "autodiff/lower_calls.h"
+#include "autodiff/mutable_stacks.h"
 #include "autodiff/symbolic_gradient.h"
 #include "graph/builder/ops_array.h"
 #include "graph/builder/scope_access.h"
+#include "graph/dereference.h"
 #include "graph/loop_shapes.h"
 
 namespace tagflow::autodiff {
@@ -40,23 +43,9 @@ class Gradients {
 
   Result<std::vector<Gradient>> run() {
     TAGFLOW_RETURN_IF_ERROR(check());
-    TAGFLOW_RETURN_IF_ERROR(
-        lower_calls(scope_.graph(), endpoints(xs_), endpoints(ys_)));
-    if (!has_open_loop(scope_.graph()))
-      TAGFLOW_RETURN_IF_ERROR(graph::infer_loop_shapes(scope_.graph()));
-    const size_t first = scope_.graph().end_id();
-    TAGFLOW_ASSIGN(const auto analysis, Analysis::make(scope_.graph()));
-    TAGFLOW_ASSIGN(const FrameId frame, common_frame(*analysis));
-    Paths::Set stops;
-    for (const Endpoint& stop : endpoints(options_.stop_gradients))
-      stops.insert(stop);
-    const Paths paths(*analysis, frame, endpoints(xs_), endpoints(ys_), stops);
-    if (const Node* pop = paths.hidden_pop(endpoints(ys_)))
-      return error(Code::kUnimplemented,
-                   "[gradients] node \"{}\" pops what a value that depends on "
-                   "an x was pushed as: mutable stacks, as TensorFlow's own "
-                   "gradients of loops have them, have no gradient",
-                   pop->name());
+    TAGFLOW_ASSIGN(const Prepared prepared, prepare());
+    const auto& [analysis, frame, paths] = prepared;
+    const graph::NodeId first = graph::NodeId(scope_.graph().end_id());
     Differentiation all{*analysis, paths, graph::ScopeAccess::name(scope_)};
     PlainRegion region(*analysis, frame, scope_);
     Backprop walk(all, region);
@@ -77,7 +66,7 @@ class Gradients {
         options_.kept->push_back(std::move(kept));
     TAGFLOW_RETURN_IF_ERROR(scope_.status());
     if (options_.check_liveness)
-      TAGFLOW_RETURN_IF_ERROR(check(walk, graph::NodeId(first)));
+      TAGFLOW_RETURN_IF_ERROR(check(walk, first));
     return results;
   }
 
@@ -88,6 +77,58 @@ class Gradients {
   }
 
  private:
+  struct Prepared {
+    std::unique_ptr<Analysis> analysis;
+    FrameId frame;
+    Paths paths;
+  };
+
+  // Makes of the graph between xs and ys one of ops that have rules, and loops.
+  Result<Prepared> prepare() const {
+    const auto xs = endpoints(xs_), ys = endpoints(ys_);
+    Paths::Set stops;
+    for (const Endpoint& stop : endpoints(options_.stop_gradients))
+      stops.insert(stop);
+    for (;;) {
+      TAGFLOW_RETURN_IF_ERROR(lower_calls(scope_.graph(), xs, ys));
+      if (!has_open_loop(scope_.graph()))
+        TAGFLOW_RETURN_IF_ERROR(graph::infer_loop_shapes(scope_.graph()));
+      TAGFLOW_ASSIGN(auto analysis, Analysis::make(scope_.graph()));
+      TAGFLOW_ASSIGN(const FrameId frame, common_frame(*analysis));
+      Paths paths(*analysis, frame, xs, ys, stops);
+      // What is replaced may show more that is to be.
+      if (const auto pops = paths.hidden_pops(ys); !pops.empty()) {
+        TAGFLOW_RETURN_IF_ERROR(make_stacks_persistent(*analysis, pops));
+        continue;
+      }
+      if (const auto readers = readers_of_references(paths); !readers.empty()) {
+        TAGFLOW_RETURN_IF_ERROR(graph::dereference(scope_.graph(), readers));
+        continue;
+      }
+      TAGFLOW_RETURN_IF_ERROR(check_gradient_arrays(*analysis, paths, ys));
+      return Prepared{std::move(analysis), frame, std::move(paths)};
+    }
+  }
+
+  // The nodes whose gradients may need what they read of a reference, as it was
+  // when they ran: for a later read may give another version. What an Identity
+  // has read is what it gives.
+  std::vector<Node*> readers_of_references(const Paths& paths) const {
+    std::vector<Node*> readers;
+    for (Node* node : scope_.graph().nodes()) {
+      bool is_needed = node->is_switch();
+      for (int port = 0; port < node->num_outputs(); ++port)
+        is_needed = is_needed || paths.has({node, port});
+      if (!is_needed || node->is_identity()) continue;
+      for (size_t i = 0; i < node->inputs().size(); ++i)
+        if (graph::reads_reference(*node, i)) {
+          readers.push_back(node);
+          break;
+        }
+    }
+    return readers;
+  }
+
   Status check() const {
     if (ys_.empty()) return invalid_argument("[gradients] there are no ys");
     for (const auto& [list, what] :

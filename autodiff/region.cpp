@@ -105,11 +105,6 @@ Output PlainRegion::run_time_shape(const Endpoint& tensor, DataType dtype) {
 
 // --- Loops ------------------------------------------------------------------
 
-bool LoopRegion::is_invariant(const LoopVariable& variable) {
-  const Endpoint next = value_source(variable.next->inputs()[0]);
-  return next == Endpoint{variable.merge, 0};
-}
-
 LoopRegion::LoopRegion(Region& around, ForwardLoop& forward, const Loop& loop,
                        Scope scope)
     : Region(around.analysis(), loop.frame, std::move(scope)),
@@ -117,7 +112,7 @@ LoopRegion::LoopRegion(Region& around, ForwardLoop& forward, const Loop& loop,
       forward_(forward),
       loop_(loop) {
   for (const LoopVariable& variable : loop.variables)
-    if (is_invariant(variable))
+    if (variable.is_invariant())
       invariants_.emplace(Endpoint{variable.merge, 0},
                           variable.enter->inputs()[0]);
 }

@@ -100,9 +100,6 @@ class LoopRegion : public Region {
              graph::Scope scope);
   Output value(const Endpoint& tensor) final;
 
-  // The variable, if it is the same in all iterations.
-  static bool is_invariant(const LoopVariable& variable);
-
  protected:
   Output run_time_shape(const Endpoint& tensor, DataType dtype) final;
   // What is no constant of the loop.
