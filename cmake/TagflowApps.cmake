@@ -18,8 +18,9 @@ file(GLOB_RECURSE sources CONFIGURE_DEPENDS
   "${apps}/io/*.cpp" "${apps}/common/*.cpp" "${apps}/conform/*.cpp"
   "${apps}/checkpoint/*.cpp"
   "${apps}/draw/*.cpp" "${apps}/placement/*.cpp" "${apps}/stepper/*.cpp"
-  "${apps}/kmeans/*.cpp")
-list(REMOVE_ITEM sources "${apps}/kmeans/main.cpp")
+  "${apps}/kmeans/*.cpp"
+  "${apps}/g2p/*.cpp")
+list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
 add_library(tagflow_apps STATIC ${sources})
 target_compile_features(tagflow_apps PUBLIC cxx_std_20)
 target_include_directories(tagflow_apps PUBLIC "${PROJECT_SOURCE_DIR}")
