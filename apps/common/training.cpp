@@ -122,15 +122,15 @@ void add_saving_options(CLI::App& app, TrainingOptions& options) {
                  "how many checkpoints stay in the folder; 0: all")
       ->capture_default_str()
       ->check(CLI::Range(0, 1'000'000));
+}
+
+void add_training_options(CLI::App& app, TrainingOptions& options) {
+  add_saving_options(app, options);
   add_output_option(app, "--restore", options.restore,
                     "read the variables from this: a folder, of which the "
                     "newest checkpoint is taken, a checkpoint's prefix, or a "
                     ".safetensors file",
                     "PATH");
-}
-
-void add_training_options(CLI::App& app, TrainingOptions& options) {
-  add_saving_options(app, options);
   app.add_option("--init", options.init,
                  "a node to run before the first step, where there is no "
                  "checkpoint, the model's own included")

@@ -28,9 +28,9 @@ struct TrainingOptions {
   std::vector<std::string> init;
 };
 
-// Declares the options, with what `options` says as defaults: all but --init,
-// for programs that know how their models begin, or all of them. `options` must
-// outlive the parsing.
+// Declares --save, --save-every and --keep, with what `options` says as
+// defaults; or all of the options, for whoever does not know how a model
+// begins. `options` must outlive the parsing.
 void add_saving_options(CLI::App& app, TrainingOptions& options);
 void add_training_options(CLI::App& app, TrainingOptions& options);
 

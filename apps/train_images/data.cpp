@@ -79,8 +79,12 @@ Result<TrainBatches> train_batches(io::ImageSet set, int64_t batch,
                         uint32_t(uint64_t(step) >> 32U)};
     std::mt19937_64 random(seeds);
     for (const int64_t row : rows->at(step)) {
-      copy_changed(set.images.data<uint8_t>() + row * pixels, side,
-                   is_augmented ? draw_change(random) : Change{}, image);
+      const uint8_t* from = set.images.data<uint8_t>() + row * pixels;
+      if (is_augmented) {
+        copy_changed(from, side, draw_change(random), image);
+      } else {
+        std::copy_n(from, pixels, image);
+      }
       image += pixels;
       *label++ = set.labels.data<uint8_t>()[row];
     }

@@ -97,6 +97,16 @@ const ModelDefaults& defaults_of(Model model) {
 
 Output apply_model(const Scope& s, const VariableScope& vars, Model model,
                    const ModelInput& input) {
+  if (!s.ok()) return {};
+  const int64_t side = input.images.shape().dim(2);
+  // Two pools halve it.
+  const int64_t least = model == Model::kCnn ? 4 : 1;
+  if (side < least) {
+    s.fail(invalid_argument(
+        "[{}] pictures are {} x {}; they must be {} x {} or larger",
+        defaults_of(model).name, side, side, least, least));
+    return {};
+  }
   const VariableScope shared = vars.with_reuse(Reuse::kAuto);
   switch (model) {
     case Model::kMlp:

@@ -40,8 +40,9 @@ struct ModelInput {
 };
 
 // Logits of [batch, kClasses]. Called again it shares the variables of `vars`,
-// which are of float. Thread-compatible, as the graph; the scope fails where
-// the side is not positive.
+// which are of float. Thread-compatible, as the graph. The scope fails with
+// InvalidArgument where the pictures are too small: a side is 1 or more, and 4
+// or more for kCnn.
 graph::Output apply_model(const graph::Scope& s,
                           const graph::VariableScope& vars, Model model,
                           const ModelInput& input);

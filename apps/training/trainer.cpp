@@ -71,6 +71,9 @@ class Trainer {
       Status status = remove_training(folder);
       if (!status.ok()) return apps::run_time_error(std::move(status));
     }
+    const auto interval = apps::parse_save_every(options_.training.save_every);
+    if (!interval.ok()) return apps::usage_error(interval.status());
+    save_steps_ = interval->steps;
     apps::TrainingOptions training = options_.training;
     training.init = {trainee_.init};
     apps::Failure failure = training_.start(training, session_, {}, run_);
@@ -106,7 +109,7 @@ class Trainer {
     TAGFLOW_ASSIGN(const actors::Callable call,
                    make_callable(session_, trainee_.step, {trainee_.train}));
     first_step_ = outcome_.step;
-    begin_ = reported_ = Clock::now();
+    begin_ = reported_ = saved_ = Clock::now();
     while (!is_over()) {
       const int64_t step = outcome_.step + 1;
       Status status = run_step(call, step);
@@ -114,10 +117,10 @@ class Trainer {
         return std::move(status).with_prefix(fmt::format("[step {}] ", step));
       outcome_.step = step;
       const bool is_epoch = step % trainee_.steps_per_epoch == 0;
-      if (!is_epoch && step % options_.report_every != 0) continue;
-      report();
+      const bool is_report = is_epoch || step % options_.report_every == 0;
+      if (is_report) report();
       if (is_epoch) TAGFLOW_RETURN_IF_ERROR(end_epoch());
-      save();
+      if (is_report || is_save_due()) save();
     }
     return {};
   }
@@ -153,8 +156,17 @@ class Trainer {
     reported_ = Clock::now();
   }
 
+  // Whether a checkpoint may be: looking costs too much for every step, as rows
+  // are written first.
+  bool is_save_due() const {
+    constexpr double kSeconds = 1;
+    return (save_steps_ > 0 && outcome_.step % save_steps_ == 0) ||
+           seconds_since(saved_) >= kSeconds;
+  }
+
   // What is due of the last step. Rows go before the checkpoint of their step.
   void save() {
+    saved_ = Clock::now();
     warn(history_->write());
     training_.after_step(outcome_.step);
   }
@@ -195,7 +207,8 @@ class Trainer {
   std::optional<History> history_;
   bool is_failing_ = false;  // to write, which was said
   Means means_;              // since the last report
-  Clock::time_point begin_, reported_;
+  Clock::time_point begin_, reported_, saved_;
+  int64_t save_steps_ = 0;  // between checkpoints; 0: they go by time
   int64_t first_step_ = 0;  // that was done before
   int64_t rows_ = 0;
   std::optional<int64_t> evaluated_;  // the step

@@ -163,6 +163,10 @@ TEST_CASE("sets that do not fit are refused") {
   const auto sizes = make_task(options, make_set(40, 1), small);
   CHECK(sizes.status().message().find("12 x 12 pixels, and those to test with "
                                       "of 2 x 2") != std::string::npos);
+  TaskOptions cnn = options_of(Model::kCnn);
+  cnn.batch = 4;
+  CHECK(make_task(cnn, small, small).status().message() ==
+        "[cnn] pictures are 2 x 2; they must be 4 x 4 or larger");
   const auto rows = make_task(options, make_set(31, 1), make_set(9, 1));
   CHECK(rows.status().message() ==
         "[batches] 31 rows do not fill a batch of 32");

@@ -1,6 +1,7 @@
 #include "apps/training/trainer.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <cmath>
 #include <csignal>
@@ -132,6 +133,22 @@ TEST_CASE("a signal ends it after the step in hand, which is saved") {
   const fs::path whole = folder.path / "whole";
   check_ok(Line().train(whole, 4));
   CHECK(history_of(folder.path) == history_of(whole));
+}
+
+TEST_CASE("checkpoints are made after so many steps, reports or not") {
+  const TempFolder folder;
+  Line line;
+  TrainerOptions options;
+  options.training.save = folder.path.string();
+  options.training.save_every = "2";
+  options.training.keep = 0;
+  check_ok(train(*line.session, line.trainee, options));
+  for (const int64_t step : {0, 2, 4, 5})
+    CHECK(fs::exists(folder.path / fmt::format("model.ckpt-{}.index", step)));
+  CHECK_FALSE(fs::exists(folder.path / "model.ckpt-3.index"));
+  options.training.save_every = "often";
+  const Outcome refused = train(*line.session, line.trainee, options);
+  CHECK(refused.failure.exit_code == apps::ExitCode::kUsage);
 }
 
 TEST_CASE("a training that is over is evaluated, and nothing else") {
