@@ -77,12 +77,14 @@ Failure set_up(const Options& options, Program& program) {
 std::string format_errors(const char* search, const ErrorCount& errors,
                           bool json) {
   const double phonemes = errors.phoneme_rate(), words = errors.word_rate();
-  return json ? fmt::format(", \"{0}_phoneme_error_rate\": {1:.4f}, "
-                            "\"{0}_word_error_rate\": {2:.4f}",
-                            search, phonemes, words)
-              : fmt::format("{}: {:.2f} % of phonemes and {:.2f} % of words "
-                            "are wrong\n",
-                            search, 100 * phonemes, 100 * words);
+  return json ? fmt::format(
+                    ", \"{0}_phoneme_error_rate\": {1:.4f}, "
+                    "\"{0}_word_error_rate\": {2:.4f}",
+                    search, phonemes, words)
+              : fmt::format(
+                    "{}: {:.2f} % of phonemes and {:.2f} % of words "
+                    "are wrong\n",
+                    search, 100 * phonemes, 100 * words);
 }
 
 Failure train(const Options& options) {
@@ -91,8 +93,8 @@ Failure train(const Options& options) {
   Program program;
   Failure failure = set_up(options, program);
   if (failure.exit_code != ExitCode::kOk) return failure;
-  training::Outcome outcome = training::train(
-      *program.session, program.task.trainee, options.trainer);
+  training::Outcome outcome =
+      training::train(*program.session, program.task.trainee, options.trainer);
   if (outcome.failure.exit_code != ExitCode::kOk) return outcome.failure;
 
   const WatchedRun watched(*program.session);
@@ -136,22 +138,20 @@ Failure say(const Options& options) {
   const WatchedRun watched(*program.session);
   actors::RunOptions run;
   run.cancel = watched.token();
-  const auto said = g2p::pronounce(*program.session, program.task.beam,
-                                   options.words, run);
+  const auto said =
+      g2p::pronounce(*program.session, program.task.beam, options.words, run);
   if (!said.ok()) return watched.failure_of(said.status());
   for (size_t i = 0; i < said->size(); ++i)
-    print_text(fmt::format(
-        "{}: {} ({:.3f})\n", options.words[i],
-        g2p::text_of(*program.lexicon, (*said)[i].phonemes),
-        std::exp(double((*said)[i].log_probability))));
+    print_text(fmt::format("{}: {} ({:.3f})\n", options.words[i],
+                           g2p::text_of(*program.lexicon, (*said)[i].phonemes),
+                           std::exp(double((*said)[i].log_probability))));
   return {};
 }
 
 // What both commands need to make the same graph.
 void add_common_options(CLI::App& app, Options& options) {
   const auto size = CLI::Range(int64_t{1}, int64_t{1} << 16);
-  app.add_option("--lexicon", options.lexicon,
-                 "a compiled lexicon of Festival")
+  app.add_option("--lexicon", options.lexicon, "a compiled lexicon of Festival")
       ->capture_default_str()
       ->type_name("FILE");
   app.add_option("--units", options.task.units, "units of each LSTM")

@@ -56,7 +56,9 @@ class Model {
   struct Hypotheses {
     graph::Output phonemes;  // [n, width, L], kEnd after the last one
     graph::Output scores;    // [n, width], log p, the best first
-    graph::Output steps;     // an int32 scalar: trips of the loop
+    // An int32 scalar: trips of the loop. Hypotheses of so many phonemes have
+    // not said their end yet.
+    graph::Output steps;
   };
   // Beam search, as a loop that goes on until the best hypothesis of each word
   // has said the end: no other can become better then, since scores only fall.

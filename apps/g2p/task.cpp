@@ -78,18 +78,17 @@ Result<Task> make_task(const TaskOptions& options,
   const Output rate = autodiff::schedules::cosine_decay(
       s, options.learning_rate, counter.read(s),
       {.decay_steps = options.epochs * batches->per_epoch()});
-  autodiff::optimizers::adam(vars, rate).minimize(
-      s.named("step"), loss, vars.trainable_variables(),
-      {.global_step = counter,
-       .transform = autodiff::clipping_to(kLongestGradient)});
+  autodiff::optimizers::adam(vars, rate)
+      .minimize(s.named("step"), loss, vars.trainable_variables(),
+                {.global_step = counter,
+                 .transform = autodiff::clipping_to(kLongestGradient)});
   task.greedy = search_of(model.pronounce(s.sub_scope("greedy"), words, 1));
   task.beam =
       search_of(model.pronounce(s.sub_scope("beam"), words, options.width));
   vars.initialize(s.named("init"));
   TAGFLOW_RETURN_IF_ERROR(s.status());
 
-  const int64_t count =
-      (int64_t(held_out.size()) + kTogether - 1) / kTogether;
+  const int64_t count = (int64_t(held_out.size()) + kTogether - 1) / kTogether;
   // The batches point into the lexicon.
   task.trainee = {
       .init = "init",
@@ -127,7 +126,8 @@ Result<std::vector<Pronunciation>> pronounce(
   const int64_t width = results[0].dim(1), limit = results[0].dim(2);
   std::vector<Pronunciation> all(spellings.size());
   for (size_t i = 0; i < all.size(); ++i) {
-    const int32_t* said = results[0].data<int32_t>() + int64_t(i) * width * limit;
+    const int32_t* said =
+        results[0].data<int32_t>() + int64_t(i) * width * limit;
     all[i].phonemes.assign(said, std::find(said, said + limit, kEnd));
     all[i].log_probability = results[1].data<float>()[int64_t(i) * width];
   }
