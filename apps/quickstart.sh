@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # From a bare Debian 12 to the main jobs on real data: installs what is missing,
-# builds Release, runs kmeans, and trains an LSTM for a minute.
+# builds Release, runs kmeans, and trains an LSTM for about a minute.
 # usage: apps/quickstart.sh [ARGUMENTS OF kmeans]
 set -euo pipefail
 cd "$(dirname "$0")/.."
