@@ -2,7 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
-#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <optional>
@@ -53,6 +53,7 @@ class Trainer {
     if (failure.exit_code == apps::ExitCode::kRunTimeError)
       failure = watched_.failure_of(std::move(failure.status));
     outcome_.failure = std::move(failure);
+    if (evaluated_ != outcome_.step) outcome_.test.clear();
     return std::move(outcome_);
   }
 
@@ -67,13 +68,13 @@ class Trainer {
 
   apps::Failure start() {
     const std::string& folder = options_.training.save;
+    const auto interval = apps::parse_save_every(options_.training.save_every);
+    if (!interval.ok()) return apps::usage_error(interval.status());
+    save_steps_ = interval->steps;
     if (options_.is_fresh) {
       Status status = remove_training(folder);
       if (!status.ok()) return apps::run_time_error(std::move(status));
     }
-    const auto interval = apps::parse_save_every(options_.training.save_every);
-    if (!interval.ok()) return apps::usage_error(interval.status());
-    save_steps_ = interval->steps;
     apps::TrainingOptions training = options_.training;
     training.init = {trainee_.init};
     apps::Failure failure = training_.start(training, session_, {}, run_);
@@ -216,28 +217,6 @@ class Trainer {
 };
 
 }  // namespace
-
-void add_trainer_options(CLI::App& app, TrainerOptions& options) {
-  constexpr int64_t kMost = int64_t{1} << 30;
-  app.add_option("--epochs", options.epochs,
-                 "how often to go through the training set, with those epochs "
-                 "that are done")
-      ->capture_default_str()
-      ->check(CLI::Range(int64_t{1}, kMost));
-  app.add_option("--report-every", options.report_every,
-                 "steps between lines of progress")
-      ->capture_default_str()
-      ->check(CLI::Range(int64_t{1}, kMost));
-  app.add_option("--stop-at", options.stop_at,
-                 "end after this step, which is saved; the same command "
-                 "without it goes on")
-      ->type_name("STEP")
-      ->check(CLI::Range(int64_t{1}, kMost));
-  app.add_flag("--fresh", options.is_fresh,
-               "begin anew: removes checkpoints and history from the folder "
-               "of --save");
-  apps::add_saving_options(app, options.training);
-}
 
 Outcome train(actors::Session& session, const Trainee& trainee,
               const TrainerOptions& options) {
