@@ -84,6 +84,7 @@ endforeach()
 
 tagflow_program(kmeans "${apps}/kmeans/main.cpp")
 tagflow_program(train_images "${apps}/train_images/main.cpp")
+tagflow_program(fortunes "${apps}/fortunes/main.cpp")
 tagflow_program(g2p "${apps}/g2p/main.cpp")
 
 file(GLOB sources CONFIGURE_DEPENDS "${apps}/examples/*.cpp")
