@@ -22,16 +22,19 @@ bool is_of_training(const std::string& name) {
          name.starts_with("model.ckpt-");
 }
 
-// The mean of about the last fiftieth of all values, at each of them.
-std::vector<double> smoothed(const std::vector<double>& values) {
+// The mean of about a fiftieth of all values, at the last of them: so it does
+// not show the first steps, beside which all others would be flat.
+apps::draw::Series smoothed(const apps::draw::Series& each) {
   constexpr size_t kParts = 50;
-  const size_t window = std::max<size_t>(1, values.size() / kParts);
-  std::vector<double> means;
+  const size_t window = std::max<size_t>(1, each.y.size() / kParts);
+  apps::draw::Series means;
   double sum = 0;
-  for (size_t i = 0; i < values.size(); ++i) {
-    sum += values[i];
-    if (i >= window) sum -= values[i - window];
-    means.push_back(sum / double(std::min(i + 1, window)));
+  for (size_t i = 0; i < each.y.size(); ++i) {
+    sum += each.y[i];
+    if (i >= window) sum -= each.y[i - window];
+    if (i + 1 < window) continue;
+    means.x.push_back(each.x[i]);
+    means.y.push_back(sum / double(window));
   }
   return means;
 }
@@ -68,7 +71,8 @@ Status draw_losses(const fs::path& file, const History& history) {
     series.y.push_back(double(row.values[0]));
   }
   if (each.x.empty()) return {};
-  apps::draw::Series mean{.name = "train", .x = each.x, .y = smoothed(each.y)};
+  apps::draw::Series mean = smoothed(each);
+  mean.name = "train";
   const apps::draw::Chart chart{
       .x_label = "step",
       .y_label = history.metrics()[0],

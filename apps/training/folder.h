@@ -16,9 +16,9 @@ std::filesystem::path loss_picture(const std::filesystem::path& folder);
 // removed.
 Status remove_training(const std::filesystem::path& folder);
 
-// Draws the first metric over the steps, each step in grey, a mean of the last
-// ones in black, and evaluations as dots. Nothing where there are no steps.
-// PermissionDenied where it cannot be written.
+// Draws the first metric over the steps, each step in grey, the mean of the
+// last ones in black, and evaluations as dots. Nothing where there are no
+// steps. PermissionDenied where it cannot be written.
 Status draw_losses(const std::filesystem::path& file, const History& history);
 
 }  // namespace tagflow::training

@@ -49,26 +49,30 @@ losses = [float(row[2]) for row in rows if row[1] == "train"]
 assert len(losses) == 20 and len(rows) == 22, rows
 assert sum(losses[-5:]) < 0.8 * sum(losses[:5]), losses
 END
-# A signal ends it, whenever it comes; the same command goes on.
-cases=$((cases + 1))
-(cd "$work" && exec "$bin/train_images" mlp $few --save ended \
-  --report-every 1 2>ended.err >/dev/null) &
-training=$!
-until grep -q 'step 2 of' "$work/ended.err" 2>/dev/null ||
-  ! kill -0 $training 2>/dev/null; do :; done
-kill -TERM $training 2>/dev/null
-wait $training
-code=$?
-[ $code = 143 ] || [ $code = 0 ] ||
-  complain "exit code $code of what a signal ended" train_images
-expect 0 '^step: 20 of 20$' '' train_images mlp $few --save ended
-same mlp ended "what a signal ended goes on otherwise"
+# A signal ends it, whenever it comes, or even without a word; the same command
+# goes on.
+for signal in TERM KILL; do
+  cases=$((cases + 1))
+  (cd "$work" && exec "$bin/train_images" mlp $few --save ended_$signal \
+    --report-every 1 --save-every 2 2>ended.err >/dev/null) &
+  training=$!
+  until grep -q 'step [3-9] of' "$work/ended.err" 2>/dev/null ||
+    ! kill -0 $training 2>/dev/null; do :; done
+  kill -$signal $training 2>/dev/null
+  wait $training 2>/dev/null
+  code=$?
+  [ $code = $((128 + $(kill -l $signal))) ] || [ $code = 0 ] ||
+    complain "exit code $code of what a signal ended" train_images
+  expect 0 '^step: 20 of 20$' '' train_images mlp $few --save ended_$signal
+  same mlp ended_$signal "what a signal ended goes on otherwise"
+  rm "$work/ended.err"
+done
 # Over, and begun anew.
 expect 0 '^step: 20 of 20$' 'resumed after step 20' \
-  train_images mlp $few --save ended
+  train_images mlp $few --save ended_TERM
 expect 0 '^step: 5 of 20$' '' \
-  train_images mlp $few --save ended --fresh --stop-at 5
-[ ! -e "$work/ended/model.ckpt-20.index" ] ||
+  train_images mlp $few --save ended_TERM --fresh --stop-at 5
+[ ! -e "$work/ended_TERM/model.ckpt-20.index" ] ||
   complain "an old checkpoint is left" train_images --fresh
 expect 1 - 'is of another model' train_images cnn $few --save mlp
 

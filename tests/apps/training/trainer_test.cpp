@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/saver.h"
 #include "apps/io/file.h"
 #include "autodiff/train/loss.h"
 #include "autodiff/train/optimizers.h"
@@ -176,6 +177,27 @@ TEST_CASE("begun anew, it removes what is its own, and leaves other files") {
   CHECK(outcome.step == 2);
   CHECK(fs::exists(folder.path / "notes.txt"));
   CHECK_FALSE(fs::exists(folder.path / "model.ckpt-10.index"));
+}
+
+TEST_CASE("a folder that another training has is left alone") {
+  const TempFolder folder;
+  check_ok(Line().train(folder.path, 1));
+  Line line;
+  TrainerOptions options;
+  options.training.save = folder.path.string();
+  {
+    const auto other =
+        actors::Saver::create(*line.session, {.folder = folder.path.string()});
+    REQUIRE(other.ok());
+    for (const bool is_fresh : {false, true}) {
+      options.is_fresh = is_fresh;
+      const Outcome outcome = train(*line.session, line.trainee, options);
+      CHECK(outcome.failure.status.code() == Code::kFailedPrecondition);
+    }
+  }
+  CHECK(fs::exists(folder.path / "model.ckpt-5.index"));
+  options.is_fresh = true;
+  check_ok(train(*line.session, line.trainee, options));
 }
 
 TEST_CASE("a loss that is no number ends it, and the step is named") {
