@@ -1,5 +1,6 @@
 # What lies in apps/:
-#   apps/{checkpoint,common,conform,draw,io,ode,placement,stepper,training}/*.cpp
+#   apps/{checkpoint,common,conform,draw,io,ode,placement}/*.cpp,
+#   apps/{stepper,training}/*.cpp
 #                                   library tagflow_apps, which the programs,
 #                                   their tests and fuzz targets share
 #   apps/{tagflow,bench}/**.cpp     the tagflow command
