@@ -1,5 +1,6 @@
 # What lies in apps/:
-#   apps/{checkpoint,common,conform,draw,io,ode,placement,stepper,training}/*.cpp
+#   apps/{checkpoint,common,conform,draw,io,ode,placement}/*.cpp,
+#   apps/{stepper,training}/*.cpp
 #                                   library tagflow_apps, which the programs,
 #                                   their tests and fuzz targets share
 #   apps/{tagflow,bench}/**.cpp     the tagflow command
@@ -84,6 +85,7 @@ endforeach()
 
 tagflow_program(kmeans "${apps}/kmeans/main.cpp")
 tagflow_program(train_images "${apps}/train_images/main.cpp")
+tagflow_program(fortunes "${apps}/fortunes/main.cpp")
 tagflow_program(g2p "${apps}/g2p/main.cpp")
 
 file(GLOB sources CONFIGURE_DEPENDS "${apps}/examples/*.cpp")

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <numeric>
-#include <random>
+
+#include "apps/training/shuffle.h"
 
 namespace tagflow::g2p {
 namespace {
@@ -29,13 +30,6 @@ Tensor lengths(const std::vector<std::vector<int32_t>>& rows) {
   std::vector<int32_t> counts;
   for (const auto& row : rows) counts.push_back(int32_t(row.size()));
   return Tensor::of<int32_t>({int64_t(rows.size())}, counts);
-}
-
-// Numbers below `bound` that depend on the seed alone, whatever the library.
-template <class T>
-void shuffle(std::vector<T>& items, std::mt19937_64& random) {
-  for (size_t i = items.size(); i > 1; --i)
-    std::swap(items[i - 1], items[random() % i]);
 }
 
 }  // namespace
@@ -89,11 +83,10 @@ TrainingBatches::TrainingBatches(std::vector<Example> examples, int64_t size,
       per_epoch_((int64_t(examples_.size()) + size - 1) / size) {}
 
 void TrainingBatches::arrange(int64_t epoch) {
-  std::seed_seq words{seed_ & 0xffffffff, seed_ >> 32, uint64_t(epoch)};
-  std::mt19937_64 random(words);
+  std::mt19937_64 random = training::random_of_epoch(seed_, epoch);
   std::vector<size_t> order(examples_.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  shuffle(order, random);
+  training::shuffle(order, random);
   const auto shorter = [this](size_t a, size_t b) {
     const auto key = [this](size_t i) {
       return std::pair(examples_[i].word->spelling.size(),
@@ -113,7 +106,7 @@ void TrainingBatches::arrange(int64_t epoch) {
     arranged_.emplace_back(order.begin() + int64_t(begin),
                            order.begin() + int64_t(end));
   }
-  shuffle(arranged_, random);
+  training::shuffle(arranged_, random);
   epoch_ = epoch;
 }
 

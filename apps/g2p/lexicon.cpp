@@ -7,7 +7,7 @@
 namespace tagflow::g2p {
 namespace {
 
-constexpr size_t kMostLetters = 64;
+constexpr size_t kMostLetters = 64, kMostPhonemes = 256;
 
 bool is_letter(char c) { return c >= 'a' && c <= 'z'; }
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
@@ -76,7 +76,8 @@ bool scan_entry(std::string_view line, Entry& entry) {
     if (stress.empty() || !scanner.take(')')) return false;
   }
   return scanner.take(')') && scanner.take(')') && scanner.at_end() &&
-         !entry.word.empty() && !entry.phonemes.empty();
+         !entry.word.empty() && !entry.phonemes.empty() &&
+         entry.phonemes.size() <= kMostPhonemes;
 }
 
 using Symbols = std::vector<std::string_view>;

@@ -33,7 +33,8 @@ struct Lexicon {
 // line, ("word" class (((phonemes) stress) ...)), whose syllables are joined.
 // Marks of stress are dropped, and so are entries of words with other
 // characters than a to z. InvalidArgument, with the line, where the text is
-// anything else, or no entry is left. Thread-safe.
+// anything else, an entry has more than 256 phonemes, or none is left.
+// Thread-safe.
 Result<Lexicon> parse_lexicon(std::string_view text);
 
 // Numbers for the letters of a word. InvalidArgument unless it has one to 64

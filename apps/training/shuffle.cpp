@@ -1,10 +1,15 @@
 #include "apps/training/shuffle.h"
 
 #include <numeric>
-#include <random>
-#include <utility>
 
 namespace tagflow::training {
+
+std::mt19937_64 random_of_epoch(uint64_t seed, int64_t epoch) {
+  constexpr int kHalf = 32;
+  std::seed_seq words{uint32_t(seed), uint32_t(seed >> kHalf), uint32_t(epoch),
+                      uint32_t(uint64_t(epoch) >> kHalf)};
+  return std::mt19937_64(words);
+}
 
 Result<ShuffledBatches> ShuffledBatches::create(int64_t rows, int64_t batch,
                                                 uint64_t seed) {
@@ -22,13 +27,8 @@ std::span<const int64_t> ShuffledBatches::at(int64_t step) {
   if (epoch != epoch_) {
     epoch_ = epoch;
     std::iota(order_.begin(), order_.end(), 0);
-    // By hand: the standard shuffle may differ from library to library.
-    constexpr int kHalf = 32;
-    std::seed_seq seeds{uint32_t(seed_), uint32_t(seed_ >> kHalf),
-                        uint32_t(epoch), uint32_t(uint64_t(epoch) >> kHalf)};
-    std::mt19937_64 random(seeds);
-    for (size_t i = order_.size() - 1; i > 0; --i)
-      std::swap(order_[i], order_[random() % (i + 1)]);
+    std::mt19937_64 random = random_of_epoch(seed_, epoch);
+    shuffle(order_, random);
   }
   const int64_t first = (step - 1) % steps_per_epoch() * batch_;
   return std::span(order_).subspan(size_t(first), size_t(batch_));

@@ -2,12 +2,25 @@
 #pragma once
 
 #include <cstdint>
+#include <random>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "graph/status.h"
 
 namespace tagflow::training {
+
+// Puts the items into an order that follows from the numbers alone: the
+// standard shuffle may differ from library to library.
+template <class T>
+void shuffle(std::vector<T>& items, std::mt19937_64& random) {
+  for (size_t i = items.size(); i > 1; --i)
+    std::swap(items[i - 1], items[random() % i]);
+}
+
+// The numbers for the order of an epoch.
+std::mt19937_64 random_of_epoch(uint64_t seed, int64_t epoch);
 
 // Splits the rows into batches, in another order in every epoch. The order
 // follows from the seed and the epoch alone, so that a training that goes on

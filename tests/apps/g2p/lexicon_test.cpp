@@ -53,6 +53,10 @@ TEST_CASE("a text that is no lexicon is refused with its line") {
     INFO(line);
     CHECK(fails_with(head + line + "\n", "line 3 is no entry"));
   }
+  std::string many;
+  for (int i = 0; i < 257; ++i) many += "iy ";
+  CHECK(fails_with(head + "(\"b\" nil (((" + many + ") 1)))",
+                   "line 3 is no entry"));
 }
 
 TEST_CASE("words have 1 to 64 letters from a to z") {
