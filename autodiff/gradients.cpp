@@ -65,8 +65,7 @@ class Gradients {
       for (KeptValue& kept : analysis->take_notes())
         options_.kept->push_back(std::move(kept));
     TAGFLOW_RETURN_IF_ERROR(scope_.status());
-    if (options_.check_liveness)
-      TAGFLOW_RETURN_IF_ERROR(check(walk, first));
+    if (options_.check_liveness) TAGFLOW_RETURN_IF_ERROR(check(walk, first));
     return results;
   }
 

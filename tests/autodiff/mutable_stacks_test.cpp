@@ -90,7 +90,6 @@ TEST_CASE("what one loop pushes and another one pops has gradients") {
 TEST_CASE("a stack of the older kind has gradients") {
   check_gradients(
       [](const Scope& s, const Outputs& x) -> Outputs {
-        const Ops ops{"Stack", "StackPush", "StackPop"};
         const Output stack = s.op("Stack", {}, kElements);
         const Output pushed = s.op("StackPush", {stack, x[0]});
         const Output popped = s.with_control_dependencies({pushed}).op(
