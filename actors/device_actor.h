@@ -20,7 +20,8 @@ namespace tagflow::actors {
 // tensors of no less bytes than its outputs have, as far as their shapes are
 // known; and those go first. All others take memory. An accelerator is given
 // only kMostTaking of these at a time, since it runs all in the order of their
-// launches.
+// launches. On a device without a limit all count as if they freed memory, so
+// that each goes in its turn.
 
 // A kernel to run elsewhere, or a tensor to be copied between the host and an
 // accelerator, and the answer: the request travels to the device and comes back

@@ -39,7 +39,9 @@ KernelRequest* IterationActor::take_kernel_request(uint32_t node) {
   request->outputs.resize(item.num_outputs);
   request->context.emplace(item.node, request->inputs, request->outputs,
                            &step_->info, &request->tag, frame_.run->allocator);
-  request->frees = frees_memory(*request);
+  // A device without a limit has the host's memory: there all keep their order.
+  request->frees =
+      frame_.run->allocator == &host_allocator() || frees_memory(*request);
   return request;
 }
 

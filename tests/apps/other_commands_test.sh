@@ -63,6 +63,9 @@ expect 0 '"bytes_to_device":0,"bytes_to_host":0,"new_buffers":0,' - \
   tagflow bench stream_assign --trips 20 --repeats 1
 expect 1 - 'asks for "/device:STREAM:0", and there is no such' \
   tagflow bench stream_assign --devices cpu:2 --trips 2 --repeats 1
+expect 0 '"swapped_out_mib_per_run":[1-9]' - \
+  tagflow bench swap --trips 30 --repeats 1
+expect 0 '"unit":"MiB"' - tagflow bench freeing_first --nodes 4 --repeats 1
 expect 0 '"unit":"GB/s"' - tagflow bench checkpoint --bytes 100000 --repeats 1
 expect 0 '"unit":"s"' - tagflow bench load --nodes 1000 --repeats 1
 expect 0 '"unit":"bytes"' - tagflow bench loop_memory --trips 1000

@@ -5,10 +5,12 @@
 
 #include <cstring>
 #include <deque>
+#include <future>
 #include <optional>
 #include <vector>
 
 #include "devices/device.h"
+#include "devices/stream/stream.h"
 #include "devices/tracking_allocator.h"
 #include "tests/devices/kernel_fixture.h"
 
@@ -35,24 +37,34 @@ class HeldCopies final : public Accelerator {
     done({});
   }
   void copy_to_host(Tensor tensor, Copied done, uint64_t) override {
-    add({std::move(tensor), std::move(done), &host_allocator()});
+    add({std::move(tensor), std::move(done), &host_allocator()}, to_host_);
   }
   void copy_from_host(Tensor tensor, Copied done, uint64_t) override {
-    add({std::move(tensor), std::move(done), memory_.get()});
+    add({std::move(tensor), std::move(done), memory_.get()}, to_device_);
   }
   Result<Tensor> upload(const Tensor& tensor) override {
     return copy(tensor, *memory_);
   }
   void observe(Observer) override {}
 
+  // From now on copies are made by threads, one for each direction.
+  void start_threads() {
+    to_host_.emplace();
+    to_device_.emplace();
+    to_device_->enqueue([](Stream::Turn) {
+      Swapper::set_thread_waits(Swapper::Waits::kForLeaving);
+    });
+  }
+  // Those have done all.
+  void stop_threads() {
+    to_device_.reset();
+    to_host_.reset();
+  }
   // The oldest copy.
   void answer() {
     Held held = std::move(held_.front());
     held_.pop_front();
-    Result<Tensor> copied =
-        fails ? Result<Tensor>(*fails) : copy(held.tensor, *held.to);
-    held.tensor.reset();
-    held.done(std::move(copied));
+    make(held);
   }
   void answer_all() {
     while (!held_.empty()) answer();
@@ -90,9 +102,20 @@ class HeldCopies final : public Accelerator {
     Allocator* to;
   };
 
-  void add(Held held) {
+  void add(Held held, std::optional<Stream>& stream) {
+    if (stream) {
+      stream->enqueue(
+          [this, held = std::move(held)](Stream::Turn) mutable { make(held); });
+      return;
+    }
     held_.push_back(std::move(held));
     if (at_once) answer_all();
+  }
+  void make(Held& held) {
+    Result<Tensor> copied =
+        fails ? Result<Tensor>(*fails) : copy(held.tensor, *held.to);
+    held.tensor.reset();
+    held.done(std::move(copied));
   }
   static Result<Tensor> copy(const Tensor& tensor, Allocator& to) {
     TAGFLOW_ASSIGN(Tensor made,
@@ -104,6 +127,7 @@ class HeldCopies final : public Accelerator {
   TrackingAllocator::Owner memory_;
   std::shared_ptr<Swapper> swapper_;
   std::deque<Held> held_;
+  std::optional<Stream> to_host_, to_device_;
 };
 
 float pop(std::vector<SavedOwner>& stack) {
@@ -347,6 +371,35 @@ TEST_CASE("whatever moves when, a pop gives what was pushed") {
     device.answer_all();
     RC_ASSERT(device.stats().in_use == 0);
   });
+}
+
+TEST_CASE("threads push and pop while others copy, and each has its values") {
+  HeldCopies device(32 * kKiB);
+  device.start_threads();
+  const auto use = [&](int thread) {
+    const MayWait here;
+    std::vector<SavedOwner> stack;
+    int wrong = 0;
+    for (int round = 0; round < 20; ++round) {
+      for (int i = 0; i < 40; ++i)
+        stack.push_back(device.push(float(thread * 1000 + i)));
+      for (int i = 40; i-- > 0;) {
+        if (i % 3 == 0) {
+          std::promise<void> is_here;
+          stack.back()->fetch([&] { is_here.set_value(); });
+          is_here.get_future().wait();
+        }
+        wrong += pop(stack) != float(thread * 1000 + i);
+      }
+    }
+    return wrong;
+  };
+  auto other = std::async(std::launch::async, use, 1);
+  CHECK(use(2) == 0);
+  CHECK(other.get() == 0);
+  device.stop_threads();
+  CHECK(device.stats().in_use == 0);
+  CHECK(device.stats().swapped_out > 0);
 }
 
 }  // namespace tagflow::devices
