@@ -111,15 +111,15 @@ bool may_wait(const graph::Node& node) {
   return devices::KernelRegistry::global().has_async(node.op());
 }
 
-// Products by constants, where a CPU computes them.
-Status fuse_layers(std::vector<graph::Partition>& partitions,
+// A pass that makes nodes for which CPUs alone have kernels.
+Status run_on_cpus(std::vector<graph::Partition>& partitions,
                    std::span<const graph::DeviceInfo> infos,
-                   const graph::PassSet& wanted) {
-  if (!wanted.has(graph::Pass::kLayer)) return {};
+                   const graph::PassSet& wanted, graph::Pass pass,
+                   graph::PassFunction run) {
+  if (!wanted.has(pass)) return {};
   for (graph::Partition& partition : partitions)
     if (infos[partition.device].name.type == "CPU")
-      TAGFLOW_RETURN_IF_ERROR(
-          graph::fuse_layers(partition.program, nullptr).status());
+      TAGFLOW_RETURN_IF_ERROR(run(partition.program, nullptr).status());
   return {};
 }
 
@@ -254,11 +254,13 @@ Result<Distribution> distribute(const graph::Graph& graph,
   if (!is_whole)
     for (graph::Partition& partition : result.partitions)
       TAGFLOW_RETURN_IF_ERROR(rewrite(partition, options.passes));
+  TAGFLOW_RETURN_IF_ERROR(run_on_cpus(result.partitions, infos, options.passes,
+                                      graph::Pass::kSums, graph::sum_products));
   TAGFLOW_RETURN_IF_ERROR(graph::put_readers_first(result.partitions, turns));
   if (!is_whole && options.schedule_receives)
     TAGFLOW_RETURN_IF_ERROR(schedule_receives(result.partitions, infos, costs));
-  TAGFLOW_RETURN_IF_ERROR(
-      fuse_layers(result.partitions, infos, options.passes));
+  TAGFLOW_RETURN_IF_ERROR(run_on_cpus(result.partitions, infos, options.passes,
+                                      graph::Pass::kLayer, graph::fuse_layers));
   if (is_whole) return result;
   // The limit was for the program as it came: cut, it has more nodes.
   const graph::Limits limits{.max_nodes = std::numeric_limits<size_t>::max()};

@@ -26,18 +26,38 @@ constexpr bool kCacheBlocks = true;
 constexpr size_t kHeader = 64;  // the Buffer, in front of its data
 static_assert(sizeof(Buffer) <= kHeader);
 
-// Classes are powers of two from 128 bytes (header included) to 4 MiB; a
-// thread keeps at most kCachedBytes of each. What is more goes to the depot for
-// all threads: often one allocates what others free.
-constexpr int kSmallestLog = 7;
-constexpr int kLargestLog = 22;
+// Note [Size classes]
+// Blocks are of powers of two from 128 bytes (header included) to 1 KiB, and of
+// four sizes for each power of two from there to 64 MiB: so a tensor of a power
+// of two, whose header makes it a little larger, wastes a quarter and not half.
+// A thread keeps free blocks of up to 1 MiB, at most kCachedBytes of a class.
+// What is more goes to the depot for all threads: often one allocates what
+// others free. A train step has as many bytes in hand as its activations, all
+// of which are free after it: to get them from the system anew costs a page
+// fault for each 4 KiB, a fifth of some steps.
+constexpr int kSmallestLog = 7, kFineLog = 10, kLargestLog = 26;
+constexpr int kSteps = 4;  // of each power of two from kFineLog on
+constexpr int kFirstFine = kFineLog - kSmallestLog + 1;
+constexpr int kClasses = kFirstFine + kSteps * (kLargestLog - kFineLog);
 constexpr uint8_t kUncached = 0xff;
-constexpr size_t kCachedBytes = size_t(1) << 22;
+static_assert(kClasses < kUncached);
+constexpr size_t kCachedBytes = size_t(1) << 20;
 constexpr size_t kMaxCachedBlocks = 256;
-constexpr size_t kDepotBytes = size_t(1) << 26;
+constexpr size_t kDepotBytes = size_t(1) << 28;
 
-int class_log(size_t bytes) {
-  return std::max(kSmallestLog, int(std::bit_width(bytes - 1)));
+// The smallest class that has so many bytes. REQUIRES: there is one.
+uint8_t class_of(size_t bytes) {
+  const int log = std::max(kSmallestLog, int(std::bit_width(bytes - 1)));
+  if (log <= kFineLog) return uint8_t(log - kSmallestLog);
+  const size_t step = (bytes - 1) >> (log - 3) & (kSteps - 1);
+  return uint8_t(kFirstFine + kSteps * (log - 1 - kFineLog) + int(step));
+}
+
+size_t block_bytes(uint8_t size_class) {
+  if (size_class < kFirstFine) return size_t(1) << (size_class + kSmallestLog);
+  const int fine = size_class - kFirstFine;
+  const int log = kFineLog + fine / kSteps;
+  return size_t(kSteps + fine % kSteps + 1) << (log - 2);
 }
 
 // A stack of free blocks, each of which holds the link to the next: to free
@@ -64,35 +84,49 @@ class FreeBlocks {
   size_t size_ = 0;
 };
 
-constexpr int kClasses = kLargestLog - kSmallestLog + 1;
-
-size_t block_bytes(uint8_t size_class) {
-  return size_t(1) << (size_class + kSmallestLog);
-}
-
-// Free blocks of all threads, of kDepotBytes at the most. Thread-safe.
+// Free blocks of all threads, of kDepotBytes at the most. Where it is full, the
+// classes give way that were not asked for the longest time. Thread-safe.
 class Depot {
  public:
-  // Whether it is kept.
-  bool put(uint8_t size_class, void* block) {
-    const std::lock_guard lock(mutex_);
-    if (bytes_ + block_bytes(size_class) > kDepotBytes) return false;
-    bytes_ += block_bytes(size_class);
-    free_[size_class].push(block);
-    return true;
+  void put(uint8_t size_class, void* block) {
+    FreeBlocks surplus;  // which go back when others may have the lock
+    {
+      const std::lock_guard lock(mutex_);
+      bytes_ += block_bytes(size_class);
+      free_[size_class].push(block);
+      while (bytes_ > kDepotBytes) {
+        const uint8_t oldest = longest_unused();
+        bytes_ -= block_bytes(oldest);
+        surplus.push(free_[oldest].pop());
+      }
+    }
+    while (void* unused = surplus.pop()) std::free(unused);
   }
   // Null where there is none.
   void* take(uint8_t size_class) {
     const std::lock_guard lock(mutex_);
+    last_use_[size_class] = ++uses_;
     void* const block = free_[size_class].pop();
     if (block != nullptr) bytes_ -= block_bytes(size_class);
     return block;
   }
 
  private:
+  // Of the classes that have blocks. REQUIRES: one has, and the mutex.
+  uint8_t longest_unused() const {
+    uint8_t oldest = kUncached;
+    for (uint8_t i = 0; i < kClasses; ++i)
+      if (free_[i].size() > 0 &&
+          (oldest == kUncached || last_use_[i] < last_use_[oldest]))
+        oldest = i;
+    return oldest;
+  }
+
   std::mutex mutex_;
   size_t bytes_ = 0;
   std::array<FreeBlocks, kClasses> free_;
+  uint64_t uses_ = 0;
+  std::array<uint64_t, kClasses> last_use_{};  // as `uses_` was then
 };
 
 // That of the process; outlives all tensors. The child of a fork() has none of
@@ -153,7 +187,8 @@ class HostAllocator : public Allocator {
         blocks.push(buffer);
         return;
       }
-      if (depot().put(size_class, buffer)) return;
+      depot().put(size_class, buffer);
+      return;
     }
     std::free(buffer);
   }
@@ -165,13 +200,12 @@ class HostAllocator : public Allocator {
       const size_t rounded = (total + 63) / 64 * 64;
       return rounded < total ? nullptr : std::aligned_alloc(64, rounded);
     }
-    const int log = class_log(total);
-    size_class = uint8_t(log - kSmallestLog);
+    size_class = class_of(total);
     if (!cache_gone) {
       if (void* block = cache.free[size_class].pop()) return block;
       if (void* block = depot().take(size_class)) return block;
     }
-    return std::aligned_alloc(64, size_t(1) << log);
+    return std::aligned_alloc(64, block_bytes(size_class));
   }
 };
 

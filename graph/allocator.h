@@ -45,9 +45,9 @@ class Allocator {
   }
 };
 
-// Ordinary memory of the process. Blocks of up to 4 MiB are kept for the next
-// that asks, since a loop allocates the same sizes again and again: 4 MiB of
-// each size by a thread, and 64 MiB in all for any thread.
+// Ordinary memory of the process. Blocks of up to 64 MiB are kept for the next
+// that asks, since loops and train steps allocate the same sizes again and
+// again: 1 MiB of each size by a thread, and 256 MiB in all for any thread.
 Allocator& host_allocator();
 
 // Constructs and destroys elements of strings and handles in host memory; no

@@ -1,6 +1,7 @@
 #include "devices/cpu/dense_products.h"
 
 #include <algorithm>
+#include <bit>
 #include <tuple>
 
 #include "devices/cpu/gemm.h"
@@ -10,8 +11,11 @@
 namespace tagflow::devices {
 namespace {
 
-// Rows (or columns) of a result that one shard computes at least.
+// Rows, or columns, of a result come in blocks of a multiple of kBlock. Each
+// shard reads the other factor as a whole, and brings it into an order of its
+// own: so a block is worth at least kBlockNanoseconds.
 constexpr int64_t kBlock = 64;
+constexpr double kBlockNanoseconds = 300e3;
 
 // The type in which gemm() does the work of a result type.
 DataType working_type(DataType dtype) {
@@ -113,6 +117,16 @@ Result<Prepared<W>> prepare(const KernelContext& context, const Tensor& tensor,
   return prepared;
 }
 
+// The rows or columns of a block of a product of so many nanoseconds. There are
+// a power of two of blocks, which most machines share evenly, and more than one
+// where there are rows enough.
+int64_t block_length(double cost, int64_t length) {
+  const auto wanted = uint64_t(std::min(cost / kBlockNanoseconds, 1e9));
+  const auto blocks = int64_t(std::max<uint64_t>(std::bit_floor(wanted), 2));
+  const int64_t block = (length + blocks - 1) / blocks;
+  return (block + kBlock - 1) / kBlock * kBlock;
+}
+
 // Result rows, or columns where there are more of them, in blocks; the unit
 // of sharding is one block of one matrix of the batch.
 template <class W>
@@ -122,10 +136,12 @@ void run_blocks(const KernelContext& context, const ProductBatch& batch,
   const int64_t m = batch.m, n = batch.n, k = batch.k;
   const bool by_rows = m >= n;
   const int64_t length = by_rows ? m : n;
-  const int64_t blocks = (length + kBlock - 1) / kBlock;
+  const int64_t block =
+      block_length(gemm_cost(kDataTypeOf<W>, m, n, k), length);
+  const int64_t blocks = (length + block - 1) / block;
   const auto product = [&](int64_t i, int64_t first, int64_t last) {
-    first *= kBlock;
-    last = std::min(last * kBlock, length);
+    first *= block;
+    last = std::min(last * block, length);
     const auto [a_index, b_index] = batch.factors(i);
     Factor<W> left{a.data() + a_index * m * k, a.stride, a.transposed};
     Factor<W> right{b.data() + b_index * k * n, b.stride, b.transposed};
@@ -140,8 +156,8 @@ void run_blocks(const KernelContext& context, const ProductBatch& batch,
   };
   const int64_t total = batch.count() * blocks;
   const double cost =
-      gemm_cost(kDataTypeOf<W>, by_rows ? std::min(kBlock, m) : m,
-                by_rows ? n : std::min(kBlock, n), k);
+      gemm_cost(kDataTypeOf<W>, by_rows ? std::min(block, m) : m,
+                by_rows ? n : std::min(block, n), k);
   context.parallel_for(total, cost, [&](int64_t begin, int64_t end) {
     while (begin < end) {
       const int64_t i = begin / blocks;
@@ -175,6 +191,18 @@ Status multiply_real(KernelContext& context, const ProductBatch& batch,
     for (int64_t i = 0; i < count; ++i) to[i] = static_cast<T>(float(from[i]));
   });
   return Status();
+}
+
+template <class W>
+Status add_real(const KernelContext& context, const ProductBatch& product,
+                const Tensor& a, const Tensor& b, Tensor& sum) {
+  const auto& [m, n, k, a_form, b_form, dims] = product;
+  TAGFLOW_ASSIGN(const Prepared<W> left,
+                 prepare<W>(context, a, m, k, a_form, Part::kReal));
+  TAGFLOW_ASSIGN(const Prepared<W> right,
+                 prepare<W>(context, b, k, n, b_form, Part::kReal));
+  run_blocks(context, product, left, right, sum.mutable_data<W>(), true);
+  return {};
 }
 
 // (a + bi)(c + di) from four real products of planes.
@@ -245,6 +273,16 @@ Status multiply(KernelContext& context, const ProductBatch& batch,
   if (!known)
     return error(Code::kUnimplemented, "[{}] no product of type {}",
                  context.node().op(), dtype_name(out.dtype()));
+  return status;
+}
+
+Status add_product(const KernelContext& context, const ProductBatch& product,
+                   const Tensor& a, const Tensor& b, Tensor& sum) {
+  if (sum.num_elements() == 0) return {};
+  Status status;
+  detail::visit_among<float, double>(sum.dtype(), [&]<class W>(TypeTag<W>) {
+    status = add_real<W>(context, product, a, b, sum);
+  });
   return status;
 }
 

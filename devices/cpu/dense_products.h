@@ -43,6 +43,12 @@ struct ProductBatch {
 Status multiply(KernelContext& context, const ProductBatch& batch,
                 const Tensor& a, const Tensor& b, Tensor& out);
 
+// Adds one product to `sum`, of which the stored factors may have more rows
+// than the product. REQUIRES: a, b and sum are all of float, or all of double,
+// and have the elements; the batch has no dimensions; nobody else holds `sum`.
+Status add_product(const KernelContext& context, const ProductBatch& product,
+                   const Tensor& a, const Tensor& b, Tensor& sum);
+
 // Estimated nanoseconds of `count` products, conversions included.
 double multiply_cost(DataType dtype, int64_t count, int64_t m, int64_t n,
                      int64_t k);

@@ -1,6 +1,7 @@
 // Conv2D, Conv3D and their gradients.
 #include <algorithm>
 
+#include "devices/cpu/library_convolution.h"
 #include "devices/cpu/nn_conv_base.h"
 #include "devices/cpu/nn_conv_loops.h"
 #include "devices/cpu/nn_kernels.h"
@@ -12,7 +13,9 @@ namespace {
 
 class ConvKernel : public ConvKernelBase {
  public:
-  using ConvKernelBase::ConvKernelBase;
+  ConvKernel(graph::WindowAttrs window, ConvRole role)
+      : ConvKernelBase(std::move(window), role),
+        library_(LibraryConvolution::make(role)) {}
   static Result<std::unique_ptr<Kernel>> make(const KernelInfo& info) {
     TAGFLOW_ASSIGN(graph::WindowAttrs window, conv_attrs(info));
     return std::unique_ptr<Kernel>(
@@ -89,26 +92,52 @@ class ConvKernel : public ConvKernelBase {
 
   template <class W>
   Status run_loops(const KernelContext& context, const Convolution& conv,
-                   W* out) const {
-    Tensor in, filter, grad;
+                   W* made) const {
+    // Of the role's three tensors two are read, and one is made.
+    Tensor in, filter, out;
     if (role() != ConvRole::kToInput) {
       TAGFLOW_ASSIGN(in, prepared<W>(context, 0));
     }
     if (role() != ConvRole::kToFilter) {
       TAGFLOW_ASSIGN(filter, prepared<W>(context, 1));
     }
-    if (role() == ConvRole::kForward)
-      return convolve(context, conv, in.data<W>(), filter.data<W>(), out);
-    TAGFLOW_ASSIGN(grad, prepared<W>(context, 2));
-    if (role() == ConvRole::kToInput)
-      return convolve_to_input(context, conv, filter.data<W>(), grad.data<W>(),
-                               out);
-    if constexpr (std::is_floating_point_v<W>)
-      return convolve_to_filter(context, conv, in.data<W>(), grad.data<W>(),
-                                out);
+    if (role() != ConvRole::kForward) {
+      TAGFLOW_ASSIGN(out, prepared<W>(context, 2));
+    }
+    if constexpr (std::is_same_v<W, float>) {
+      TAGFLOW_ASSIGN(const bool done,
+                     run_library(context, conv, in, filter, out, made));
+      if (done) return {};
+    }
+    switch (role()) {
+      case ConvRole::kForward:
+        return convolve(context, conv, in.data<W>(), filter.data<W>(), made);
+      case ConvRole::kToInput:
+        return convolve_to_input(context, conv, filter.data<W>(), out.data<W>(),
+                                 made);
+      case ConvRole::kToFilter:
+        if constexpr (std::is_floating_point_v<W>)
+          return convolve_to_filter(context, conv, in.data<W>(), out.data<W>(),
+                                    made);
+    }
     return error(Code::kUnimplemented, "[{}] no gradient of integers",
                  context.node().op());
   }
+
+  // False where the loops must do it.
+  Result<bool> run_library(const KernelContext& context,
+                           const Convolution& conv, const Tensor& in,
+                           const Tensor& filter, const Tensor& out,
+                           float* made) const {
+    if (library_ == nullptr) return false;
+    LibraryConvolution::Elements elements{.made = made};
+    if (role() != ConvRole::kToInput) elements.in = in.data<float>();
+    if (role() != ConvRole::kToFilter) elements.filter = filter.data<float>();
+    if (role() != ConvRole::kForward) elements.out = out.data<float>();
+    return library_->compute(context, conv, elements);
+  }
+
+  const std::unique_ptr<LibraryConvolution> library_;
 };
 
 }  // namespace

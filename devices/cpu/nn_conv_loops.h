@@ -17,6 +17,7 @@ struct Convolution {
   int64_t groups = 1;
   int64_t out_channels = 0;
 
+  bool operator==(const Convolution&) const = default;
   int64_t group_in() const { return geometry.channels / groups; }
   int64_t group_out() const { return out_channels / groups; }
   // Rows of the filter as a matrix.

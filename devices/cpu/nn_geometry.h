@@ -21,6 +21,7 @@ struct Geometry {
   Spatial size{1, 1, 1}, stride{1, 1, 1}, dilation{1, 1, 1};
   Spatial pad{0, 0, 0};  // in front
 
+  bool operator==(const Geometry&) const = default;
   int64_t in_positions() const { return in[0] * in[1] * in[2]; }
   int64_t out_positions() const { return out[0] * out[1] * out[2]; }
   int64_t taps() const { return size[0] * size[1] * size[2]; }

@@ -160,14 +160,16 @@ class ArgmaxPoolKernel : public Kernel {
     context.parallel_for(
         g.batch * positions, double(g.taps()) * double(g.channels),
         [&](int64_t begin, int64_t end) {
-          std::vector<int64_t> best(static_cast<size_t>(g.channels));
+          Largest<T, int64_t> largest(g.channels);
           for (int64_t i = begin; i < end; ++i) {
             const int64_t n = i / positions;
             const T* image = in + n * image_size;
-            find_largest(g, image, i % positions, best.data());
+            largest.find(g, image, i % positions);
             for (int64_t c = 0; c < g.channels; ++c) {
               const int64_t at =
-                  std::max<int64_t>(best[size_t(c)], 0) * g.channels + c;
+                  std::max<int64_t>(largest.positions[size_t(c)], 0) *
+                      g.channels +
+                  c;
               out[i * g.channels + c] = image[at];
               argmax[i * g.channels + c] =
                   Index(at + (include_batch_ ? n * image_size : 0));

@@ -65,65 +65,84 @@ class MaxPoolGradKernel : public Kernel {
   }
 
  private:
-  // Calls body(n, at, best) for every window of every image.
-  template <class Body>
+  // Calls begin(n) for every image, and then body(n, at, largest) for each of
+  // its windows.
+  template <class Begin, class Body>
   static void for_windows(const KernelContext& context, const Geometry& g,
-                          const T* in, Body&& body) {
+                          const T* in, Begin&& begin, Body&& body) {
     const int64_t positions = g.out_positions();
-    // No channels at any number of positions take no time.
-    if (g.channels == 0 || positions == 0) return;
-    const double cost = double(g.taps()) * double(g.channels * positions);
-    context.parallel_for(g.batch, cost, [&](int64_t begin, int64_t end) {
-      std::vector<int64_t> best(static_cast<size_t>(g.channels));
-      for (int64_t n = begin; n < end; ++n)
-        for (int64_t at = 0; at < positions; ++at) {
-          find_largest(g, in + n * g.in_positions() * g.channels, at,
-                       best.data());
-          body(n, at, best.data());
+    // Nothing, any number of times, takes no time.
+    if (g.channels == 0 || (g.in_positions() == 0 && positions == 0)) return;
+    const double cost = double(g.taps()) * double(g.channels * positions) * 0.2;
+    with_position_type(g, [&]<class Index>(Index) {
+      context.parallel_for(g.batch, cost, [&](int64_t first, int64_t last) {
+        Largest<T, Index> largest(g.channels);
+        for (int64_t n = first; n < last; ++n) {
+          begin(n);
+          for (int64_t at = 0; at < positions; ++at) {
+            largest.find(g, in + n * g.in_positions() * g.channels, at);
+            body(n, at, largest);
+          }
         }
+      });
     });
+  }
+
+  // Adds the gradient of each window to those elements of which
+  // is_chosen(element, position, value, place of the largest) holds.
+  template <class IsChosen>
+  static void add_where(const KernelContext& context, const Geometry& g,
+                        const T* in, const T* grad, T* out,
+                        IsChosen&& is_chosen) {
+    const int64_t image = g.in_positions() * g.channels;
+    for_windows(
+        context, g, in,
+        [&](int64_t n) { std::fill_n(out + n * image, image, T(0)); },
+        [&](int64_t n, int64_t at, const auto& largest) {
+          const T* const from =
+              grad + (n * g.out_positions() + at) * g.channels;
+          const T* const values = largest.values.data();
+          const auto* const positions = largest.positions.data();
+          g.for_taps(at, [&](int64_t, int64_t position) {
+            const int64_t first = n * image + position * g.channels;
+            const T* const row = in + first;
+            T* __restrict const to = out + first;
+            for (int64_t c = 0; c < g.channels; ++c)
+              to[c] = is_chosen(row[c], values[c], position, positions[c])
+                          ? T(to[c] + from[c])
+                          : to[c];
+          });
+        });
   }
 
   static void add(const KernelContext& context, const Geometry& g, const T* in,
                   const T* grad, T* out) {
-    const int64_t image = g.in_positions() * g.channels;
-    std::fill_n(out, g.batch * image, T(0));
-    for_windows(context, g, in, [&](int64_t n, int64_t at, int64_t* best) {
-      const T* from = grad + (n * g.out_positions() + at) * g.channels;
-      for (int64_t c = 0; c < g.channels; ++c)
-        if (best[c] >= 0) {
-          T& to = out[n * image + best[c] * g.channels + c];
-          to = T(to + from[c]);
-        }
-    });
+    add_where(context, g, in, grad, out,
+              [](T, T, int64_t position, auto largest) {
+                return decltype(largest)(position) == largest;
+              });
   }
 
   static void add_to_all(const KernelContext& context, const Geometry& g,
                          const T* in, const T* grad, T* out) {
-    const int64_t image = g.in_positions() * g.channels;
-    std::fill_n(out, g.batch * image, T(0));
-    for_windows(context, g, in, [&](int64_t n, int64_t at, int64_t* best) {
-      const T* from = grad + (n * g.out_positions() + at) * g.channels;
-      const T* values = in + n * image;
-      T* to = out + n * image;
-      g.for_taps(at, [&](int64_t, int64_t position) {
-        for (int64_t c = 0; c < g.channels; ++c) {
-          const int64_t i = position * g.channels + c;
-          if (values[i] == values[best[c] * g.channels + c])
-            to[i] = T(to[i] + from[c]);
-        }
-      });
+    add_where(context, g, in, grad, out, [](T value, T largest, int64_t, auto) {
+      return value == largest;
     });
   }
 
   static void pick(const KernelContext& context, const Geometry& g, const T* in,
                    const T* grad, T* out) {
     const int64_t image = g.in_positions() * g.channels;
-    for_windows(context, g, in, [&](int64_t n, int64_t at, int64_t* best) {
-      T* to = out + (n * g.out_positions() + at) * g.channels;
-      for (int64_t c = 0; c < g.channels; ++c)
-        to[c] = best[c] < 0 ? T(0) : grad[n * image + best[c] * g.channels + c];
-    });
+    for_windows(
+        context, g, in, [](int64_t) {},
+        [&](int64_t n, int64_t at, const auto& largest) {
+          T* to = out + (n * g.out_positions() + at) * g.channels;
+          for (int64_t c = 0; c < g.channels; ++c) {
+            const int64_t position = largest.positions[size_t(c)];
+            to[c] = position < 0 ? T(0)
+                                 : grad[n * image + position * g.channels + c];
+          }
+        });
   }
 
   graph::WindowAttrs window_;

@@ -23,18 +23,48 @@ Result<graph::WindowAttrs> complete_window(const KernelContext& context,
 Status check_pool_window(const KernelContext& context,
                          const graph::WindowAttrs& window, bool over_channels);
 
-// Sets best[c] to the position in one image of the largest element of
-// channel c under the window at `at`, the first one where they are equal; NaN
-// is larger only where it comes first. -1 where the window is empty.
-template <class T>
-void find_largest(const Geometry& g, const T* image, int64_t at,
-                  int64_t* best) {
-  std::fill_n(best, g.channels, int64_t(-1));
-  g.for_taps(at, [&](int64_t, int64_t in) {
-    const T* row = image + in * g.channels;
-    for (int64_t c = 0; c < g.channels; ++c)
-      if (best[c] < 0 || row[c] > image[best[c] * g.channels + c]) best[c] = in;
-  });
+// The largest element of each channel under a window, and where it is.
+template <class T, class Index>
+struct Largest {
+  explicit Largest(int64_t channels)
+      : values(size_t(channels)), positions(size_t(channels)) {}
+
+  // Looks at the window at `at` of one image. Of equal elements the first one
+  // counts; NaN is larger only where it comes first. Positions are -1 where the
+  // window is empty. REQUIRES: an Index holds the number of each position.
+  void find(const Geometry& g, const T* image, int64_t at) {
+    T* __restrict const best = values.data();
+    Index* __restrict const where = positions.data();
+    std::fill_n(where, g.channels, Index(-1));
+    bool is_first = true;
+    g.for_taps(at, [&](int64_t, int64_t in) {
+      const T* const row = image + in * g.channels;
+      if (is_first) {
+        std::copy_n(row, g.channels, best);
+        std::fill_n(where, g.channels, Index(in));
+        is_first = false;
+        return;
+      }
+      for (int64_t c = 0; c < g.channels; ++c) {
+        const bool is_larger = row[c] > best[c];
+        where[c] = is_larger ? Index(in) : where[c];
+        best[c] = is_larger ? row[c] : best[c];
+      }
+    });
+  }
+
+  std::vector<T> values;
+  std::vector<Index> positions;
+};
+
+// Calls body(Index()) with the smallest type that holds positions of an image:
+// loops over channels are as fast as it is small.
+template <class Body>
+void with_position_type(const Geometry& g, Body&& body) {
+  if (g.in_positions() <= std::numeric_limits<int32_t>::max())
+    body(int32_t());
+  else
+    body(int64_t());
 }
 
 // Estimated nanoseconds of a pool over these elements.

@@ -3,6 +3,7 @@
 
 #include "graph/op_registry.h"
 #include "graph/ops/ops.h"
+#include "graph/shape_context.h"
 
 namespace tagflow::graph {
 namespace {
@@ -47,6 +48,28 @@ void register_fused_ops(OpRegistry& registry) {
                    .attr("program: list(string) >= 1")
                    .attr("names: list(string) >= 1")
                    .attr("columns: list(int) = []"));
+  // Note [What is summed] in graph/passes/sums.cpp. `sum` is that value, and
+  // the products that were added to it.
+  const auto sums = "T: {float, double}";
+  registry.add(OpDefBuilder("_ProductSum")
+                   .input("value: T")
+                   .output("sum: variant")
+                   .attr(sums)
+                   .shape(scalar_shape));
+  registry.add(OpDefBuilder("_ProductSumAdd")
+                   .input("sum: variant")
+                   .input("a: T")
+                   .input("b: T")
+                   .output("output: variant")
+                   .attr(sums)
+                   .attr("transpose_a: bool = false")
+                   .attr("transpose_b: bool = false")
+                   .changes_input(0)
+                   .shape(scalar_shape));
+  registry.add(OpDefBuilder("_ProductSumValue")
+                   .input("sum: variant")
+                   .output("value: T")
+                   .attr(sums));
   for (const char* op :
        {"Conv2D", "DepthwiseConv2dNative", "MatMul", "BatchMatMulV2"})
     add_layer(registry, op);

@@ -22,8 +22,9 @@ enum class Pass : uint8_t {
   kAbsorb,
   kLayer,
   kFreeze,
+  kSums,
 };
-inline constexpr uint8_t kNumPasses = 11;
+inline constexpr uint8_t kNumPasses = 12;
 
 // A set of passes; all of them by default. A value.
 class PassSet {

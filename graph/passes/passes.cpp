@@ -40,6 +40,8 @@ constexpr std::array<PassItem, kNumPasses> kPasses = {{
      nullptr},
     {Pass::kFreeze, "freeze",
      "takes variables for constants while nobody changes them", nullptr},
+    {Pass::kSums, "sums",
+     "adds up the products of a loop's iterations several at a time", nullptr},
 }};
 
 // A pass can make work for those before it; few rounds find nearly all.

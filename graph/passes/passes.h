@@ -1,8 +1,9 @@
 // The passes: rewrites of a program that keep what it means.
 //
 // Note [What a pass keeps]
-//   1. Values, to the bit but for what Notes [What is absorbed] and [What is a
-//      layer] say, and deadness: a fetch is dead exactly where it was.
+//   1. Values, to the bit but for what Notes [What is absorbed], [What is a
+//      layer] and [What is summed] say, and deadness: a fetch is dead exactly
+//      where it was.
 //      A node that goes hands on what it waited for, and with that what it
 //      would have died with: as inputs, or as control inputs of what stands
 //      for it. A control edge cannot say "this output of the Switch", so what
@@ -65,5 +66,8 @@ Result<bool> fuse_elementwise(Program& program, const Evaluator* evaluator);
 // One node for a product by constants and what is done to its elements. Not
 // among those of optimize(): Note [What is a layer]. Also of the bodies.
 Result<bool> fuse_layers(Program& program, const Evaluator* evaluator);
+// A variant that puts products off, for a loop's sum of them. Not among those
+// of optimize(): Note [What is summed]. Also of the bodies.
+Result<bool> sum_products(Program& program, const Evaluator* evaluator);
 
 }  // namespace tagflow::graph

@@ -1,0 +1,67 @@
+// ProductSum: a sum of matrix products, of which some are still to be made.
+#pragma once
+
+#include "devices/kernel.h"
+#include "graph/handle.h"
+
+namespace tagflow::devices {
+
+// The product of two matrices, each transposed first where said.
+struct MatrixProduct {
+  const Tensor& a;
+  const Tensor& b;
+  bool transpose_a = false, transpose_b = false;
+
+  // Of the result, and of what is summed over. REQUIRES: both have rank 2.
+  int64_t m() const { return a.dim(transpose_a ? 1 : 0); }
+  int64_t n() const { return b.dim(transpose_b ? 0 : 1); }
+  int64_t k() const { return a.dim(transpose_a ? 0 : 1); }
+};
+
+// A matrix, and products that are added to it. To add a product of a few
+// columns by as many rows takes about as long as to make it. So its factors are
+// copied behind those of earlier products, and when these are enough, one
+// product is made of all. Which products are made together depends on shapes
+// only, and with that the rounding.
+//
+// Thread-compatible, as every shared value: only who holds the last reference
+// calls what is not const. Copies share all elements.
+class ProductSum final : public VariantValue {
+ public:
+  // REQUIRES: the value is of float or double.
+  explicit ProductSum(Tensor value) : sum_(std::move(value)) {}
+  ProductSum(const ProductSum& other)
+      : sum_(other.sum_), a_(other.a_), b_(other.b_), rows_(other.rows_) {}
+
+  DataType dtype() const { return sum_.dtype(); }
+  // "ProductSum of float[3,4]".
+  std::string describe() const override;
+
+  // Adds a product. InvalidArgument where its factors are no matrices that can
+  // be multiplied, or the result is not of the sum's shape; ResourceExhausted.
+  // REQUIRES: the factors are of dtype().
+  Status add(const KernelContext& context, const MatrixProduct& product);
+  // Estimated nanoseconds of that.
+  double cost_of_add(const MatrixProduct& product) const;
+  // The sum, with nothing left to be made. ResourceExhausted.
+  Result<Tensor> result(const KernelContext& context);
+  double cost_of_result() const;
+
+ private:
+  int64_t most_rows() const;
+  // Whether the factors can be copied, and are worth it.
+  bool is_kept(const MatrixProduct& product) const;
+  Status keep(const KernelContext& context, const MatrixProduct& product);
+  // Makes what is left.
+  Status make(const KernelContext& context);
+  Status make(const KernelContext& context, const MatrixProduct& product,
+              int64_t k);
+
+  Tensor sum_;
+  // Factors, the first one transposed, of as many rows as there is room for.
+  // Invalid until there are any.
+  Tensor a_, b_;
+  int64_t rows_ = 0;  // of both that are in use
+};
+
+}  // namespace tagflow::devices

@@ -1,0 +1,234 @@
+// Sums of products over the iterations of a loop.
+//
+// Note [What is summed]
+// Where a loop adds a matrix product to a variable in each of its iterations,
+// as the gradient of a loop does for weights, and nothing else reads that
+// variable, the products need not be made one by one:
+//
+//   value -> Enter -> Merge -> Switch -> AddN -> NextIteration
+//                                 |        ^
+//                                Exit    MatMul(a, b)
+//
+// becomes the same loop of a variant, which starts as _ProductSum(value). The
+// body has _ProductSumAdd(variant, a, b) in place of AddN and MatMul, and
+// behind the Exit is a _ProductSumValue. The variant holds factors back, until
+// their product is worth going through the whole sum: a b + c d is one product,
+// of rows [a c] and columns [b d]. So sums are rounded in another order than
+// one by one, which depends on shapes only. An AddN may have several products.
+// What becomes of the loop where it makes no iteration, or is dead, stays. Like
+// the layers, this is a matter of what kernels a device has.
+#include <algorithm>
+#include <optional>
+
+#include "graph/passes/passes.h"
+#include "graph/passes/rewriting.h"
+
+namespace tagflow::graph {
+namespace {
+
+// Who reads the outputs of a node.
+struct Uses {
+  struct Use {
+    int port = 0;
+    Node* reader = nullptr;
+    size_t input = 0;
+  };
+  std::vector<Use> reads;
+  bool has_others = false;  // control edges, fetches, targets
+};
+
+bool is_set(const Node& node, std::string_view flag) {
+  const auto value = node.attr<bool>(flag);
+  return value.ok() && *value;
+}
+
+class Sums {
+ public:
+  explicit Sums(Program& program)
+      : program_(program), graph_(program.graph), detour_(program) {}
+
+  Result<bool> run() {
+    find_uses();
+    std::vector<Node*> merges;
+    for (Node* node : graph_.nodes())
+      if (node->is_merge()) merges.push_back(node);
+    for (Node* merge : merges)
+      if (const auto sum = match(merge)) TAGFLOW_RETURN_IF_ERROR(rewrite(*sum));
+    if (detour_.empty()) return false;
+    return detour_.finish();
+  }
+
+ private:
+  // The nodes of one variable.
+  struct Sum {
+    Node *enter = nullptr, *merge = nullptr, *choice = nullptr;
+    Node *add = nullptr, *next = nullptr, *exit = nullptr;
+    std::vector<Node*> products;
+  };
+
+  void find_uses() {
+    uses_.resize(graph_.end_id());
+    for (Node* node : graph_.nodes()) {
+      for (size_t i = 0; i < node->inputs().size(); ++i) {
+        const Endpoint& from = node->inputs()[i];
+        if (from.node != nullptr)
+          uses_[from.node->id()].reads.push_back({from.port, node, i});
+      }
+      for (const Node* control : node->control_inputs())
+        uses_[control->id()].has_others = true;
+    }
+    for (const auto* ends : {&program_.fetches, &program_.feeds})
+      for (const Endpoint& end : *ends)
+        if (end.node != nullptr) uses_[end.node->id()].has_others = true;
+    for (const Node* target : program_.targets)
+      uses_[target->id()].has_others = true;
+  }
+
+  // What alone reads the output, and nothing else waits for the node but, where
+  // it has one, readers of its other output. Null where there is no such thing.
+  Node* only_reader(const Node& node, int port) const {
+    const Uses& uses = uses_[node.id()];
+    if (uses.has_others) return nullptr;
+    Node* reader = nullptr;
+    for (const Uses::Use& use : uses.reads) {
+      if (use.port != port) continue;
+      if (reader != nullptr) return nullptr;
+      reader = use.reader;
+    }
+    return reader;
+  }
+  bool is_read(const Node& node, int port) const {
+    return std::ranges::any_of(
+        uses_[node.id()].reads,
+        [&](const Uses::Use& use) { return use.port == port; });
+  }
+
+  std::optional<Sum> match(Node* merge) const {
+    Sum sum;
+    sum.merge = merge;
+    const DataType dtype = merge->output_dtypes()[0];
+    if ((dtype != DataType::kFloat && dtype != DataType::kDouble) ||
+        merge->num_inputs() != 2 || is_read(*merge, 1))
+      return {};
+    sum.enter = merge->inputs()[0].node;
+    sum.next = merge->inputs()[1].node;
+    if (!sum.enter->is_enter() || !sum.next->is_next_iteration() ||
+        only_reader(*sum.enter, 0) != merge ||
+        only_reader(*sum.next, 0) != merge)
+      return {};
+    sum.choice = only_reader(*merge, 0);
+    if (sum.choice == nullptr || !sum.choice->is_switch() ||
+        sum.choice->inputs()[0].node != merge)
+      return {};
+    sum.add = only_reader(*sum.choice, 1);
+    sum.exit = only_reader(*sum.choice, 0);
+    if (sum.add == nullptr || sum.exit == nullptr || !sum.exit->is_exit() ||
+        only_reader(*sum.add, 0) != sum.next || !find_products(sum))
+      return {};
+    // What these wait for would have to go with them.
+    for (const Node* node : {sum.merge, sum.choice, sum.next, sum.exit})
+      if (!node->control_inputs().empty()) return {};
+    return sum;
+  }
+
+  // Whether the sum is of the variable, once, and products.
+  bool find_products(Sum& sum) const {
+    const Node& add = *sum.add;
+    if (!adds_up(add)) return false;
+    int variables = 0;
+    for (const Endpoint& input : add.inputs()) {
+      if (input == Endpoint{sum.choice, 1}) {
+        ++variables;
+        continue;
+      }
+      Node* const product = input.node;
+      if (product->op() != "MatMul" || !is_pure(*product) ||
+          only_reader(*product, 0) != &add ||
+          !has_same_constraints(*product, add))
+        return false;
+      sum.products.push_back(product);
+    }
+    return variables == 1 && !sum.products.empty();
+  }
+
+  // Whether it adds tensors of one shape.
+  static bool adds_up(const Node& node) {
+    if (node.op() == "AddN") return true;
+    if (node.op() != "AddV2" && node.op() != "Add") return false;
+    const auto shape_of = [&](size_t i) -> const PartialShape& {
+      const Endpoint& input = node.inputs()[i];
+      return input.node->output_shape(input.port);
+    };
+    return shape_of(0).fully_known() && shape_of(0) == shape_of(1);
+  }
+
+  // The node's twin, of a variant.
+  Result<Node*> twin(const Node& node, std::vector<Endpoint> inputs) {
+    AttrMap attrs;
+    // Without those that tell more of its value.
+    for (const auto& [name, attr] : node.attrs())
+      if (!name.starts_with('_')) attrs.insert_or_assign(name, attr);
+    attrs.insert_or_assign("T", DataType::kVariant);
+    return add_for(graph_, node, name_after(graph_, node), node.op(), inputs,
+                   std::move(attrs), node.control_inputs());
+  }
+
+  Status rewrite(const Sum& sum) {
+    const DataType dtype = sum.merge->output_dtypes()[0];
+    const Endpoint value = sum.enter->inputs()[0];
+    TAGFLOW_ASSIGN(
+        Node * start,
+        add_for(graph_, *sum.enter, name_after(graph_, *sum.enter, "/sum"),
+                "_ProductSum", {&value, 1}, {{"T", dtype}}, {}));
+    TAGFLOW_ASSIGN(Node * enter, twin(*sum.enter, {{start, 0}}));
+    TAGFLOW_ASSIGN(Node * merge, twin(*sum.merge, {{enter, 0}, {nullptr, 0}}));
+    TAGFLOW_ASSIGN(Node * choice,
+                   twin(*sum.choice, {{merge, 0}, sum.choice->inputs()[1]}));
+    Endpoint last{choice, 1};
+    for (const Node* product : sum.products) {
+      NodeList controls(product->control_inputs());
+      controls.add(sum.add->control_inputs());
+      const Endpoint inputs[] = {last, product->inputs()[0],
+                                 product->inputs()[1]};
+      TAGFLOW_ASSIGN(last.node,
+                     add_for(graph_, *product, name_after(graph_, *product),
+                             "_ProductSumAdd", inputs,
+                             {{"T", dtype},
+                              {"transpose_a", is_set(*product, "transpose_a")},
+                              {"transpose_b", is_set(*product, "transpose_b")}},
+                             controls));
+      last.port = 0;
+    }
+    TAGFLOW_ASSIGN(Node * next, twin(*sum.next, {last}));
+    TAGFLOW_RETURN_IF_ERROR(graph_.set_input(merge, 1, {next, 0}));
+    TAGFLOW_ASSIGN(Node * exit, twin(*sum.exit, {{choice, 0}}));
+    const Endpoint result{exit, 0};
+    const PartialShape shape = sum.exit->output_shape(0);
+    TAGFLOW_ASSIGN(Node * made,
+                   detour_.replace(sum.exit, "_ProductSumValue", {&result, 1},
+                                   {{"T", dtype}}, {}));
+    graph_.set_output_shape(made, 0, shape);
+    return {};
+  }
+
+  Program& program_;
+  Graph& graph_;
+  Detour detour_;
+  std::vector<Uses> uses_;  // by node id
+};
+
+}  // namespace
+
+Result<bool> sum_products(Program& program, const Evaluator* evaluator) {
+  bool changed = false;
+  for (const auto& body : program.bodies) {
+    TAGFLOW_ASSIGN(const bool inside, sum_products(*body, evaluator));
+    changed = changed || inside;
+  }
+  if (std::ranges::none_of(program.graph.nodes(), &Node::is_exit))
+    return changed;
+  TAGFLOW_ASSIGN(const bool here, Sums(program).run());
+  return changed || here;
+}
+
+}  // namespace tagflow::graph
