@@ -71,8 +71,10 @@ std::optional<Counter> counter_of(const LoopVariable& variable) {
   return {};
 }
 
-Result<std::unique_ptr<Analysis>> Analysis::make(Graph& graph) {
-  std::unique_ptr<Analysis> made(new Analysis(graph));
+Result<std::unique_ptr<Analysis>> Analysis::make(Graph& graph,
+                                                 const CallTable* calls,
+                                                 std::string name) {
+  std::unique_ptr<Analysis> made(new Analysis(graph, calls, std::move(name)));
   TAGFLOW_ASSIGN(made->frames_, graph::FrameMap::build(graph));
   made->facts_ = graph::find_facts(graph, made->frames_);
   made->find_uses();
@@ -161,8 +163,11 @@ const Node* Analysis::variable_of(Endpoint handle) const {
   // As many steps as there are nodes: a loop variable leads to itself.
   for (size_t i = 0; i <= end_id_; ++i) {
     const Node& node = *handle.node;
-    if (node.inputs().empty())
-      return node.op_def().find_attr("dtype") != nullptr ? &node : nullptr;
+    if (node.inputs().empty())  // an argument says nothing of its variable
+      return node.op() != "Placeholder" &&
+                     node.op_def().find_attr("dtype") != nullptr
+                 ? &node
+                 : nullptr;
     if (node.is_identity() || node.is_switch() || node.is_enter() ||
         node.is_exit())
       handle = node.inputs()[0];
@@ -231,10 +236,16 @@ Endpoint Analysis::predicate_in(FrameId frame,
 
 void Analysis::note(FrameId frame, const Endpoint& tensor, Kept kept) {
   const Node& node = *tensor.node;
-  notes_.push_back({frames_.frame(frame).name, tensor.to_string(),
+  notes_.push_back({frame == FrameId::kRoot ? name_ : frames_.frame(frame).name,
+                    tensor.to_string(),
                     node.output_dtypes()[size_t(tensor.port)],
                     node.output_shape(tensor.port), kept,
                     user_ == nullptr ? "" : user_->name()});
+}
+
+void Analysis::take_notes_of(Analysis& other) {
+  for (KeptValue& note : other.notes_) notes_.push_back(std::move(note));
+  other.notes_.clear();
 }
 
 void Analysis::add(const Node& node, FrameId frame, Conditions::Set live) {

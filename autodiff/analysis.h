@@ -9,6 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "autodiff/call_table.h"
 #include "autodiff/explain.h"
 #include "graph/frames.h"
 #include "graph/graph.h"
@@ -62,10 +63,18 @@ struct Use {
 // reported to add(). Valid as long as only nodes are added. Thread-compatible.
 class Analysis {
  public:
-  // An error of the graph's frames. REQUIRES: `graph` outlives the result.
-  static Result<std::unique_ptr<Analysis>> make(Graph& graph);
+  // An error of the graph's frames. `calls` is about what runs in frames of its
+  // own, and `name` says what the graph is, in notes. REQUIRES: `graph` and
+  // `calls` outlive the result.
+  static Result<std::unique_ptr<Analysis>> make(
+      Graph& graph, const CallTable* calls = nullptr, std::string name = "");
 
   Graph& graph() { return graph_; }
+  // What is known of the function that the node calls in a frame of its own;
+  // null where it is no such call.
+  const CalledFunction* called(const Node& node) const {
+    return calls_ == nullptr ? nullptr : calls_->find(node);
+  }
   // Whether the graph had it when this was made.
   bool knows(const Node& node) const { return node.id() < end_id_; }
   std::span<const Use> uses(const Node& node) const;
@@ -110,6 +119,7 @@ class Analysis {
   // A tensor of the frame, which a gradient needs for the first time.
   void note(FrameId frame, const Endpoint& tensor, Kept kept);
   std::vector<KeptValue> take_notes() { return std::move(notes_); }
+  void take_notes_of(Analysis& other);
 
   // Says where a node is that was added since, and where it is live.
   void add(const Node& node, FrameId frame, Conditions::Set live);
@@ -120,13 +130,19 @@ class Analysis {
     Conditions::Set live;
   };
 
-  explicit Analysis(Graph& graph) : graph_(graph), end_id_(graph.end_id()) {}
+  Analysis(Graph& graph, const CallTable* calls, std::string name)
+      : graph_(graph),
+        calls_(calls),
+        name_(std::move(name)),
+        end_id_(graph.end_id()) {}
   void find_uses();
   void find_loops();
   void find_predicates();
   void find_flows();
 
   Graph& graph_;
+  const CallTable* calls_;
+  const std::string name_;
   size_t end_id_;
   graph::FrameMap frames_;
   graph::GraphFacts facts_;

@@ -1,0 +1,123 @@
+#include "autodiff/loop_region.h"
+
+#include "graph/builder/ops_array.h"
+#include "graph/builder/ops_math.h"
+
+namespace tagflow::autodiff {
+
+namespace ops = graph::ops;
+using graph::Leaf;
+using graph::Scope;
+
+bool LoopRegion::is_invariant(const LoopVariable& variable) {
+  const Endpoint next = value_source(variable.next->inputs()[0]);
+  return next == Endpoint{variable.merge, 0};
+}
+
+LoopRegion::LoopRegion(Region& around, ForwardLoop& forward, const Loop& loop,
+                       Scope scope)
+    : DistantRegion(around.analysis(), loop.frame, std::move(scope)),
+      around_(around),
+      forward_(forward),
+      loop_(loop) {
+  for (const LoopVariable& variable : loop.variables)
+    if (is_invariant(variable))
+      invariants_.emplace(Endpoint{variable.merge, 0},
+                          variable.enter->inputs()[0]);
+}
+
+Endpoint LoopRegion::outside(const Endpoint& tensor) const {
+  if (tensor.node->is_constant_enter()) return tensor.node->inputs()[0];
+  const auto found = invariants_.find(tensor);
+  return found == invariants_.end() ? Endpoint() : found->second;
+}
+
+// --- The body ---------------------------------------------------------------
+
+Output BodyRegion::add_variable(std::string path, const Output& initial) {
+  return grow_(Leaf{std::move(path), initial});
+}
+
+Output BodyRegion::varying_value(const Endpoint& tensor) {
+  const Output value = counted(tensor);
+  return value.valid() || !scope().ok() ? value : popped(tensor);
+}
+
+Output BodyRegion::counted(const Endpoint& tensor) {
+  for (const LoopVariable& variable : loop().variables) {
+    if (tensor != Endpoint{variable.merge, 0}) continue;
+    const auto counter = counter_of(variable);
+    if (!counter) return {};
+    analysis().note(frame(), tensor, Kept::kCounted);
+    const Scope& s = scope();
+    const DataType type = variable.merge->output_dtypes()[0];
+    Output steps = counter_;
+    if (type != DataType::kInt64) steps = ops::cast(s, steps, type);
+    if (counter->step != 1) steps = ops::mul(s, steps, counter->step);
+    return ops::add(s, around().value(counter->first), steps);
+  }
+  return {};
+}
+
+Output BodyRegion::popped(const Endpoint& tensor) {
+  const Scope& s = scope();
+  const auto fail = [&](Status status) {
+    s.fail(std::move(status));
+    return Output();
+  };
+  const DataType dtype = tensor.node->output_dtypes()[size_t(tensor.port)];
+  if (is_ref(dtype) || dtype == DataType::kResource) {
+    // A handle that varies: of no use to a stack, and rare.
+    return fail(error(Code::kUnimplemented,
+                      "[gradients] \"{}\" is {} and differs from iteration to "
+                      "iteration of the loop of frame \"{}\"",
+                      tensor.to_string(), dtype_name(dtype),
+                      analysis().frame(frame()).name));
+  }
+  auto guards =
+      guards_of(analysis(), frame(), analysis().live(tensor), given(), tensor);
+  if (!guards.ok()) return fail(std::move(guards).status());
+  auto stack = forward_loop().saved(tensor, *guards);
+  if (!stack.ok()) return fail(std::move(stack).status());
+  analysis().note(
+      frame(), tensor,
+      analysis().knows(*stack->node) ? Kept::kReused : Kept::kSaved);
+
+  Output inside = add_variable(fmt::format("saved \"{}\"", tensor.to_string()),
+                               around().value(*stack));
+  const size_t position = next_values_.size();
+  next_values_.emplace_back();
+  std::vector<graph::OpResult> switches;
+  for (const Guard& guard : *guards) {
+    switches.push_back(
+        switch_by(s, inside, value(guard.predicate), guard.ports));
+    inside = switches.back()[guard.port];
+  }
+  const graph::OpResult pop =
+      s.op("PersistentStackPop", {inside}, {{"elem_type", dtype}});
+  Output rest = pop[0];
+  for (size_t i = guards->size(); i-- > 0;) {
+    const Guard& guard = (*guards)[i];
+    graph::Inputs inputs;
+    for (int port = 0; port < guard.ports; ++port)
+      inputs.add(port == guard.port ? rest : switches[i][port]);
+    rest = s.op("Merge", inputs);
+  }
+  next_values_[position] = {fmt::format("saved \"{}\"", tensor.to_string()),
+                            rest};
+  const PartialShape& known = tensor.node->output_shape(tensor.port);
+  if (pop.node() != nullptr)
+    analysis().graph().set_output_shape(pop.node(), 1, known);
+  return pop[1];
+}
+
+// --- The end ----------------------------------------------------------------
+
+Output EndRegion::varying_value(const Endpoint& tensor) {
+  auto last = forward_loop().last(tensor);
+  if (last.ok()) return around().value(*last);
+  scope().fail(std::move(last).status());
+  return {};
+}
+
+}  // namespace tagflow::autodiff
