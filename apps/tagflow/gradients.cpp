@@ -41,7 +41,8 @@ struct GradientsReport {
   KeptValues kept;  // of loops
 };
 
-// What is kept of each loop for its gradient, a line for each value.
+// What is kept of each loop, and of calls of each recursive function, for its
+// gradient: a line for each value.
 std::string kept_text(const KeptValues& kept) {
   std::string text, frame;
   for (const autodiff::KeptValue& value : kept) {
