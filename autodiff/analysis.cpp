@@ -38,6 +38,13 @@ Endpoint value_source(Endpoint tensor) {
   }
 }
 
+void narrow_shape(Graph& graph, const Endpoint& tensor,
+                  const PartialShape& known) {
+  auto both = tensor.node->output_shape(tensor.port).merge(known);
+  if (both.ok())
+    graph.set_output_shape(tensor.node, tensor.port, *std::move(both));
+}
+
 namespace {
 
 // The value of a constant scalar of int32 or int64.
@@ -73,8 +80,9 @@ std::optional<Counter> counter_of(const LoopVariable& variable) {
 
 Result<std::unique_ptr<Analysis>> Analysis::make(Graph& graph,
                                                  const CallTable* calls,
-                                                 std::string name) {
-  std::unique_ptr<Analysis> made(new Analysis(graph, calls, std::move(name)));
+                                                 std::string function) {
+  std::unique_ptr<Analysis> made(
+      new Analysis(graph, calls, std::move(function)));
   TAGFLOW_ASSIGN(made->frames_, graph::FrameMap::build(graph));
   made->facts_ = graph::find_facts(graph, made->frames_);
   made->find_uses();
@@ -236,11 +244,10 @@ Endpoint Analysis::predicate_in(FrameId frame,
 
 void Analysis::note(FrameId frame, const Endpoint& tensor, Kept kept) {
   const Node& node = *tensor.node;
-  notes_.push_back({frame == FrameId::kRoot ? name_ : frames_.frame(frame).name,
-                    tensor.to_string(),
+  notes_.push_back({frames_.frame(frame).name, tensor.to_string(),
                     node.output_dtypes()[size_t(tensor.port)],
                     node.output_shape(tensor.port), kept,
-                    user_ == nullptr ? "" : user_->name()});
+                    user_ == nullptr ? "" : user_->name(), function_});
 }
 
 void Analysis::take_notes_of(Analysis& other) {

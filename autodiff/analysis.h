@@ -34,6 +34,11 @@ struct LoopVariable {
 // Identities and Switches.
 Endpoint value_source(Endpoint tensor);
 
+// Adds what else is known of the shape of a tensor; no effect where that
+// contradicts what is known already.
+void narrow_shape(Graph& graph, const Endpoint& tensor,
+                  const PartialShape& known);
+
 // Of a variable of int32 or int64 to which the same constant is added in each
 // iteration; nothing of any other.
 struct Counter {
@@ -64,10 +69,11 @@ struct Use {
 class Analysis {
  public:
   // An error of the graph's frames. `calls` is about what runs in frames of its
-  // own, and `name` says what the graph is, in notes. REQUIRES: `graph` and
-  // `calls` outlive the result.
+  // own; `function` is for notes: whose body the graph is, if any. REQUIRES:
+  // `graph` and `calls` outlive the result.
   static Result<std::unique_ptr<Analysis>> make(
-      Graph& graph, const CallTable* calls = nullptr, std::string name = "");
+      Graph& graph, const CallTable* calls = nullptr,
+      std::string function = "");
 
   Graph& graph() { return graph_; }
   // What is known of the function that the node calls in a frame of its own;
@@ -130,10 +136,10 @@ class Analysis {
     Conditions::Set live;
   };
 
-  Analysis(Graph& graph, const CallTable* calls, std::string name)
+  Analysis(Graph& graph, const CallTable* calls, std::string function)
       : graph_(graph),
         calls_(calls),
-        name_(std::move(name)),
+        function_(std::move(function)),
         end_id_(graph.end_id()) {}
   void find_uses();
   void find_loops();
@@ -142,7 +148,7 @@ class Analysis {
 
   Graph& graph_;
   const CallTable* calls_;
-  const std::string name_;
+  const std::string function_;
   size_t end_id_;
   graph::FrameMap frames_;
   graph::GraphFacts facts_;

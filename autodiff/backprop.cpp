@@ -183,11 +183,9 @@ Gradient Backprop::total(const Endpoint& tensor) {
   // It has its tensor's shape, also where shape inference does not see that.
   if (const Output& value = total.values;
       !total.is_sparse() && value.has_tensor() &&
-      value.dtype() == tensor.node->output_dtypes()[size_t(tensor.port)]) {
-    const PartialShape& shape = tensor.node->output_shape(tensor.port);
-    if (value.shape().compatible(shape))
-      analysis().graph().set_output_shape(value.node(), value.port(), shape);
-  }
+      value.dtype() == tensor.node->output_dtypes()[size_t(tensor.port)])
+    narrow_shape(analysis().graph(), value.endpoint(),
+                 tensor.node->output_shape(tensor.port));
   return totals_[tensor] = total;
 }
 

@@ -39,8 +39,7 @@ PartialShape gradient_shape(const Analysis& analysis, const Endpoint& tensor) {
 // it. Where it sees another one, the loop refuses it.
 void narrow(graph::Graph& graph, const Output& value,
             const PartialShape& shape) {
-  if (value.has_tensor() && value.shape().compatible(shape))
-    graph.set_output_shape(value.node(), value.port(), shape);
+  if (value.has_tensor()) narrow_shape(graph, value.endpoint(), shape);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "autodiff/analysis.h"
 #include "autodiff/function_body.h"
 #include "graph/frames.h"
 #include "graph/function.h"
@@ -221,18 +222,11 @@ class LoweredCall {
     return graph_.endpoint(translated(made.to_string()));
   }
 
-  // What was known of the call's results.
-  void keep_shape(const Endpoint& output, const PartialShape& known) {
-    auto both = output.node->output_shape(output.port).merge(known);
-    if (both.ok())
-      graph_.set_output_shape(output.node, output.port, *std::move(both));
-  }
-
   Status lead_over(const Users& users, const graph::FrameMap& frames) {
     std::vector<Endpoint> outputs;
     for (const Endpoint& fetch : program_.fetches) {
       TAGFLOW_ASSIGN(const Endpoint output, there(fetch));
-      keep_shape(output, node_.output_shape(int(outputs.size())));
+      narrow_shape(graph_, output, node_.output_shape(int(outputs.size())));
       outputs.push_back(output);
     }
     if (const auto found = users.find(&node_); found != users.end())

@@ -2,20 +2,13 @@
 
 #include <algorithm>
 
-#include "autodiff/backprop.h"
 #include "autodiff/body_shapes.h"
-#include "autodiff/call_region.h"
 #include "autodiff/function_body.h"
-#include "graph/builder/ops_array.h"
+#include "autodiff/recorded_function.h"
 #include "graph/functions/extended.h"
-#include "graph/functions/make_function.h"
 #include "graph/op_registry.h"
 
 namespace tagflow::autodiff {
-
-using graph::FunctionDef;
-using graph::Outputs;
-using graph::Scope;
 
 namespace {
 
@@ -89,9 +82,6 @@ class CallExtension {
   }
 
  private:
-  class Builder;
-  Status build(size_t k);
-
   Status load(std::span<const Node* const> calls) {
     TAGFLOW_ASSIGN(bodies_, load_bodies(main_.graph().library(), calls));
     for (FunctionBody& body : bodies_) {
@@ -251,116 +241,24 @@ class CallExtension {
     return {};
   }
 
+  Status build(size_t k) {
+    Analysis& analysis = *analyses_[k];
+    const Paths paths = paths_of(k);
+    for (Node* node : bodies_[k].graph.nodes())
+      TAGFLOW_RETURN_IF_ERROR(extend_call(analysis, paths, *node));
+    TAGFLOW_RETURN_IF_ERROR(add_recorded_function(main_.graph().library(),
+                                                  bodies_[k], analysis, paths,
+                                                  table_.functions[k]));
+    main_.take_notes_of(analysis);
+    return {};
+  }
+
   Analysis& main_;
   CallTable& table_;
   // By number in the table.
   std::vector<FunctionBody> bodies_;
   std::vector<std::unique_ptr<Analysis>> analyses_;
 };
-
-// Makes one f' and its gradient.
-class CallExtension::Builder {
- public:
-  Builder(CallExtension& all, size_t k)
-      : all_(all),
-        called_(all.table_.functions[k]),
-        body_(all.bodies_[k]),
-        analysis_(*all.analyses_[k]),
-        paths_(all.paths_of(k)) {}
-
-  Status run() {
-    TAGFLOW_RETURN_IF_ERROR(check_results());
-    for (Node* node : body_.graph.nodes())
-      TAGFLOW_RETURN_IF_ERROR(all_.extend_call(analysis_, paths_, *node));
-    TAGFLOW_RETURN_IF_ERROR(make_gradient());
-    all_.main_.take_notes_of(analysis_);
-    return make_extended();
-  }
-
- private:
-  // Whoever calls it takes its results for as live as the call.
-  Status check_results() {
-    for (size_t i = 0; i < body_.results.size(); ++i)
-      if (analysis_.live(body_.results[i]) != Conditions::kNone)
-        return error(Code::kUnimplemented,
-                     "its result {} may be dead, which is not known where it "
-                     "is called: such recursions have no gradient",
-                     i);
-    return {};
-  }
-
-  Status make_gradient() {
-    graph::Graph graph;
-    const Scope s(graph);
-    const auto argument = [&](std::string_view name, DataType type,
-                              const PartialShape& shape) {
-      const Output made = s.named(name).op("Placeholder", {},
-                                           {{"dtype", type}, {"shape", shape}});
-      if (made.valid()) args_.push_back(made.endpoint());
-      return made;
-    };
-    const Output record =
-        argument("record", DataType::kVariant, PartialShape::scalar());
-    Differentiation all{analysis_, paths_, "gradients"};
-    CallRegion region(analysis_, s);
-    Backprop walk(all, region);
-    for (size_t i = 0; i < body_.results.size(); ++i) {
-      if (!called_.ys[i]) continue;
-      const Endpoint& result = body_.results[i];
-      const Output given =
-          argument(fmt::format("gradient_of_{}", i),
-                   result.node->output_dtypes()[size_t(result.port)],
-                   result.node->output_shape(result.port));
-      if (paths_.has(result)) walk.seed(result, {given});
-    }
-    walk.run();
-    std::vector<Endpoint> results;
-    for (size_t i = 0; i < body_.args.size(); ++i) {
-      if (!called_.xs[i]) continue;
-      const Endpoint& arg = body_.args[i];
-      const Gradient total = walk.total(arg);
-      const Output result = total.valid() ? walk.dense(arg, total)
-                                          : region.zeros(arg, called_.types[i]);
-      TAGFLOW_RETURN_IF_ERROR(s.status());
-      results.push_back(result.endpoint());
-    }
-    TAGFLOW_RETURN_IF_ERROR(s.status());
-    TAGFLOW_ASSIGN(record_, region.finish(record));
-    TAGFLOW_ASSIGN(
-        FunctionDef function,
-        graph::make_function(called_.gradient, graph, args_, results));
-    return library().add(std::move(function));
-  }
-
-  Status make_extended() {
-    std::vector<Endpoint> results = body_.results;
-    results.push_back(record_);
-    TAGFLOW_ASSIGN(FunctionDef function,
-                   graph::make_function(called_.extended, body_.graph,
-                                        body_.args, results));
-    function.attrs.insert_or_assign(std::string(graph::kExtendsAttr),
-                                    called_.function);
-    for (const Node* effect : body_.effects) {
-      const std::string name =
-          fmt::format("effect_{}", function.control_outputs.size());
-      function.control_outputs.push_back(name);
-      function.control_ret[name] = effect->name();
-    }
-    return library().add(std::move(function));
-  }
-
-  graph::FunctionLibrary& library() { return all_.main_.graph().library(); }
-
-  CallExtension& all_;
-  const CalledFunction& called_;
-  FunctionBody& body_;
-  Analysis& analysis_;
-  const Paths paths_;
-  std::vector<Endpoint> args_;  // of the gradient
-  Endpoint record_;
-};
-
-Status CallExtension::build(size_t k) { return Builder(*this, k).run(); }
 
 }  // namespace
 

@@ -1,12 +1,11 @@
 // A network with the structure of its input: it learns what a formula of
 // "and", "or" and "xor" is worth, by a function that calls itself.
 //
-//            xor          encode(i):  node i is a leaf? --yes--> leaf[kind]
-//           /   \                                       --no --> tanh(w[kind]
-//         and    1            (encode(left of i), encode(right of i)) +
-//         b[kind])
-//        /   \              .
-//       1     0             encode(root) --> logit --> true or false
+//            xor       encode(i):  node i is a leaf? --yes--> tanh(b[kind])
+//           /   \                                    --no --> tanh(b[kind] +
+//         and    1         (encode(left of i), encode(right of i)) w[kind])
+//        /   \
+//       1     0          encode(root) --> logit --> true or false
 //
 // The gradient is a recursion, too: each call has a record of what it computed,
 // with the records of its own two calls in it, and goes back along that. Trees
@@ -59,47 +58,44 @@ struct Forest {
   }
 };
 
-// encode(i, nodes, leaf, w, b)
+// encode(i, nodes, w, b)
 Outputs encode(const Scope& s, const Outputs& a) {
   const Output node = gather(s, a[1], a[0]), kind = gather(s, node, 0);
-  return cond(
+  const Output sum = cond(
       s, less(s, kind, int(kAnd)),
-      [&](const Scope& leaf) -> Outputs { return gather(leaf, a[2], kind); },
+      [&](const Scope& leaf) -> Outputs { return gather(leaf, a[3], kind); },
       [&](const Scope& in) -> Outputs {
         const auto below = [&](int side) {
           const Output i = gather(in, node, side);
-          return call(in, "encode", {i, a[1], a[2], a[3], a[4]})[0];
+          return call(in, "encode", {i, a[1], a[2], a[3]})[0];
         };
-        const Output op = sub(in, kind, int(kAnd));
-        const Output both = concat(in, {below(1), below(2)}, 0);
-        const Output sum = add(
-            in, matmul(in, reshape(in, both, {1, -1}), gather(in, a[3], op)),
-            gather(in, a[4], op));
-        return reshape(in, tanh(in, sum), {kUnits});
-      });
+        const Output both = concat(in, {below(1), below(2)}, 1);
+        const Output w = gather(in, a[2], sub(in, kind, int(kAnd)));
+        return add(in, matmul(in, both, w), gather(in, a[3], kind));
+      })[0];
+  return tanh(s, sum);
 }
 
 // "train", "loss", and "right": the share of formulas whose worth is found.
 Status build(const Scope& s) {
   const DataType ints = DataType::kInt32, floats = DataType::kFloat;
-  const PartialShape w_shape{3, 2 * kUnits, kUnits}, any_rows{-1, 3};
+  const PartialShape any_rows{-1, 3};
+  const Shape w_shape{3, 2 * kUnits, kUnits}, b_shape{5, 1, kUnits};
   define_function(s, {.name = "encode",
                       .args = {{"i", ints, PartialShape::scalar()},
                                {"nodes", ints, any_rows},
-                               {"leaf", floats, {2, kUnits}},
                                {"w", floats, w_shape},
-                               {"b", floats, {3, kUnits}}},
-                      .results = {{floats, {kUnits}}},
+                               {"b", floats, b_shape}},
+                      .results = {{floats, {1, kUnits}}},
                       .body = encode});
   const Output nodes = placeholder(s.named("nodes"), ints, any_rows);
   const Output roots = placeholder(s.named("roots"), ints, {-1});
   const Output worth = placeholder(s.named("worth"), floats, {-1, 1});
   const VariableScope vars;
-  const Output leaf = vars.get(s, "leaf", {2, kUnits}).read(s);
-  const Output w = vars.get(s, "w", {3, 2 * kUnits, kUnits}).read(s);
-  const Output b = vars.get(s, "b", {3, kUnits}).read(s);
+  const Output w = vars.get(s, "w", w_shape).read(s);
+  const Output b = vars.get(s, "b", b_shape).read(s);
   const auto code = [&](const Scope& in, const Output& root) {
-    return call(in, "encode", {root, nodes, leaf, w, b})[0];
+    return squeeze(in, call(in, "encode", {root, nodes, w, b})[0], {0});
   };
   const Output out = vars.get(s, "out", {kUnits, 1}).read(s);
   const Output logits = matmul(s, map_fn(s, code, roots), out);

@@ -79,6 +79,7 @@ expect 0 '^y = float\[\] 8\.0$' - \
 expect 0 '^function ' - tagflow graph recursive.pb
 expect 0 '^  saved +which/to_bool:0 bool..., for the gradient of ' - \
   tagflow gradients "$recursive" --y y --x x --out recursive.pb --explain
+also 'function    "power"'
 
 # --- JSON, and what is not connected ------------------------------------------
 expect 0 '' - tagflow gradients "$power" --y y --x x w --order 2 --out j.pb --json

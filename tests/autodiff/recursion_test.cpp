@@ -625,7 +625,7 @@ TEST_CASE("what a recursion saves is said by the name of its function") {
   std::vector<KeptValue> kept;
   dense_gradients(s, {power(s, x, 3)}, {x}, {.kept = &kept});
   CHECK(std::ranges::any_of(kept, [](const KeptValue& value) {
-    return value.frame == "power" && value.kept == Kept::kSaved;
+    return value.function == "power" && value.kept == Kept::kSaved;
   }));
 }
 
