@@ -38,6 +38,13 @@ Endpoint value_source(Endpoint tensor) {
   }
 }
 
+void narrow_shape(Graph& graph, const Endpoint& tensor,
+                  const PartialShape& known) {
+  auto both = tensor.node->output_shape(tensor.port).merge(known);
+  if (both.ok())
+    graph.set_output_shape(tensor.node, tensor.port, *std::move(both));
+}
+
 namespace {
 
 // The value of a constant scalar of int32 or int64.
@@ -75,8 +82,11 @@ std::optional<Counter> counter_of(const LoopVariable& variable) {
   return {};
 }
 
-Result<std::unique_ptr<Analysis>> Analysis::make(Graph& graph) {
-  std::unique_ptr<Analysis> made(new Analysis(graph));
+Result<std::unique_ptr<Analysis>> Analysis::make(Graph& graph,
+                                                 const CallTable* calls,
+                                                 std::string function) {
+  std::unique_ptr<Analysis> made(
+      new Analysis(graph, calls, std::move(function)));
   TAGFLOW_ASSIGN(made->frames_, graph::FrameMap::build(graph));
   made->facts_ = graph::find_facts(graph, made->frames_);
   made->find_uses();
@@ -231,8 +241,9 @@ const Node* Analysis::variable_of(Endpoint handle) const {
   const Node* maker = maker_of(handle);
   // An invariant handle leaves its loop as it came.
   while (maker->is_exit()) maker = maker_of(maker->inputs()[0]);
-  return maker->op_def().find_attr("dtype") != nullptr &&
-                 maker->inputs().empty()
+  // An argument of a function says nothing of its variable.
+  return maker->inputs().empty() && maker->op() != "Placeholder" &&
+                 maker->op_def().find_attr("dtype") != nullptr
              ? maker
              : nullptr;
 }
@@ -295,13 +306,12 @@ void Analysis::note(FrameId frame, const Endpoint& tensor, Kept kept) {
   notes_.push_back({frames_.frame(frame).name, tensor.to_string(),
                     node.output_dtypes()[size_t(tensor.port)],
                     node.output_shape(tensor.port), kept,
-                    user_ == nullptr ? "" : user_->name()});
+                    user_ == nullptr ? "" : user_->name(), function_});
 }
 
-void Analysis::narrow(const Endpoint& tensor, const PartialShape& shape) {
-  auto both = tensor.node->output_shape(tensor.port).merge(shape);
-  if (both.ok())
-    graph_.set_output_shape(tensor.node, tensor.port, *std::move(both));
+void Analysis::take_notes_of(Analysis& other) {
+  for (KeptValue& note : other.notes_) notes_.push_back(std::move(note));
+  other.notes_.clear();
 }
 
 void Analysis::add(const Node& node, FrameId frame, Conditions::Set live) {

@@ -9,6 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "autodiff/call_table.h"
 #include "autodiff/explain.h"
 #include "graph/frames.h"
 #include "graph/graph.h"
@@ -35,6 +36,11 @@ struct LoopVariable {
 // A tensor that has the value of `tensor` wherever that is live: what is behind
 // Identities and Switches.
 Endpoint value_source(Endpoint tensor);
+
+// Adds what else is known of the shape of a tensor; no effect where that
+// contradicts what is known already.
+void narrow_shape(Graph& graph, const Endpoint& tensor,
+                  const PartialShape& known);
 
 // Of a variable of int32 or int64 to which the same constant is added in each
 // iteration; nothing of any other.
@@ -65,10 +71,19 @@ struct Use {
 // reported to add(). Valid as long as only nodes are added. Thread-compatible.
 class Analysis {
  public:
-  // An error of the graph's frames. REQUIRES: `graph` outlives the result.
-  static Result<std::unique_ptr<Analysis>> make(Graph& graph);
+  // An error of the graph's frames. `calls` is about what runs in frames of its
+  // own; `function` is for notes: whose body the graph is, if any. REQUIRES:
+  // `graph` and `calls` outlive the result.
+  static Result<std::unique_ptr<Analysis>> make(
+      Graph& graph, const CallTable* calls = nullptr,
+      std::string function = "");
 
   Graph& graph() { return graph_; }
+  // What is known of the function that the node calls in a frame of its own;
+  // null where it is no such call.
+  const CalledFunction* called(const Node& node) const {
+    return calls_ == nullptr ? nullptr : calls_->find(node);
+  }
   // Whether the graph had it when this was made.
   bool knows(const Node& node) const { return node.id() < end_id_; }
   std::span<const Use> uses(const Node& node) const;
@@ -129,10 +144,8 @@ class Analysis {
   // A tensor of the frame, which a gradient needs for the first time.
   void note(FrameId frame, const Endpoint& tensor, Kept kept);
   std::vector<KeptValue> take_notes() { return std::move(notes_); }
+  void take_notes_of(Analysis& other);
 
-  // Adds to what is known of a tensor's shape; no effect where that is another
-  // one.
-  void narrow(const Endpoint& tensor, const PartialShape& shape);
   // Says where a node is that was added since, and where it is live.
   void add(const Node& node, FrameId frame, Conditions::Set live);
 
@@ -142,7 +155,11 @@ class Analysis {
     Conditions::Set live;
   };
 
-  explicit Analysis(Graph& graph) : graph_(graph), end_id_(graph.end_id()) {}
+  Analysis(Graph& graph, const CallTable* calls, std::string function)
+      : graph_(graph),
+        calls_(calls),
+        function_(std::move(function)),
+        end_id_(graph.end_id()) {}
   void find_uses();
   void find_loops();
   void find_predicates();
@@ -150,6 +167,8 @@ class Analysis {
   void find_gradient_flows();
 
   Graph& graph_;
+  const CallTable* calls_;
+  const std::string function_;
   size_t end_id_;
   graph::FrameMap frames_;
   graph::GraphFacts facts_;

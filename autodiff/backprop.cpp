@@ -183,7 +183,8 @@ Gradient Backprop::total(const Endpoint& tensor) {
   if (const Output& value = total.values;
       !total.is_sparse() && value.has_tensor() &&
       value.dtype() == tensor.node->output_dtypes()[size_t(tensor.port)])
-    analysis().narrow(value.endpoint(), tensor.node->output_shape(tensor.port));
+    narrow_shape(analysis().graph(), value.endpoint(),
+                 tensor.node->output_shape(tensor.port));
   return totals_[tensor] = total;
 }
 

@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "autodiff/loop_region.h"
 #include "autodiff/paths.h"
-#include "autodiff/region.h"
 
 namespace tagflow::autodiff {
 

@@ -25,12 +25,15 @@ enum class Kept {
 std::string kept_name(Kept kept);
 
 struct KeptValue {
-  std::string frame;   // of the loop
+  std::string frame;   // of the loop; empty of a call outside of loops
   std::string tensor;  // "name:port"
   DataType dtype = DataType::kInvalid;
   PartialShape shape;  // as far as it is known
   Kept kept = Kept::kSaved;
   std::string user;  // the first node whose gradient needs it
+  // The recursive function of whose calls it is kept; empty of a graph's own
+  // loops.
+  std::string function = {};
 };
 
 }  // namespace tagflow::autodiff

@@ -1,12 +1,15 @@
 #include "autodiff/gradients.h"
 
 #include <algorithm>
+#include <deque>
+#include <memory>
 
 #include "autodiff/backprop.h"
 #include "autodiff/gradient_arrays.h"
 #include "autodiff/liveness_check.h"
 #include "autodiff/lower_calls.h"
 #include "autodiff/mutable_stacks.h"
+#include "autodiff/recursive_calls.h"
 #include "autodiff/symbolic_gradient.h"
 #include "graph/builder/ops_array.h"
 #include "graph/builder/scope_access.h"
@@ -43,29 +46,19 @@ class Gradients {
 
   Result<std::vector<Gradient>> run() {
     TAGFLOW_RETURN_IF_ERROR(check());
-    TAGFLOW_ASSIGN(const Prepared prepared, prepare());
-    const auto& [analysis, frame, paths] = prepared;
+    CallTable calls;
+    TAGFLOW_ASSIGN(const Prepared prepared, prepare(calls));
+    const auto& [analysis, frame, xs, paths] = prepared;
     const graph::NodeId first = graph::NodeId(scope_.graph().end_id());
     Differentiation all{*analysis, paths, graph::ScopeAccess::name(scope_)};
-    PlainRegion region(*analysis, frame, scope_);
-    Backprop walk(all, region);
-    for (size_t i = 0; i < ys_.size(); ++i)
-      if (paths.has(ys_[i].endpoint()))
-        walk.seed(ys_[i].endpoint(), {grad_of(i)});
-    walk.run();
-    std::vector<Gradient> results;
-    for (const Output& x : xs_) {
-      Gradient result = walk.total(x.endpoint());
-      if (!result.valid() && options_.zeros_if_unconnected)
-        result = {region.zeros(x.endpoint())};
-      if (are_dense_) result = {walk.dense(x.endpoint(), result)};
-      results.push_back(result);
-    }
+    std::vector<GradientPair> pairs;
+    std::vector<Gradient> results = walk(all, frame, xs, pairs);
     if (options_.kept != nullptr)
       for (KeptValue& kept : analysis->take_notes())
         options_.kept->push_back(std::move(kept));
     TAGFLOW_RETURN_IF_ERROR(scope_.status());
-    if (options_.check_liveness) TAGFLOW_RETURN_IF_ERROR(check(walk, first));
+    if (options_.check_liveness)
+      TAGFLOW_RETURN_IF_ERROR(check_liveness(scope_.graph(), first, pairs));
     return results;
   }
 
@@ -79,33 +72,44 @@ class Gradients {
   struct Prepared {
     std::unique_ptr<Analysis> analysis;
     FrameId frame;
+    std::vector<Endpoint> xs;
     Paths paths;
   };
 
   // Makes of the graph between xs and ys one of ops that have rules, and loops.
-  Result<Prepared> prepare() const {
-    const auto xs = endpoints(xs_), ys = endpoints(ys_);
-    Paths::Set stops;
-    for (const Endpoint& stop : endpoints(options_.stop_gradients))
-      stops.insert(stop);
+  // `calls` gets what is known of those that are left, and outlives the result.
+  Result<Prepared> prepare(CallTable& calls) const {
+    graph::Graph& graph = scope_.graph();
+    const auto ys = endpoints(ys_);
     for (;;) {
-      TAGFLOW_RETURN_IF_ERROR(lower_calls(scope_.graph(), xs, ys));
-      if (!has_open_loop(scope_.graph()))
-        TAGFLOW_RETURN_IF_ERROR(graph::infer_loop_shapes(scope_.graph()));
-      TAGFLOW_ASSIGN(auto analysis, Analysis::make(scope_.graph()));
-      TAGFLOW_ASSIGN(const FrameId frame, common_frame(*analysis));
-      Paths paths(*analysis, frame, xs, ys, stops);
+      TAGFLOW_RETURN_IF_ERROR(lower_calls(graph, endpoints(xs_), ys));
+      if (!has_open_loop(graph))
+        TAGFLOW_RETURN_IF_ERROR(graph::infer_loop_shapes(graph));
+      TAGFLOW_ASSIGN(auto analysis, Analysis::make(graph, &calls));
+      std::vector<Endpoint> xs;
+      for (const Endpoint& x : endpoints(xs_)) xs.push_back(lowered_output(x));
+      const FrameId frame = analysis->output_frame(*ys_[0].node());
+      TAGFLOW_RETURN_IF_ERROR(check_frames(*analysis, frame, xs));
+      Paths::Set stops;
+      for (const Endpoint& stop : endpoints(options_.stop_gradients))
+        stops.insert(lowered_output(stop));
+      const Paths before(*analysis, frame, xs, ys, stops);
       // What is replaced may show more that is to be.
-      if (const auto pops = paths.hidden_pops(ys); !pops.empty()) {
+      if (const auto pops = before.hidden_pops(ys); !pops.empty()) {
         TAGFLOW_RETURN_IF_ERROR(make_stacks_persistent(*analysis, pops));
         continue;
       }
-      if (const auto readers = readers_of_references(paths); !readers.empty()) {
-        TAGFLOW_RETURN_IF_ERROR(graph::dereference(scope_.graph(), readers));
+      if (const auto readers = readers_of_references(before);
+          !readers.empty()) {
+        TAGFLOW_RETURN_IF_ERROR(graph::dereference(graph, readers));
         continue;
       }
-      TAGFLOW_RETURN_IF_ERROR(check_gradient_arrays(*analysis, paths, ys));
-      return Prepared{std::move(analysis), frame, std::move(paths)};
+      TAGFLOW_RETURN_IF_ERROR(check_gradient_arrays(*analysis, before, ys));
+      TAGFLOW_RETURN_IF_ERROR(
+          extend_calls(*analysis, calls, frame, xs, ys, stops));
+      Paths paths(*analysis, frame, xs, ys, stops);
+      return Prepared{std::move(analysis), frame, std::move(xs),
+                      std::move(paths)};
     }
   }
 
@@ -154,14 +158,6 @@ class Gradients {
     return {};
   }
 
-  Status check(const Backprop& walk, graph::NodeId first) const {
-    std::vector<GradientPair> pairs;
-    if (options_.grad_ys.empty())  // those may be live where they please
-      for (const auto& [tensor, gradient] : walk.totals())
-        pairs.emplace_back(tensor, gradient.values.endpoint());
-    return autodiff::check_liveness(scope_.graph(), first, pairs);
-  }
-
   Status check_tensor(const Output& output, const char* what, size_t i) const {
     if (!output.has_tensor())
       return invalid_argument("[gradients] {} {} is no tensor", what, i);
@@ -171,23 +167,67 @@ class Gradients {
     return {};
   }
 
-  // Where xs and ys are.
-  Result<FrameId> common_frame(const Analysis& analysis) const {
-    const FrameId frame = analysis.output_frame(*ys_[0].node());
+  // All ys are in one frame, each x there or around it.
+  Status check_frames(const Analysis& analysis, FrameId frame,
+                      const std::vector<Endpoint>& xs) const {
     const auto name = [&](FrameId id) {
       return id == FrameId::kRoot ? std::string("outside of all loops")
                                   : fmt::format("in the loop of frame \"{}\"",
                                                 analysis.frame(id).name);
     };
-    for (const auto& [list, what] :
-         {std::pair(&ys_, "y"), std::pair(&xs_, "x")})
-      for (const Output& output : *list)
-        if (const FrameId own = analysis.output_frame(*output.node());
-            own != frame)
-          return invalid_argument(
-              "[gradients] y \"{}\" is {}, but {} \"{}\" is {}", ys_[0].name(),
-              name(frame), what, output.name(), name(own));
-    return frame;
+    const auto refuse = [&](const char* what, const Endpoint& tensor,
+                            FrameId own) {
+      return invalid_argument("[gradients] y \"{}\" is {}, but {} \"{}\" is {}",
+                              ys_[0].name(), name(frame), what,
+                              tensor.to_string(), name(own));
+    };
+    for (const Endpoint& y : endpoints(ys_))
+      if (const FrameId own = analysis.output_frame(*y.node); own != frame)
+        return refuse("y", y, own);
+    for (const Endpoint& x : xs)
+      if (const FrameId own = analysis.output_frame(*x.node);
+          own != frame && own != FrameId::kRoot &&
+          analysis.child_towards(own, frame) == FrameId::kRoot)
+        return refuse("x", x, own);
+    return {};
+  }
+
+  // From the frame of ys outwards, to those of xs. What is the same in all
+  // iterations of a loop leads out of it, by what it enters as; its gradient is
+  // that of the iteration, and is computed there.
+  std::vector<Gradient> walk(Differentiation& all, FrameId frame,
+                             const std::vector<Endpoint>& xs,
+                             std::vector<GradientPair>& pairs) const {
+    std::vector<Gradient> results(xs.size());
+    std::unique_ptr<Backprop> inner;
+    std::deque<PlainRegion> regions;
+    for (FrameId at = frame, inside = frame;;
+         inside = at, at = all.analysis.parent(at)) {
+      PlainRegion& region = regions.emplace_back(all.analysis, at, scope_);
+      auto walk = std::make_unique<Backprop>(all, region);
+      if (inner == nullptr) {
+        for (size_t i = 0; i < ys_.size(); ++i)
+          if (all.paths.has(ys_[i].endpoint()))
+            walk->seed(ys_[i].endpoint(), {grad_of(i)});
+      } else {
+        for (Node* enter : all.analysis.frame(inside).enters)
+          if (const Gradient grad = inner->total({enter, 0}); grad.valid())
+            walk->seed(enter->inputs()[0], grad);
+      }
+      walk->run();
+      if (options_.grad_ys.empty())  // those may be live where they please
+        for (const auto& [tensor, gradient] : walk->totals())
+          pairs.emplace_back(tensor, gradient.values.endpoint());
+      for (size_t i = 0; i < xs.size(); ++i) {
+        if (all.analysis.output_frame(*xs[i].node) != at) continue;
+        results[i] = walk->total(xs[i]);
+        if (!results[i].valid() && options_.zeros_if_unconnected)
+          results[i] = {region.zeros(xs[i])};
+        if (are_dense_) results[i] = {walk->dense(xs[i], results[i])};
+      }
+      if (at == FrameId::kRoot) return results;
+      inner = std::move(walk);
+    }
   }
 
   // Ones where none is given: of y itself, so that they are as live as y.

@@ -45,8 +45,10 @@ struct GradientOptions {
 // Identities of what replaced them. What saves values for the gradient is added
 // to the loops of the graph, but runs only where a gradient is fetched.
 //
-// In the body of a loop, xs and ys of the same iteration may be given. The
-// scope fails, and all gradients are invalid, where
+// In the body of a loop, ys of an iteration may be given, with xs of the same
+// one, or from outside: the gradient by these is that of the iteration alone,
+// and leads by what is the same in all iterations. The scope fails, and all
+// gradients are invalid, where
 //   - an op between an x and a y has no rule (Unimplemented, with the path),
 //   - a y or x has no derivative for its type, or they are in different loops,
 //   - a loop between them is none whose iterations end by its LoopCond.

@@ -39,7 +39,8 @@ PartialShape gradient_shape(const Analysis& analysis, const Endpoint& tensor) {
 // it. Where it sees another one, the loop refuses it.
 void narrow(Analysis& analysis, const Output& value,
             const PartialShape& shape) {
-  if (value.has_tensor()) analysis.narrow(value.endpoint(), shape);
+  if (value.has_tensor())
+    narrow_shape(analysis.graph(), value.endpoint(), shape);
 }
 
 }  // namespace

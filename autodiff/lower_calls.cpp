@@ -4,8 +4,11 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "autodiff/analysis.h"
+#include "autodiff/function_body.h"
 #include "graph/frames.h"
 #include "graph/function.h"
+#include "graph/functions/extended.h"
 #include "graph/functions/lower.h"
 #include "graph/passes/rewriting.h"
 #include "graph/program.h"
@@ -20,12 +23,15 @@ using graph::Program;
 
 namespace {
 
+// Of a node that was a call.
+constexpr std::string_view kLoweredAttr = "_lowered";
+
 using Nodes = std::unordered_set<const Node*>;
 using Users = std::unordered_map<const Node*, std::vector<Node*>>;
 
 bool is_call(const Graph& graph, const Node& node) {
   return node.op_def().is_registered
-             ? graph::is_functional_op(node.op())
+             ? graph::is_functional_op(node.op()) && !graph::has_own_frame(node)
              : graph.library().find(node.op()) != nullptr;
 }
 
@@ -53,14 +59,19 @@ Nodes after(const Users& users, std::vector<const Node*> open) {
   return found;
 }
 
-Nodes before(std::vector<const Node*> open) {
+// All that one of `open` reads, and that in turn, these included.
+Nodes before(std::vector<const Node*> open, bool with_controls = false) {
   Nodes found(open.begin(), open.end());
   while (!open.empty()) {
     const Node* node = open.back();
     open.pop_back();
-    for (const Endpoint& input : node->inputs())
-      if (input.node != nullptr && found.insert(input.node).second)
-        open.push_back(input.node);
+    const auto find = [&](const Node* source) {
+      if (source != nullptr && found.insert(source).second)
+        open.push_back(source);
+    };
+    for (const Endpoint& input : node->inputs()) find(input.node);
+    if (with_controls)
+      for (const Node* control : node->control_inputs()) find(control);
   }
   return found;
 }
@@ -79,13 +90,10 @@ class LoweredCall {
       : graph_(graph), node_(node), may_be_dead_(may_be_dead) {}
 
   Status run(const Users& users) {
-    TAGFLOW_RETURN_IF_ERROR(isolate());
-    TAGFLOW_RETURN_IF_ERROR(graph::lower_functions(program_));
-    if (!program_.bodies.empty())
-      return error(Code::kUnimplemented,
-                   "[gradients] node \"{}\" calls \"{}\", which is recursive: "
-                   "such calls have no gradient yet",
-                   node_.name(), program_.bodies.front()->name);
+    do {
+      TAGFLOW_RETURN_IF_ERROR(isolate());
+      TAGFLOW_RETURN_IF_ERROR(graph::lower_functions(program_));
+    } while (find_clashes());
     TAGFLOW_ASSIGN(const graph::FrameMap frames,
                    graph::FrameMap::build(program_.graph));
     order_inner_effects(frames);
@@ -96,7 +104,13 @@ class LoweredCall {
  private:
   // A copy of the node alone, with an input for each tensor and node it reads.
   Status isolate() {
+    program_ = {};
+    stands_for_.clear();
     Graph& alone = program_.graph;
+    for (const std::string& name : taken_) {
+      TAGFLOW_RETURN_IF_ERROR(alone.add(name, "NoOp", {}).status());
+      stands_for_.emplace(name, "");
+    }
     alone.library() = graph_.library();
     std::vector<Endpoint> inputs;
     for (const Endpoint& input : node_.inputs()) {
@@ -117,6 +131,17 @@ class LoweredCall {
       program_.fetches.push_back({copy, port});
     program_.targets = {copy};
     return {};
+  }
+
+  // Whether there are names that the graph has. Then the lowering has to know
+  // of these, so that it finds others.
+  bool find_clashes() {
+    const size_t before = taken_.size();
+    for (const Node* node : program_.graph.nodes())
+      if (!stands_for_.contains(node->name()) && node->name() != node_.name() &&
+          graph_.find(node->name()) != nullptr)
+        taken_.push_back(node->name());
+    return taken_.size() > before;
   }
 
   // The output of a Switch where the input may be dead, since that is what the
@@ -147,13 +172,20 @@ class LoweredCall {
   }
 
   // What has effects inside loops that a body has of primitives runs before the
-  // next iteration.
+  // next iteration: before its LoopCond does.
   void order_inner_effects(const graph::FrameMap& frames) {
     for (Node* target : program_.targets) {
-      const graph::FrameId frame = frames.of(*target);
-      if (frame == graph::FrameId::kRoot) continue;
-      for (Node* next : frames.frame(frame).next_iterations)
+      const graph::FrameId id = frames.of(*target);
+      if (id == graph::FrameId::kRoot) continue;
+      const graph::StaticFrame& frame = frames.frame(id);
+      const Nodes waited_for =
+          before({frame.loop_conds.begin(), frame.loop_conds.end()}, true);
+      if (waited_for.contains(target)) continue;
+      for (Node* next : frame.next_iterations) {
+        if (!frame.loop_conds.empty() && !waited_for.contains(next)) continue;
         program_.graph.add_control_input(next, target);
+        if (!frame.loop_conds.empty()) break;
+      }
     }
   }
 
@@ -170,11 +202,16 @@ class LoweredCall {
   }
 
   Status bring_over() {
+    const graph::FunctionLibrary& library = program_.graph.library();
+    if (library.size() != graph_.library().size())  // by gradients in the body
+      TAGFLOW_RETURN_IF_ERROR(graph_.library().merge(library));
+    graph::LibraryTraits traits(library);
     std::vector<NodeDef> defs;
     for (const Node* node : program_.graph.nodes()) {
       if (stands_for_.contains(node->name()) || node->name() == node_.name())
         continue;
       NodeDef def = Graph::to_def(*node);
+      if (def.op == "_Call") keep_own_frame(def, traits);
       for (std::string& input : def.inputs) input = translated(input);
       defs.push_back(std::move(def));
     }
@@ -189,6 +226,7 @@ class LoweredCall {
     std::vector<Endpoint> outputs;
     for (const Endpoint& fetch : program_.fetches) {
       TAGFLOW_ASSIGN(const Endpoint output, there(fetch));
+      narrow_shape(graph_, output, node_.output_shape(int(outputs.size())));
       outputs.push_back(output);
     }
     if (const auto found = users.find(&node_); found != users.end())
@@ -201,14 +239,19 @@ class LoweredCall {
     for (const Node* target : program_.targets)
       if (frames.of(*target) == graph::FrameId::kRoot)
         if (Node* done = graph_.find(target->name())) controls.push_back(done);
-    return graph_.become(&node_, outputs.empty() ? "NoOp" : "IdentityN",
-                         outputs, {}, controls);
+    return graph_.become(&node_,
+                         outputs.empty()       ? "NoOp"
+                         : outputs.size() == 1 ? "Identity"
+                                               : "IdentityN",
+                         outputs, {{std::string(kLoweredAttr), true}},
+                         controls);
   }
 
   Graph& graph_;
   Node& node_;
   const bool may_be_dead_;
   Program program_;
+  std::vector<std::string> taken_;  // names
   // By the name of what stands there, the tensor or node that it stands for.
   std::unordered_map<std::string, std::string> stands_for_;
 };
@@ -225,6 +268,14 @@ const FunctionRef* function_with_gradient(const Graph& graph,
       graph.library().gradient_of(function->name).empty())
     return nullptr;
   return function;
+}
+
+Endpoint lowered_output(Endpoint tensor) {
+  while (tensor.node->attrs().find(kLoweredAttr) !=
+             tensor.node->attrs().end() &&
+         size_t(tensor.port) < tensor.node->inputs().size())
+    tensor = tensor.node->inputs()[size_t(tensor.port)];
+  return tensor;
 }
 
 Status lower_calls(Graph& graph, std::span<const Endpoint> xs,

@@ -14,10 +14,16 @@ namespace tagflow::autodiff {
 // replacement. The node itself becomes an IdentityN of them: it can be fetched,
 // and handles to it stay valid.
 //
-// A call of a function that has a gradient function in the library stays.
-// Unimplemented where a function is recursive.
+// A call of a function that has a gradient function in the library stays. So
+// does one of a recursive function inside of another: what it would have run in
+// a frame of its own is left to do so (Note [Extended functions] in
+// graph/functions/extended.h).
 Status lower_calls(graph::Graph& graph, std::span<const graph::Endpoint> xs,
                    std::span<const graph::Endpoint> ys);
+
+// What readers of a call's output read now that it was lowered; of any other
+// tensor itself.
+graph::Endpoint lowered_output(graph::Endpoint tensor);
 
 // Whether the node is a call of a function that has a gradient function, and of
 // which one; null where not.

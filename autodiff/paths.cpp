@@ -53,9 +53,13 @@ void Paths::reach(const Use& use, const Endpoint& from, const Set& stops,
   };
   if (analysis_.only_orders(node, use.index)) return;
   if (is_primitive(node)) {
-    // Not out of the frame, nor into its next iteration.
+    // Not out of the frame, nor into its next iteration, nor of those around.
     if ((node.is_exit() || node.is_next_iteration()) &&
-        analysis_.frame_of(node) == frame_)
+        is_around(analysis_.frame_of(node)))
+      return;
+    // What a variable begins with is another thing in each iteration.
+    if (node.is_enter() && !node.is_constant_enter() &&
+        is_around(analysis_.output_frame(node)))
       return;
   } else {
     const RuleEntry* entry = RuleTable::global().find(node.op());
@@ -63,7 +67,23 @@ void Paths::reach(const Use& use, const Endpoint& from, const Set& stops,
         node.attrs().find("_gradient_op_type") == node.attrs().end())
       return;
   }
-  for (int port = 0; port < node.num_outputs(); ++port) find(port);
+  for (int port = 0; port < node.num_outputs(); ++port)
+    if (leads_to(node, use.index, port)) find(port);
+}
+
+// Whether it is that of the ys, or around it.
+bool Paths::is_around(FrameId frame) const {
+  for (FrameId at = frame_;; at = analysis_.parent(at)) {
+    if (at == frame) return true;
+    if (at == FrameId::kRoot) return false;
+  }
+}
+
+// Whether the output may depend on that input, as the node says it.
+bool Paths::leads_to(const Node& node, size_t index, int port) const {
+  if (node.op() == "IdentityN") return size_t(port) == index;
+  const CalledFunction* called = analysis_.called(node);
+  return called == nullptr || called->has_path(index, size_t(port));
 }
 
 void Paths::go_back(std::span<const Endpoint> ys) {
@@ -81,7 +101,7 @@ void Paths::go_back(std::span<const Endpoint> ys) {
     for (size_t i = 0; i < to.node->inputs().size(); ++i) {
       const Endpoint& input = to.node->inputs()[i];
       if (input.node == nullptr || !depends(input) ||
-          analysis_.only_orders(*to.node, i))
+          !leads_to(*to.node, i, to.port) || analysis_.only_orders(*to.node, i))
         continue;
       if (!needed_.insert(input).second) continue;
       after_.emplace(input, to);

@@ -17,8 +17,9 @@ class Paths {
  public:
   using Set = std::unordered_set<Endpoint, graph::EndpointHash>;
 
-  // `frame` is where xs and ys are; paths do not leave it, nor lead into its
-  // next iteration. What is in `stops` counts as constant.
+  // `frame` is where ys are; xs are there or in frames around it. Paths do not
+  // leave these, nor lead into their next iterations. What is in `stops` counts
+  // as constant.
   Paths(const Analysis& analysis, FrameId frame, std::span<const Endpoint> xs,
         std::span<const Endpoint> ys, const Set& stops);
 
@@ -44,6 +45,9 @@ class Paths {
   // The outputs that depend on that input in a way that has a derivative.
   void reach(const Use& use, const Endpoint& from, const Set& stops,
              std::vector<Endpoint>& open);
+
+  bool is_around(FrameId frame) const;
+  bool leads_to(const Node& node, size_t index, int port) const;
 
   const Analysis& analysis_;
   const FrameId frame_;

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <unordered_set>
 
-#include "autodiff/region.h"
+#include "autodiff/loop_region.h"
 
 namespace tagflow::autodiff {
 

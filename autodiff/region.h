@@ -2,18 +2,14 @@
 // how values of it get to where its gradient is computed.
 #pragma once
 
-#include <memory>
-#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "autodiff/analysis.h"
-#include "autodiff/forward_loop.h"
 #include "autodiff/gradient.h"
 #include "graph/builder/scope.h"
-#include "graph/builder/structured_control_flow.h"
 
 namespace tagflow::autodiff {
 
@@ -29,6 +25,9 @@ namespace tagflow::autodiff {
 //               [Saved values]), loop constants from the region around.
 //   end         the last iteration, which only finds out that the loop ends.
 //               The gradient is beside the loop; values leave it by Exits.
+//   call        the body of a recursive function. The gradient is in a function
+//               of its own; values come from the call's record (Note [Records]
+//               in call_region.h).
 //
 // Conditionals need no region: what is in a branch is live where its values
 // are.
@@ -93,34 +92,27 @@ class PlainRegion final : public Region {
   Output run_time_shape(const Endpoint& tensor, DataType dtype) override;
 };
 
-// What body and end of a loop have in common.
-class LoopRegion : public Region {
+// One whose gradient is made elsewhere than its values are, and runs later:
+// what is no constant has to be kept for it.
+class DistantRegion : public Region {
  public:
-  LoopRegion(Region& around, ForwardLoop& forward, const Loop& loop,
-             graph::Scope scope);
+  using Region::Region;
   Output value(const Endpoint& tensor) final;
 
  protected:
   Output run_time_shape(const Endpoint& tensor, DataType dtype) final;
-  // What is no constant of the loop.
+  // What is neither a constant nor from outside.
   virtual Output varying_value(const Endpoint& tensor) = 0;
-
-  Region& around() { return around_; }
-  ForwardLoop& forward_loop() { return forward_; }
-  const Loop& loop() const { return loop_; }
+  // Where the value comes from the region around: there; else null.
+  virtual Endpoint outside(const Endpoint&) const { return {}; }
+  // Null where there is none, and so nothing is from outside.
+  virtual Region* around_or_null() { return nullptr; }
   // Whether value() of the source of a value adds nothing to the graph.
   bool has_value(const Endpoint& source) const {
     return values_.contains(source) || outside(source).node != nullptr;
   }
 
  private:
-  // Where the value comes from outside of the loop: there; else null.
-  Endpoint outside(const Endpoint& tensor) const;
-
-  Region& around_;
-  ForwardLoop& forward_;
-  const Loop& loop_;
-  std::unordered_map<Endpoint, Endpoint, graph::EndpointHash> invariants_;
   std::unordered_map<Endpoint, Output, graph::EndpointHash> values_;
   struct ShapeHash {
     size_t operator()(const std::pair<Endpoint, DataType>& key) const {
@@ -128,54 +120,6 @@ class LoopRegion : public Region {
     }
   };
   std::unordered_map<std::pair<Endpoint, DataType>, Output, ShapeHash> shapes_;
-};
-
-class BodyRegion final : public LoopRegion {
- public:
-  // `counter` is the number of iterations before the one whose gradient is
-  // computed, an int64 scalar; `grow` gives the backward loop a variable.
-  BodyRegion(Region& around, ForwardLoop& forward, const Loop& loop,
-             graph::Scope scope, Output counter,
-             graph::structure::AddVariable grow)
-      : LoopRegion(around, forward, loop, std::move(scope)),
-        counter_(counter),
-        grow_(std::move(grow)) {}
-
-  Conditions::Set given() override { return analysis().goes_on(loop()); }
-  // A variable of the backward loop; the body's next value of it goes into
-  // `next_values()`, in the order in which they were added.
-  Output add_variable(std::string path, const Output& initial);
-  std::vector<graph::Leaf>& next_values() { return next_values_; }
-
- protected:
-  Output varying_value(const Endpoint& tensor) override;
-
- private:
-  // What the loop counts with that variable, if it does.
-  std::optional<Counter> counter_at(const Endpoint& tensor) const;
-  // The value of a counter, from that of the backward loop.
-  Output counted(const Endpoint& tensor, const Counter& counter);
-  Output popped(const Endpoint& tensor);
-
-  // recomputed.cpp: a value that is as cheap to compute again, from what is
-  // there anyway, as it is to save; invalid where it is not.
-  Output recomputed(const Endpoint& tensor);
-  bool is_recomputed(const Endpoint& tensor, int depth);
-  bool is_at_hand(const Endpoint& tensor, int depth);
-
-  const Output counter_;
-  const graph::structure::AddVariable grow_;
-  std::vector<graph::Leaf> next_values_;
-};
-
-class EndRegion final : public LoopRegion {
- public:
-  using LoopRegion::LoopRegion;
-  Conditions::Set given() override { return analysis().ends(loop()); }
-  int loop_port() const override { return 0; }
-
- protected:
-  Output varying_value(const Endpoint& tensor) override;
 };
 
 }  // namespace tagflow::autodiff

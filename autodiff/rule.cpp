@@ -88,8 +88,18 @@ void RuleContext::set(int input, const Gradient& gradient) {
   if (wants(input) && gradient.valid()) results_[size_t(input)] = gradient;
 }
 
+// The indices are a value of the node, which may be there on other branches,
+// too. They have to be as live as the gradient is: an Identity of it says so,
+// as a control edge from a Switch would not.
 void RuleContext::set_slices(int input, Output values, Output indices) {
-  if (indices.valid()) set(input, Gradient{values, indices});
+  if (!wants(input) || !values.valid() || !indices.valid()) return;
+  Analysis& analysis = region_.analysis();
+  if (!analysis.conditions().includes(region_.given(), analysis.live(node_))) {
+    values = ops::identity(scope_, values);
+    indices =
+        ops::identity(scope_.with_control_dependencies({values}), indices);
+  }
+  set(input, Gradient{values, indices});
 }
 
 void RuleContext::set_broadcast(int input, Output gradient) {

@@ -155,12 +155,17 @@ Status Graph::become(Node* node, std::string_view op,
   Node made;
   made.name_ = unique_name(node->name_);
   Status status = prepare(made, op, inputs, std::move(attrs), control_inputs);
-  if (status.ok() && made.output_dtypes_ != node->output_dtypes_)
+  const auto& types = made.output_dtypes_;
+  const auto& before = node->output_dtypes_;
+  const size_t common = std::min(types.size(), before.size());
+  if (status.ok() &&
+      !std::equal(types.begin(), types.begin() + long(common), before.begin()))
     status =
         invalid_argument("it cannot become a {}, which has other outputs", op);
   if (!status.ok())
     return about(prefix_of(node->op(), node->name_), std::move(status));
   set_control_inputs(&made, control_inputs);
+  num_outputs_ += int64_t(types.size()) - int64_t(before.size());
   made.name_ = std::move(node->name_);
   made.device_ = std::move(node->device_);
   made.id_ = node->id_;

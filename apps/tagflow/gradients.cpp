@@ -41,20 +41,25 @@ struct GradientsReport {
   KeptValues kept;  // of loops
 };
 
-// What is kept of each loop for its gradient, a line for each value.
+// What is kept of each loop, and of calls of each recursive function, for its
+// gradient: a line for each value.
 std::string kept_text(const KeptValues& kept) {
-  std::string text, frame;
+  std::string text, where;
   for (const autodiff::KeptValue& value : kept) {
-    if (value.frame != frame || text.empty()) {
-      frame = value.frame;
-      text += fmt::format("{:<12}\"{}\"\n", "loop", frame);
-    }
+    std::string at;
+    if (!value.function.empty())
+      at += fmt::format("{:<12}\"{}\"\n", "function", value.function);
+    if (!value.frame.empty())
+      at += fmt::format("{:<12}\"{}\"\n", "loop", value.frame);
+    if (at != where) text += where = at;
     text += fmt::format("  {:<12}{} {}{}, for the gradient of \"{}\"\n",
                         autodiff::kept_name(value.kept), value.tensor,
                         dtype_name(value.dtype), value.shape.to_string(),
                         value.user);
   }
-  return text.empty() ? fmt::format("{:<12}nothing of loops\n", "kept") : text;
+  return text.empty()
+             ? fmt::format("{:<12}nothing of loops or recursions\n", "kept")
+             : text;
 }
 
 std::string gradients_text(const GradientsReport& report) {
@@ -96,7 +101,8 @@ std::string gradients_json(const GradientsReport& report) {
   if (report.explain) {
     root["kept"] = nlohmann::json::array();
     for (const autodiff::KeptValue& value : report.kept)
-      root["kept"].push_back({{"loop", value.frame},
+      root["kept"].push_back({{"function", value.function},
+                              {"loop", value.frame},
                               {"tensor", value.tensor},
                               {"dtype", dtype_name(value.dtype)},
                               {"shape", value.shape.to_string()},

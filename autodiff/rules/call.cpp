@@ -1,9 +1,11 @@
 // Calls of functions that name a function for their gradient in the library.
-// All other calls are lowered before the walk.
+// Calls of recursive functions, which have their gradients by a record. All
+// other calls are lowered before the walk.
 #include "autodiff/region.h"
 #include "autodiff/rule.h"
 #include "autodiff/rules/rules.h"
 #include "graph/function.h"
+#include "graph/functions/extended.h"
 
 namespace tagflow::autodiff {
 namespace {
@@ -30,13 +32,39 @@ void call_grad(RuleContext& r, std::string_view function) {
   for (int i = 0; i < r.num_inputs(); ++i) r.set(i, call[i]);
 }
 
+// Note [Gradients of recursion]
+void recorded_call_grad(RuleContext& r, const CalledFunction& called) {
+  graph::Inputs inputs{r.output(r.num_outputs() - 1)};
+  std::vector<DataType> in{DataType::kVariant}, out;
+  for (size_t port = 0; port < called.ys.size(); ++port) {
+    if (!called.ys[port]) continue;
+    inputs.add(r.grad(int(port)));
+    in.push_back(r.node().output_dtypes()[port]);
+  }
+  for (size_t i = 0; i < called.xs.size(); ++i)
+    if (called.xs[i]) out.push_back(called.types[i]);
+  const graph::OpResult call =
+      r.scope().op("PartitionedCall", inputs,
+                   {{"Tin", in},
+                    {"Tout", out},
+                    {"f", FunctionRef{called.gradient, {}}},
+                    {std::string(graph::kOwnFrameAttr), true}});
+  int next = 0;
+  for (size_t i = 0; i < called.xs.size(); ++i)
+    if (called.xs[i]) r.set(int(i), call[next++]);
+}
+
+void call_rule(RuleContext& r) {
+  if (const CalledFunction* called = r.region().analysis().called(r.node()))
+    recorded_call_grad(r, *called);
+  else
+    call_grad(r, r.attr<FunctionRef>("f").name);
+}
+
 }  // namespace
 
 void add_call_rules(RuleTable& table) {
-  for (const char* op : {"PartitionedCall", "StatefulPartitionedCall"})
-    table.add(op, [](RuleContext& r) {
-      call_grad(r, r.attr<FunctionRef>("f").name);
-    });
+  table.add({"PartitionedCall", "StatefulPartitionedCall"}, call_rule);
 }
 
 void function_rule(RuleContext& r) { call_grad(r, r.node().op()); }

@@ -143,8 +143,10 @@ class Reach {
 
   // Sorted by name, with those that they lead to in turn.
   std::vector<const FunctionDef*> all() {
-    for (size_t i = 0; i < reached_.size(); ++i)
+    for (size_t i = 0; i < reached_.size(); ++i) {
       for (const NodeDef& node : reached_[i]->nodes) visit(node.op, node.attrs);
+      visit(reached_[i]->name(), reached_[i]->attrs);
+    }
     std::ranges::sort(reached_, {}, &FunctionDef::name);
     return std::move(reached_);
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/functions/extended.h"
 #include "graph/functions/lowering.h"
 #include "graph/functions/ports.h"
 #include "graph/node_name.h"
@@ -61,6 +62,12 @@ Status Lowering::Bodies::count(size_t more) {
                limits_.max_nodes);
 }
 
+Status Lowering::Bodies::add_functions(const FunctionLibrary& made) {
+  if (made.size() == library().size()) return {};
+  traits_.reset();
+  return program_.graph.library().merge(made);
+}
+
 LibraryTraits& Lowering::Bodies::traits() {
   if (!traits_) traits_.emplace(program_.graph.library());
   return *traits_;
@@ -91,7 +98,7 @@ Result<std::unique_ptr<Program>> Lowering::Bodies::make(
   body->graph.library() = library;
   Graph& graph = body->graph;
   Site site;
-  site.prefix = to_node_name(function.name());
+  site.prefix = to_node_name(name_of_body(library, function.function()));
   for (const DataType type : function.arg_types()) {
     // Not below the prefix, where the body may have any name.
     TAGFLOW_ASSIGN(Node * arg, graph.add(fmt::format("{}_arg_{}", site.prefix,
@@ -163,9 +170,11 @@ Status Lowering::run() {
     if (round.empty()) return {};
     find_mortal();
     find_frames();
+    num_read_.clear();
     Detour detour(program_);
     for (Node* node : round) TAGFLOW_RETURN_IF_ERROR(replace(node, detour));
     TAGFLOW_RETURN_IF_ERROR(detour.apply());
+    std::erase_if(round, [&](Node* node) { return !is_functional(*node); });
     graph_.remove(round);
   }
 }
@@ -174,6 +183,14 @@ Status Lowering::replace(Node* node, Detour& detour) {
   const auto origin = origin_of_.find(node->name());
   origin_ = origin == origin_of_.end() ? nullptr : origin->second;
   const std::string& name = node->name();
+  const auto about = [&](Status status) {
+    return std::move(status).with_prefix(
+        fmt::format("[{}] node \"{}\": ", node->op(), name));
+  };
+  if (has_own_frame(*node)) {
+    Status status = keep_call(*node);
+    return status.ok() ? status : about(std::move(status));
+  }
   Draft draft{.node = node, .prefix = name};
   Status status = dispatch(draft);
   // Twice as far each time, so that names that are there cost few attempts.
@@ -188,9 +205,40 @@ Status Lowering::replace(Node* node, Detour& detour) {
     status = dispatch(draft);
   }
   if (status.ok()) status = add(draft, detour);
-  if (status.ok()) return {};
-  return std::move(status).with_prefix(
-      fmt::format("[{}] node \"{}\": ", node->op(), name));
+  return status.ok() ? status : about(std::move(status));
+}
+
+// Note [Extended functions]
+Status Lowering::keep_call(Node& node) {
+  TAGFLOW_ASSIGN(const auto reference,
+                 get_attr<FunctionRef>(node.attrs(), "f"));
+  TAGFLOW_ASSIGN(FunctionInstance function,
+                 bind(reference, node.input_dtypes(), node.output_dtypes()));
+  TAGFLOW_ASSIGN(function,
+                 least_extension(graph_.library(), std::move(function),
+                                 num_read(node), bodies_.limits()));
+  TAGFLOW_ASSIGN(const int64_t body, bodies_.find(graph_.library(), function));
+  const std::vector<Endpoint> inputs(node.inputs().begin(),
+                                     node.inputs().end());
+  const std::vector<Node*> controls(node.control_inputs().begin(),
+                                    node.control_inputs().end());
+  return graph_.become(&node, "_Call", inputs, call_attrs(function, body),
+                       controls);
+}
+
+// How many of its outputs are read, with all before them.
+size_t Lowering::num_read(const Node& node) {
+  if (num_read_.empty()) {
+    const auto read = [&](const Endpoint& tensor) {
+      size_t& count = num_read_[tensor.node];
+      count = std::max(count, size_t(tensor.port) + 1);
+    };
+    for (const Node* reader : graph_.nodes())
+      for (const Endpoint& input : reader->inputs()) read(input);
+    for (const Endpoint& fetch : program_.fetches) read(fetch);
+  }
+  const auto found = num_read_.find(&node);
+  return found == num_read_.end() ? 0 : found->second;
 }
 
 Lowering::Clash Lowering::clash_of(const Draft& draft) const {
@@ -380,6 +428,13 @@ Result<Lowering::Inlined> Lowering::inline_call(
   return inlined;
 }
 
+AttrMap Lowering::call_attrs(const FunctionInstance& function, int64_t body) {
+  return {{"Tin", function.arg_types()},
+          {"Tout", function.result_types()},
+          {"f", FunctionRef{function.name(), function.attrs()}},
+          {"body", body}};
+}
+
 Result<Lowering::Inlined> Lowering::call_body(Draft& draft,
                                               const FunctionInstance& function,
                                               std::string_view part,
@@ -388,12 +443,8 @@ Result<Lowering::Inlined> Lowering::call_body(Draft& draft,
   std::vector<std::string> inputs = site.args;
   add_controls(site.controls, inputs);
   if (!site.pivot.empty()) inputs.push_back("^" + site.pivot);
-  const std::string call =
-      put(draft, name_in(part, "call"), "_Call", std::move(inputs),
-          {{"Tin", function.arg_types()},
-           {"Tout", function.result_types()},
-           {"f", function.name()},
-           {"body", body}});
+  const std::string call = put(draft, name_in(part, "call"), "_Call",
+                               std::move(inputs), call_attrs(function, body));
   Inlined made;
   for (size_t i = 0; i < function.result_types().size(); ++i)
     made.results.push_back(fmt::format("{}:{}", call, i));

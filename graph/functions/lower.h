@@ -13,6 +13,9 @@
 // expansion stops at a node `_Call`, which runs the function in a frame of its
 // own. Its body is lowered once, as a program of its own, however many nodes
 // call it.
+//
+// A call may say that it has a frame of its own: Note [Extended functions] in
+// extended.h.
 #pragma once
 
 #include <string_view>

@@ -68,6 +68,11 @@ class Lowering {
     std::vector<std::pair<std::string, const Origin*>> origins = {};
   };
 
+  // A call that becomes a `_Call` as it is: it has a frame of its own.
+  Status keep_call(Node& node);
+  size_t num_read(const Node& node);
+  static AttrMap call_attrs(const FunctionInstance& function, int64_t body);
+
   // What keeps a draft from being added.
   enum class Clash { kNone, kInside, kWithGraph };
 
@@ -132,6 +137,8 @@ class Lowering {
   const Origin* origin_ = nullptr;  // of the node that is being replaced
   // Nodes of this round whose inputs may be dead: what control flow leads to.
   std::unordered_set<const Node*> mortal_;
+  // Of this round, by node; empty until it is asked for.
+  std::unordered_map<const Node*, size_t> num_read_;
 };
 
 class Lowering::Bodies {
@@ -141,6 +148,10 @@ class Lowering::Bodies {
   // The number of the body, made on the first call.
   Result<int64_t> find(const FunctionLibrary& library,
                        const FunctionInstance& function);
+  const FunctionLibrary& library() const { return program_.graph.library(); }
+  // Takes in functions that were made meanwhile. AlreadyExists where there is
+  // another one of the name.
+  Status add_functions(const FunctionLibrary& made);
   // Lowers all bodies, and those that they call in turn.
   Status lower_all();
   // ResourceExhausted where `more` nodes are too many.

@@ -42,6 +42,9 @@ class GradientBody {
     return {};
   }
 
+  // That of the graph, and the functions that the gradient calls.
+  const FunctionLibrary& library() const { return graph_.library(); }
+
   // What replaces a node whose inputs are `inputs`.
   std::vector<NodeDef> nodes(const std::vector<std::string>& inputs) const {
     std::vector<NodeDef> defs;
@@ -128,7 +131,12 @@ Status Lowering::lower_symbolic_gradient(Draft& draft) {
   TAGFLOW_ASSIGN(const FunctionInstance function,
                  bind(reference, types.subspan(0, args), types.subspan(args)));
   GradientBody body(function, draft.prefix);
-  TAGFLOW_RETURN_IF_ERROR(body.make(graph_.library(), types, bodies_.limits()));
+  // From those of the whole program, so that what is made has a new name.
+  TAGFLOW_RETURN_IF_ERROR(
+      body.make(bodies_.library(), types, bodies_.limits()));
+  TAGFLOW_RETURN_IF_ERROR(bodies_.add_functions(body.library()));
+  if (graph_.library().size() != body.library().size())
+    TAGFLOW_RETURN_IF_ERROR(graph_.library().merge(body.library()));
   const Origin* inner =
       &origins_.emplace_back(Origin{&function.function(), origin_});
   for (NodeDef& def : body.nodes(draft.inputs)) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "graph/functions/extended.h"
 #include "graph/functions/lower.h"
 #include "graph/op_registry.h"
 
@@ -70,12 +71,17 @@ void LibraryTraits::learn(std::string_view name) {
   meet(name);
   for (size_t i = 0; i < met.size(); ++i) {
     const std::string_view caller = met[i];
-    const Traits own =
-        own_traits(*library_.find(caller), [&](std::string_view called) {
-          if (is_new(called)) meet(called);
-          if (traits_.contains(called)) callers[called].push_back(caller);
-        });
-    merge(traits_.at(caller), own);
+    const FunctionDef& function = *library_.find(caller);
+    const auto visit = [&](std::string_view called) {
+      if (is_new(called)) meet(called);
+      if (traits_.contains(called)) callers[called].push_back(caller);
+    };
+    // What extends a function does what that does: Note [Extended functions].
+    const FunctionRef* extended = extended_function(function);
+    if (extended != nullptr && library_.find(extended->name) != nullptr)
+      visit(library_.find(extended->name)->name());
+    else
+      merge(traits_.at(caller), own_traits(function, visit));
   }
   std::vector<std::string_view> open;
   for (const auto& [called, by] : callers) open.push_back(called);

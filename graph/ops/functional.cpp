@@ -71,7 +71,7 @@ void register_calls(OpRegistry& registry) {
   // What is left of a call of a recursive function: body number `body` of the
   // program, in a frame of its own.
   registry.add(with_ports(OpDefBuilder("_Call").stateful(), "args: Tin")
-                   .attr("f: string")
+                   .attr("f: func")
                    .attr("body: int >= 0"));
 }
 

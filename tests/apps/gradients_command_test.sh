@@ -64,6 +64,23 @@ expect 1 - 'AlreadyExists: \[gradients\] .* node "grad_0".*by "w"' \
 expect 0 '' - tagflow gradients more.pb --y y --x w --prefix e --out more.pb
 expect 0 '^e_0 = float\[\] 54\.0$' - tagflow run more.pb $values --fetch e_0
 
+# --- A recursion --------------------------------------------------------------
+recursive=$here/graphs/recursive.pbtxt  # y = x^n
+for order in "1 27\\.0" "2 18\\.0" "3 6\\.0"; do
+  expect 0 '' - tagflow gradients "$recursive" --y y --x x \
+    --order "${order% *}" --out recursive.pb
+  for options in "" "--devices cpu:3 --scatter 1"; do
+    expect 0 "^grad_0 = float\\[\\] ${order#* }\$" - \
+      tagflow run recursive.pb --feed x=3 --feed n=3 --fetch grad_0 $options
+  done
+done
+expect 0 '^y = float\[\] 8\.0$' - \
+  tagflow run recursive.pb --feed x=2 --feed n=3 --fetch y
+expect 0 '^function ' - tagflow graph recursive.pb
+expect 0 '^  saved +which/to_bool:0 bool..., for the gradient of ' - \
+  tagflow gradients "$recursive" --y y --x x --out recursive.pb --explain
+also 'function    "power"'
+
 # --- JSON, and what is not connected ------------------------------------------
 expect 0 '' - tagflow gradients "$power" --y y --x x w --order 2 --out j.pb --json
 python3 - "$work/stdout" <<'END' || complain "the JSON is wrong" tagflow gradients

@@ -268,6 +268,28 @@ TEST_CASE("rows that a loop gathers keep their gradient sparse") {
   CHECK(values == Doubles{2, 4, 6, 8, 10, 12, 0, 0});
 }
 
+TEST_CASE("rows that a branch of a loop gathers are those of its branch") {
+  Program p;
+  const Output x =
+      ops::constant(p.s, Tensor::of<double>({3, 2}, {1, 2, 3, 4, 5, 6}));
+  const Output y = while_loop(
+      p.s,
+      [](const Scope& in, const Outputs& v) { return ops::less(in, v[0], 4); },
+      [&](const Scope& in, const Outputs& v) -> Outputs {
+        const Output next = ops::add(in, v[0], 1);
+        const Output row = cond(
+            in, ops::less(in, v[0], 2),
+            [&](const Scope& b) -> Outputs { return ops::gather(b, x, next); },
+            [&](const Scope& b) -> Outputs {
+              return ops::constant(b, Tensor::of<double>({2}, {7, 8}));
+            })[0];
+        return {next, ops::add(in, v[1], ops::reduce_sum(in, row))};
+      },
+      {0, p.number(0, "zero")})[1];
+  CHECK(identical(evaluate(p.s, p.grad(y, {x}))[0],
+                  Tensor::of<double>({3, 2}, {0, 0, 1, 1, 1, 1})));
+}
+
 TEST_CASE("a y and an x of one iteration may be in the body of a loop") {
   Program p;
   const Output last = while_loop(
@@ -333,6 +355,33 @@ TEST_CASE("a training in a loop has a gradient by where it began") {
   const Doubles results = numbers(p.s, {slopes[0], slopes[1]});
   CHECK(results[0] == doctest::Approx(std::pow(shrinks, 4)));
   CHECK(results[1] == doctest::Approx(-2 * 4 * 0.2 * std::pow(shrinks, 3)));
+}
+
+TEST_CASE("an x may be outside of the loop in which its y is") {
+  // Three steps of descent, each down the slope of (w v - 6)^2 at v, where w is
+  // 2 u, by v and by u.
+  Program p;
+  const Output u = p.number(1, "u");
+  const Output w = ops::mul(p.s, u, 2.0);
+  const Outputs last = while_loop(
+      p.s,
+      [](const Scope& in, const Outputs& v) { return ops::less(in, v[0], 3); },
+      [&](const Scope& in, const Outputs& v) -> Outputs {
+        const Output off = ops::sub(in, ops::mul(in, w, v[1]), 6.0);
+        const Output y = ops::square(in, off);
+        const Outputs grads = dense_gradients(in, {y}, {v[1], u, w});
+        const Output next = ops::sub(in, v[1], ops::mul(in, grads[0], 0.125));
+        return {ops::add(in, v[0], 1), next, ops::add(in, v[2], grads[1]),
+                ops::add(in, v[3], grads[2])};
+      },
+      {0, p.number(1, "v"), p.number(0, "sum_u"), p.number(0, "sum_w")});
+  // v: 1, 3, 3, 3; only the first of the slopes is not 0: 2 (2 - 6) times v by
+  // w, and twice that by u.
+  CHECK(numbers(p.s, {last[1], last[2], last[3]}) == Doubles{3, -16, -8});
+  // The first step again: v - (2 u) (2 u v - 6) / 4, by u, and no way from then
+  // on, since there v is at its end: 3 / u.
+  const Output by_u = p.grad(last[1], {u})[0];
+  CHECK(numbers(p.s, {by_u})[0] == doctest::Approx(-3));
 }
 
 TEST_CASE("what has no gradient says why") {

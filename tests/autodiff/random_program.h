@@ -1,9 +1,12 @@
-// Random smooth functions with loops and conditionals, nested in one another.
+// Random smooth functions with loops and conditionals, nested in one another,
+// and recursions.
 #pragma once
 
 #include <random>
+#include <string>
 
 #include "graph/builder/builder.h"
+#include "graph/builder/function.h"
 
 namespace tagflow::autodiff::testing {
 
@@ -13,7 +16,8 @@ namespace tagflow::autodiff::testing {
 // by values.
 class RandomProgram {
  public:
-  explicit RandomProgram(uint32_t seed) : random_(seed) {}
+  explicit RandomProgram(uint32_t seed, bool has_recursions = false)
+      : random_(seed), has_recursions_(has_recursions) {}
 
   // Some outputs that depend on some of `x`, doubles of one shape.
   graph::Outputs build(const graph::Scope& s, const graph::Outputs& x) {
@@ -35,7 +39,8 @@ class RandomProgram {
 
   graph::Output value(const graph::Scope& s, const Values& values,
                       const graph::Output& number, int depth) {
-    const int kind = pick(depth > 0 ? 8 : 4);
+    const int kinds = has_recursions_ ? 12 : 8;
+    const int kind = pick(depth > 0 ? kinds : 4);
     switch (kind) {
       case 0:
         return graph::ops::mul(s, any(values), any(values));
@@ -49,9 +54,59 @@ class RandomProgram {
       case 4:
       case 5:
         return conditional(s, values, number, depth);
-      default:
+      case 6:
+      case 7:
         return loop(s, values, number, depth);
+      default:
+        return recursion(s, values, number, depth);
     }
+  }
+
+  // f(n, a, b) of two results, up to three calls deep, with one call or two in
+  // its body. A body has no functions of its own.
+  graph::Output recursion(const graph::Scope& s, const Values& values,
+                          const graph::Output& number, int depth) {
+    namespace ops = graph::ops;
+    const std::string name = "f" + std::to_string(functions_++);
+    const graph::ArgumentSpec n{"n", DataType::kInt32, PartialShape::scalar()};
+    const graph::ResultSpec result{DataType::kDouble, values[0].shape()};
+    has_recursions_ = false;
+    graph::define_function(
+        s, {.name = name,
+            .args = {n,
+                     {"a", DataType::kDouble, result.shape},
+                     {"b", DataType::kDouble, result.shape}},
+            .results = {result, result},
+            .body = [&](const graph::Scope& in, const graph::Outputs& args) {
+              return recursive_body(in, name, args, depth);
+            }});
+    has_recursions_ = true;
+    const graph::Output trips = ops::floor_mod(s, number, 3);
+    return graph::call(s, name,
+                       {trips, any(values), any(values)})[size_t(pick(2))];
+  }
+
+  graph::Outputs recursive_body(const graph::Scope& s, const std::string& name,
+                                const graph::Outputs& args, int depth) {
+    namespace ops = graph::ops;
+    const Values given{args[1], args[2]};
+    return graph::cond(
+        s, ops::greater(s, args[0], 0),
+        [&](const graph::Scope& in) -> graph::Outputs {
+          Values inside = given;
+          inside.push_back(value(in, inside, args[0], depth - 1));
+          for (int calls = 1 + pick(2); calls > 0; --calls) {
+            const graph::Outputs results = graph::call(
+                in, name, {ops::sub(in, args[0], 1), any(inside), any(inside)});
+            inside.insert(inside.end(), results.begin(), results.end());
+          }
+          return {ops::tanh(in, ops::add(in, any(inside), inside.back())),
+                  value(in, inside, args[0], depth - 1)};
+        },
+        [&](const graph::Scope& in) -> graph::Outputs {
+          return {value(in, given, args[0], depth - 1),
+                  pick(2) == 0 ? args[1] : ops::sin(in, args[2])};
+        });
   }
 
   graph::Output conditional(const graph::Scope& s, const Values& values,
@@ -107,6 +162,8 @@ class RandomProgram {
   }
 
   std::mt19937 random_;
+  bool has_recursions_;
+  int functions_ = 0;
 };
 
 }  // namespace tagflow::autodiff::testing

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "graph/function.h"
 #include "tests/autodiff/evaluate.h"
 #include "tests/autodiff/gradient_check.h"
 #include "tests/autodiff/random_program.h"
@@ -48,6 +49,29 @@ TEST_CASE("gradients of random programs are what differences say") {
   CHECK(loops > count / 3);
 }
 
+TEST_CASE("gradients of random recursions are what differences say") {
+  uint32_t count = 60, first = 1;
+  if (const char* text = std::getenv("TAGFLOW_RANDOM_GRADIENTS"))
+    std::istringstream(text) >> count >> first;
+  const std::vector<Tensor> xs{values({2}, -0.9, 0.9), values({2}, -0.9, 0.9)};
+  int wrong = 0;
+  uint32_t recursions = 0;
+  for (uint32_t seed = first; seed < first + count && wrong < 5; ++seed) {
+    const auto what = wrong_gradients(
+        [&](const graph::Scope& s, const graph::Outputs& x) {
+          const graph::Outputs y = RandomProgram(seed, true).build(s, x);
+          recursions += !s.graph().library().empty();
+          return y;
+        },
+        xs, {.tolerance = 2e-5, .unknown_shapes = false});
+    CAPTURE(seed);
+    if (!what.ok()) FAIL_CHECK(what.status().to_string());
+    if (what.ok() && !what->empty()) FAIL_CHECK(*what);
+    wrong += !what.ok() || !what->empty();
+  }
+  CHECK(recursions > count / 3);
+}
+
 TEST_CASE("gradients are the same to the bit over devices") {
   for (uint32_t seed = 1; seed <= 25; ++seed) {
     graph::Graph graph;
@@ -55,7 +79,7 @@ TEST_CASE("gradients are the same to the bit over devices") {
     graph::Outputs xs;
     for (const double x : {0.3, -0.7, 0.5})
       xs.push_back(graph::ops::constant(s, Tensor::of<double>({2}, {x, -x})));
-    const graph::Outputs ys = RandomProgram(seed).build(s, xs);
+    const graph::Outputs ys = RandomProgram(seed, seed % 2 == 0).build(s, xs);
     const GradientOptions checked{.zeros_if_unconnected = true,
                                   .check_liveness = true};
     const graph::Outputs first = dense_gradients(s, ys, xs, checked);

@@ -131,7 +131,8 @@ TEST_CASE("two names that a function has twice are refused") {
 }
 
 TEST_CASE("the op that lowering makes of recursive calls is nobody else's") {
-  const AttrMap attrs = int_ports(1, 1, {{"f", "f"}, {"body", 3}});
+  const AttrMap attrs =
+      int_ports(1, 1, {{"f", FunctionRef{"f", {}}}, {"body", 3}});
   {
     Lowered l;
     l.expect_refused({placeholder("x"), body_node("y", "_Call", {"x"}, attrs)},

@@ -11,7 +11,10 @@ namespace {
 
 AttrMap call_attrs(const std::string& function, int64_t body) {
   const std::vector<DataType> types{DataType::kInt32};
-  return {{"f", function}, {"body", body}, {"Tin", types}, {"Tout", types}};
+  return {{"f", FunctionRef{function, {}}},
+          {"body", body},
+          {"Tin", types},
+          {"Tout", types}};
 }
 
 // A body that calls another, or negates.

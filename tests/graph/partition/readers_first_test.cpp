@@ -258,7 +258,7 @@ TEST_CASE("bodies have turns of their own") {
   Program& program = parts[0].program;
   Lists outside;
   Node* index = add(outside.graph, "call", "_Call", {{outside.zero, 0}},
-                    {{"f", "body"},
+                    {{"f", FunctionRef{"body", {}}},
                      {"body", int64_t(0)},
                      {"Tin", std::vector{DataType::kInt32}},
                      {"Tout", std::vector{DataType::kInt32}}});

@@ -247,7 +247,7 @@ TEST_CASE("a result of a call is live by itself where it may be dead") {
     return add(live.graph, name, "_Call", {{fork, 1}},
                {{"Tin", std::vector{DataType::kInt32}},
                 {"Tout", std::vector{DataType::kInt32}},
-                {"f", name},
+                {"f", FunctionRef{name, {}}},
                 {"body", body}});
   };
   Node* sure = call("sure", 0);

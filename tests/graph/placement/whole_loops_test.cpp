@@ -387,7 +387,7 @@ TEST_CASE("a call is as live as what its function gives") {
   Nest nest;
   AttrMap attrs{{"Tin", std::vector{DataType::kInt32}},
                 {"Tout", std::vector{DataType::kInt32}},
-                {"f", std::string("f")},
+                {"f", FunctionRef{"f", {}}},
                 {"body", int64_t(0)}};
   Node* call = add(nest.graph, "call", "_Call", {{nest.outer.add, 0}}, attrs);
   nest.go_on_with({call, 0});

@@ -1,0 +1,44 @@
+// Gradients of recursive functions.
+#pragma once
+
+#include <span>
+
+#include "autodiff/call_table.h"
+#include "autodiff/paths.h"
+
+namespace tagflow::autodiff {
+
+// Note [Gradients of recursion]
+// A recursive function f cannot be put in the place of all its calls. After
+// lower_calls() those that are left run in frames of their own. For each f with
+// such a call between xs and ys there are two functions more:
+//
+//   f'        f, with a record as one more result: Note [Records] in
+//             call_region.h. It calls f' where f calls f.
+//   gradient  from the record and the gradients of the results to those of the
+//             arguments. Where f' calls f', it calls itself, on the record of
+//             that call.
+//
+// The call becomes a call of f', and its rule (rules/call.cpp) calls the
+// gradient. Both are functions of primitives, and are differentiated as f was.
+// f' extends f (Note [Extended functions]): a run that does not ask for the
+// record runs f, and one that does draws the same random numbers and has the
+// same effects.
+//
+// Which arguments have gradients from which results is a fixed point over all
+// functions that call one another:
+//   1. A result depends on an argument where a path of edges leads from one to
+//      the other in the body, calls included: the least such relation.
+//   2. A gradient of a result is asked for where some call is on a path from an
+//      x to a y by it, in the graph or in a body whose own results and
+//      arguments have been asked for.
+
+// Adds those functions for all calls between xs and ys to the library of the
+// graph, and makes them what is called. `table` gets what rules and Paths have
+// to know of them; that of `analysis`. The notes of the bodies go to those of
+// `analysis`. Unimplemented where a body has no gradient; names the function.
+Status extend_calls(Analysis& analysis, CallTable& table, FrameId frame,
+                    std::span<const Endpoint> xs, std::span<const Endpoint> ys,
+                    const Paths::Set& stops);
+
+}  // namespace tagflow::autodiff
