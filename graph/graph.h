@@ -169,8 +169,10 @@ class Graph {
   void set_attr(Node* node, std::string name, AttrValue value);
   void set_device(Node* node, std::string device);
   // Makes another node of it, with the same name, device, id and readers: of
-  // another op, with other inputs and attributes. InvalidArgument, and no
-  // change, where that cannot be, or its outputs would have other types.
+  // another op, with other inputs and attributes. It may get more outputs, or
+  // lose its last ones. InvalidArgument, and no change, where that cannot be,
+  // or outputs that stay would have other types. REQUIRES: nobody reads those
+  // that go.
   Status become(Node* node, std::string_view op,
                 std::span<const Endpoint> inputs, AttrMap attrs,
                 std::span<Node* const> control_inputs);

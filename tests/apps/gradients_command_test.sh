@@ -77,7 +77,7 @@ done
 expect 0 '^y = float\[\] 8\.0$' - \
   tagflow run recursive.pb --feed x=2 --feed n=3 --fetch y
 expect 0 '^function ' - tagflow graph recursive.pb
-expect 0 '^  saved +which/to_bool:0 bool..., for the gradient of ' - \
+expect 0 '^  saved +which/to_bool:0 bool\[\], for the gradient of ' - \
   tagflow gradients "$recursive" --y y --x x --out recursive.pb --explain
 also 'function    "power"'
 
