@@ -137,6 +137,8 @@ class BinaryBase : public Kernel {
   bool may_be_expensive() const final { return may_be_expensive_; }
   bool may_be_expensive_on_small_inputs() const final { return false; }
   const BinaryLoop& loop() const { return loop_; }
+  // Whether a single element goes with all of the other operand.
+  virtual bool broadcasts() const { return true; }
 
  protected:
   BinaryBase(const KernelInfo& info, const BinaryLoop& loop)
@@ -256,6 +258,7 @@ class AlikeKernel final : public BinaryKernel<Op> {
                           context.input(1).describe());
     return BinaryKernel<Op>::compute(context);
   }
+  bool broadcasts() const override { return false; }
 };
 
 }  // namespace tagflow::devices

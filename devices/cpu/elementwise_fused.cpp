@@ -36,6 +36,7 @@ struct FusedOp {
   const BinaryLoop* binary = nullptr;
   size_t operands[2] = {0, 0};
   size_t num_operands = 0;
+  bool broadcasts = true;             // a single element with many
   bool last_use[2] = {false, false};  // of an operand that is a result
   size_t tile = 0;                    // where its result goes
 };
@@ -146,7 +147,10 @@ class FusedKernel final : public Kernel, public FusedTiles {
     if (const auto* one = dynamic_cast<const UnaryBase*>(op.kernel.get()))
       op.unary = &one->loop();
     if (const auto* two = dynamic_cast<const BinaryBase*>(op.kernel.get()))
-      if (two->loop().find_refused == nullptr) op.binary = &two->loop();
+      if (two->loop().find_refused == nullptr) {
+        op.binary = &two->loop();
+        op.broadcasts = two->broadcasts();
+      }
     if ((op.unary == nullptr && op.binary == nullptr) ||
         op.node->output_dtypes()[0] != dtype)
       return invalid_argument("the op cannot be fused");
@@ -225,9 +229,12 @@ class FusedKernel final : public Kernel, public FusedTiles {
     }
     for (size_t i = 0; i < ops_.size(); ++i) {
       const FusedOp& op = ops_[i];
-      if (!moves[op.operands[0]] &&
-          (op.num_operands == 1 || !moves[op.operands[1]]))
-        return false;
+      bool one_moves = false, all_move = true;
+      for (size_t k = 0; k < op.num_operands; ++k) {
+        one_moves |= moves[op.operands[k]];
+        all_move &= moves[op.operands[k]];
+      }
+      if (op.broadcasts ? !one_moves : !all_move) return false;
       moves[num_inputs_ + i] = true;
     }
     return true;

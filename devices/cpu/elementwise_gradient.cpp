@@ -104,6 +104,7 @@ class PairedKernel final : public BinaryKernel<Op> {
                         &context.step(), &context.tag(), &context.allocator());
     return BinaryKernel<Op>::compute(alike);
   }
+  bool broadcasts() const override { return false; }
 };
 
 template <template <class> class Op, class... Lists>

@@ -47,9 +47,21 @@ bool may_fit(const PartialShape& shape, const PartialShape& result) {
   return !result.has_rank() || shape.compatible(result);
 }
 
+// An AddN that is an AddV2, since no shapes are left for it to refuse.
+bool adds_two(const Node& node) {
+  if (node.op() != "AddN" || node.num_inputs() != 2 || !is_pure(node))
+    return false;
+  const auto shape_of = [&](size_t i) -> const PartialShape& {
+    const Endpoint& input = node.inputs()[i];
+    return input.node->output_shape(input.port);
+  };
+  return shape_of(0).fully_known() && shape_of(0) == shape_of(1);
+}
+
 // What can be said without its frame and its operands.
 bool may_fuse(const Node& node) {
-  if (!is_elementwise(node) || !is_floating(node.output_dtypes()[0]))
+  if ((!is_elementwise(node) && !adds_two(node)) ||
+      !is_floating(node.output_dtypes()[0]))
     return false;
   const PartialShape& shape = node.output_shape(0);
   return !shape.has_rank() || is_worth_it(shape);
@@ -179,7 +191,8 @@ class Fusion {
     }
     std::vector<std::string> lines, names;
     for (Node* node : tree) {
-      std::string& line = lines.emplace_back(node->op());
+      std::string& line = lines.emplace_back(
+          node->op() == "AddN" ? std::string("AddV2") : node->op());
       for (const Endpoint& input : node->inputs())
         line += fmt::format(" {}", numbers.at(input));
       numbers.emplace(Endpoint{node, 0}, numbers.size());
@@ -231,13 +244,13 @@ class Fusion {
 
 bool is_elementwise(const Node& node) {
   static const std::unordered_set<std::string_view> kOps = {
-      "Abs",      "Add",      "AddV2",      "Ceil",    "Div",
-      "Elu",      "Exp",      "Expm1",      "Floor",   "Inv",
-      "Log",      "Log1p",    "Maximum",    "Minimum", "Mul",
-      "Neg",      "RealDiv",  "Reciprocal", "Relu",    "Relu6",
-      "Rint",     "Round",    "Rsqrt",      "Sigmoid", "Sign",
-      "Softplus", "Softsign", "Sqrt",       "Square",  "SquaredDifference",
-      "Sub",      "Tanh"};
+      "Abs",         "Add",     "AddV2",      "Ceil",     "Div",
+      "Elu",         "Exp",     "Expm1",      "Floor",    "Inv",
+      "Log",         "Log1p",   "Maximum",    "Minimum",  "Mul",
+      "Neg",         "RealDiv", "Reciprocal", "Relu",     "Relu6",
+      "ReluGrad",    "Rint",    "Round",      "Rsqrt",    "Sigmoid",
+      "SigmoidGrad", "Sign",    "Softplus",   "Softsign", "Sqrt",
+      "Square",      "Sub",     "Tanh",       "TanhGrad", "SquaredDifference"};
   return kOps.contains(node.op()) && is_pure(node);
 }
 

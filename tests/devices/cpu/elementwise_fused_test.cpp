@@ -96,6 +96,20 @@ TEST_CASE("single elements, empty tensors and broadcast ones are fused too") {
       {numbers(DataType::kFloat, {100}, 1), numbers(DataType::kFloat, {}, 2)});
 }
 
+TEST_CASE("A fused op that broadcasts nothing fails as it would alone") {
+  const Tensor x = numbers(DataType::kFloat, {100}, 1);
+  const Tensor one = numbers(DataType::kFloat, {1}, 2);
+  expect_same_bits({"TanhGrad 0 1", "SigmoidGrad 0 2", "ReluGrad 3 1"}, {x, x});
+  for (const char* op : {"TanhGrad", "SigmoidGrad", "ReluGrad"})
+    for (const char* operands : {"0 2", "2 0"}) {
+      const Lines program = {"Neg 1", fmt::format("{} {}", op, operands)};
+      const auto fused = run_fused(program, {x, one});
+      const auto alone = run_unfused(program, {x, one});
+      REQUIRE(!alone.ok());
+      expect_error(fused, alone.status().code(), alone.status().message());
+    }
+}
+
 TEST_CASE("as many scalars as a program may have are fused") {
   // The tensors of more than a few values must be aligned, too: see
   // tests/checks/alignment.sh.

@@ -78,6 +78,30 @@ TEST_CASE("a result that is used twice in the tree is part of it") {
         "c: AddV2 1 2\n");
 }
 
+TEST_CASE("Gradients of activations, and sums of two alike, are fused") {
+  Elements g;
+  Node* a = g.binary("a", "Mul", g.x, g.y);
+  Node* b = g.binary("b", "TanhGrad", g.x, a);
+  Node* c = g.binary("c", "AddN", b, g.y);
+  Node* d = g.binary("d", "SigmoidGrad", g.y, c);
+  g.binary("e", "ReluGrad", d, g.x);
+  Program program = program_of(g.graph, {"e"});
+  CHECK(run_pass(fuse_elementwise, program));
+  CHECK(program_text(program.graph, "e_1") ==
+        "a: Mul 0 1\n"
+        "b: TanhGrad 0 2\n"
+        "c: AddV2 3 1\n"
+        "d: SigmoidGrad 1 4\n"
+        "e: ReluGrad 5 0\n");
+  // An AddN refuses shapes that an AddV2 takes.
+  Graph unknown;
+  Node* x = placeholder(unknown, "x", DataType::kFloat, {-1, 100});
+  Node* sum = add(unknown, "sum", "AddN", {{x, 0}, {x, 0}});
+  add(unknown, "y", "Tanh", {{sum, 0}});
+  program = program_of(unknown, {"y"});
+  CHECK(!run_pass(fuse_elementwise, program));
+}
+
 TEST_CASE("what something else needs is not inside a tree") {
   Elements g;
   Node* a = g.unary("a", g.x);
