@@ -1,165 +1,64 @@
 #include "autodiff/gradients.h"
 
-#include <algorithm>
-
+#include "autodiff/arguments.h"
 #include "autodiff/backprop.h"
-#include "autodiff/lower_calls.h"
 #include "autodiff/symbolic_gradient.h"
 #include "graph/builder/ops_array.h"
 #include "graph/builder/scope_access.h"
-#include "graph/loop_shapes.h"
 
 namespace tagflow::autodiff {
 
 namespace ops = graph::ops;
-using graph::Endpoint;
 using graph::Outputs;
 using graph::Scope;
 
 namespace {
 
-// Whether a loop is still being built, and this is called in its body.
-bool has_open_loop(const graph::Graph& graph) {
-  for (const Node* node : graph.nodes())
-    for (const Endpoint& input : node->inputs())
-      if (input.node == nullptr) return true;
-  return false;
+// Ones where none is given: of y itself, so that they are as live as y.
+Result<Output> grad_of(const Scope& scope, const Analysis& analysis,
+                       const Output& y, size_t i,
+                       const GradientOptions& options) {
+  if (i >= options.grad_ys.size() || !options.grad_ys[i].valid())
+    return ops::ones_like(scope.with_device(y.node()->device()), y);
+  TAGFLOW_RETURN_IF_ERROR(check_same_kind(analysis, options.grad_ys[i], y,
+                                          fmt::format("grad_y {}", i), "y"));
+  return options.grad_ys[i];
 }
 
-// One call of gradients().
-class Gradients {
- public:
-  Gradients(const Scope& scope, const Outputs& ys, const Outputs& xs,
-            const GradientOptions& options, bool are_dense)
-      : scope_(scope),
-        ys_(ys),
-        xs_(xs),
-        options_(options),
-        are_dense_(are_dense) {}
-
-  Result<std::vector<Gradient>> run() {
-    TAGFLOW_RETURN_IF_ERROR(check());
-    TAGFLOW_RETURN_IF_ERROR(
-        lower_calls(scope_.graph(), endpoints(xs_), endpoints(ys_)));
-    if (!has_open_loop(scope_.graph()))
-      TAGFLOW_RETURN_IF_ERROR(graph::infer_loop_shapes(scope_.graph()));
-    TAGFLOW_ASSIGN(const auto analysis, Analysis::make(scope_.graph()));
-    TAGFLOW_ASSIGN(const FrameId frame, common_frame(*analysis));
-    Paths::Set stops;
-    for (const Endpoint& stop : endpoints(options_.stop_gradients))
-      stops.insert(stop);
-    const Paths paths(*analysis, frame, endpoints(xs_), endpoints(ys_), stops);
-    if (const Node* pop = paths.hidden_pop(endpoints(ys_)))
-      return error(Code::kUnimplemented,
-                   "[gradients] node \"{}\" pops what a value that depends on "
-                   "an x was pushed as: mutable stacks, as TensorFlow's own "
-                   "gradients of loops have them, have no gradient",
-                   pop->name());
-    Differentiation all{*analysis, paths, graph::ScopeAccess::name(scope_)};
-    PlainRegion region(*analysis, frame, scope_);
-    Backprop walk(all, region);
-    for (size_t i = 0; i < ys_.size(); ++i)
-      if (paths.has(ys_[i].endpoint()))
-        walk.seed(ys_[i].endpoint(), {grad_of(i)});
-    walk.run();
-    std::vector<Gradient> results;
-    for (const Output& x : xs_) {
-      Gradient result = walk.total(x.endpoint());
-      if (!result.valid() && options_.zeros_if_unconnected)
-        result = {region.zeros(x.endpoint())};
-      if (are_dense_) result = {walk.dense(x.endpoint(), result)};
-      results.push_back(result);
-    }
-    if (options_.kept != nullptr)
-      for (KeptValue& kept : analysis->take_notes())
-        options_.kept->push_back(std::move(kept));
-    if (scope_.ok()) return results;
-    return scope_.status();
+Result<std::vector<Gradient>> walk_back(const Scope& scope,
+                                        const Arguments& arguments,
+                                        const GradientOptions& options,
+                                        bool are_dense) {
+  const Outputs& ys = arguments.ys;
+  if (options.grad_ys.size() > ys.size())
+    return invalid_argument("[gradients] there are {} grad_ys for {} ys",
+                            options.grad_ys.size(), ys.size());
+  TAGFLOW_ASSIGN(const Prepared made, prepare(scope, arguments));
+  Differentiation all{*made.analysis, *made.paths,
+                      graph::ScopeAccess::name(scope)};
+  PlainRegion region(*made.analysis, made.frame, scope);
+  Backprop walk(all, region);
+  for (size_t i = 0; i < ys.size(); ++i) {
+    if (!made.paths->has(ys[i].endpoint())) continue;
+    TAGFLOW_ASSIGN(const Output grad,
+                   grad_of(scope, *made.analysis, ys[i], i, options));
+    walk.seed(ys[i].endpoint(), {grad});
   }
-
-  static std::vector<Endpoint> endpoints(const Outputs& outputs) {
-    std::vector<Endpoint> list;
-    for (const Output& output : outputs) list.push_back(output.endpoint());
-    return list;
+  walk.run();
+  std::vector<Gradient> results;
+  for (const Output& x : arguments.xs) {
+    Gradient result = walk.total(x.endpoint());
+    if (!result.valid() && options.zeros_if_unconnected)
+      result = {region.zeros(x.endpoint())};
+    if (are_dense) result = {walk.dense(x.endpoint(), result)};
+    results.push_back(result);
   }
-
- private:
-  Status check() const {
-    if (ys_.empty()) return invalid_argument("[gradients] there are no ys");
-    for (const auto& [list, what] :
-         {std::pair(&ys_, "y"), std::pair(&xs_, "x"),
-          std::pair(&options_.stop_gradients, "stop_gradient")})
-      for (size_t i = 0; i < list->size(); ++i)
-        TAGFLOW_RETURN_IF_ERROR(check_tensor((*list)[i], what, i));
-    for (size_t i = 0; i < ys_.size(); ++i)
-      if (!is_floating(remove_ref(ys_[i].dtype())) &&
-          !is_complex(remove_ref(ys_[i].dtype())))
-        return invalid_argument(
-            "[gradients] y {} (\"{}\") is {}, which has no "
-            "derivative",
-            i, ys_[i].name(), dtype_name(ys_[i].dtype()));
-    for (size_t i = 0; i < xs_.size(); ++i)
-      if (!has_gradient(xs_[i].dtype()))
-        return invalid_argument(
-            "[gradients] x {} (\"{}\") is {}, by which "
-            "nothing has a derivative",
-            i, xs_[i].name(), dtype_name(xs_[i].dtype()));
-    if (options_.grad_ys.size() > ys_.size())
-      return invalid_argument("[gradients] there are {} grad_ys for {} ys",
-                              options_.grad_ys.size(), ys_.size());
-    return {};
-  }
-
-  Status check_tensor(const Output& output, const char* what, size_t i) const {
-    if (!output.has_tensor())
-      return invalid_argument("[gradients] {} {} is no tensor", what, i);
-    if (!scope_.graph().owns(output.node()))
-      return invalid_argument("[gradients] {} {} (\"{}\") is of another graph",
-                              what, i, output.name());
-    return {};
-  }
-
-  // Where xs and ys are.
-  Result<FrameId> common_frame(const Analysis& analysis) const {
-    const FrameId frame = analysis.output_frame(*ys_[0].node());
-    const auto name = [&](FrameId id) {
-      return id == FrameId::kRoot ? std::string("outside of all loops")
-                                  : fmt::format("in the loop of frame \"{}\"",
-                                                analysis.frame(id).name);
-    };
-    for (const auto& [list, what] :
-         {std::pair(&ys_, "y"), std::pair(&xs_, "x")})
-      for (const Output& output : *list)
-        if (const FrameId own = analysis.output_frame(*output.node());
-            own != frame)
-          return invalid_argument(
-              "[gradients] y \"{}\" is {}, but {} \"{}\" is {}", ys_[0].name(),
-              name(frame), what, output.name(), name(own));
-    return frame;
-  }
-
-  // Ones where none is given: of y itself, so that they are as live as y.
-  Output grad_of(size_t i) const {
-    const Output y = ys_[i];
-    const Output given =
-        i < options_.grad_ys.size() ? options_.grad_ys[i] : Output();
-    if (!given.valid())
-      return ops::ones_like(scope_.with_device(y.node()->device()), y);
-    if (remove_ref(given.dtype()) != remove_ref(y.dtype()) ||
-        !given.shape().compatible(y.shape()))
-      scope_.fail(invalid_argument(
-          "[gradients] grad_y {} (\"{}\") is {}{}, but y \"{}\" is {}{}", i,
-          given.name(), dtype_name(given.dtype()), given.shape().to_string(),
-          y.name(), dtype_name(y.dtype()), y.shape().to_string()));
-    return given;
-  }
-
-  const Scope scope_;
-  const Outputs ys_;
-  const Outputs xs_;
-  const GradientOptions& options_;
-  const bool are_dense_;
-};
+  if (options.kept != nullptr)
+    for (KeptValue& kept : made.analysis->take_notes())
+      options.kept->push_back(std::move(kept));
+  if (scope.ok()) return results;
+  return scope.status();
+}
 
 std::vector<Gradient> make_gradients(const Scope& scope, const Outputs& ys,
                                      const Outputs& xs,
@@ -169,7 +68,8 @@ std::vector<Gradient> make_gradients(const Scope& scope, const Outputs& ys,
   if (scope.ok()) {
     const Scope inside = graph::ScopeAccess::construct_scope(
         scope.without_control_dependencies(), "gradients");
-    auto made = Gradients(inside, ys, xs, options, are_dense).run();
+    auto made =
+        walk_back(inside, {ys, xs, options.stop_gradients}, options, are_dense);
     if (made.ok()) return *std::move(made);
     scope.fail(std::move(made).status());
   }

@@ -36,12 +36,16 @@ struct CheckOptions {
   double tolerance = 1e-6;
   // Checks f again where the graph says of no x which shape it has.
   bool unknown_shapes = true;
+  // Checks forward mode, too.
+  bool forward = true;
 };
 
 // CHECKs that the gradients of f by all xs at these values agree with central
-// differences. A gradient that there is none of counts as zeros. The message
-// names the line that called, the x, the element and both values. xs and what
-// f returns are of double or complex128.
+// differences, and so do the tangents that forward mode makes, of f and of its
+// gradients but the last, and the gradients of f's tangents. A gradient that
+// there is none of counts as zeros. The message names the line that called, the
+// x, the element and both values. xs and what f returns are of double or
+// complex128.
 void check_gradients(const Function& f, const std::vector<Tensor>& xs,
                      const CheckOptions& options = {},
                      int line = __builtin_LINE());

@@ -28,6 +28,13 @@ std::vector<Tensor> lstm_inputs(const Dims& x) {
           values({4 * kCells})};
 }
 
+// Forward mode needs the gradients of the gradient ops.
+CheckOptions reverse_options() {
+  CheckOptions options = float_options(1);
+  options.forward = false;
+  return options;
+}
+
 // Cells and outputs.
 Function lstm(std::string op, AttrMap attrs) {
   return of_floats([=](const Scope& s, const Outputs& x) {
@@ -43,14 +50,15 @@ Function lstm(std::string op, AttrMap attrs) {
 TEST_CASE("LSTMBlockCell has gradients") {
   for (bool peephole : {false, true})
     check_gradients(lstm("LSTMBlockCell", {{"use_peephole", peephole}}),
-                    lstm_inputs({kBatch, kInputs}), float_options(1));
+                    lstm_inputs({kBatch, kInputs}), reverse_options());
 }
 
 TEST_CASE("BlockLSTM and BlockLSTMV2 have gradients") {
   for (const char* op : {"BlockLSTM", "BlockLSTMV2"})
     for (bool peephole : {false, true})
       check_gradients(lstm(op, {{"use_peephole", peephole}}),
-                      lstm_inputs({kSteps, kBatch, kInputs}), float_options(1));
+                      lstm_inputs({kSteps, kBatch, kInputs}),
+                      reverse_options());
 }
 
 TEST_CASE("GRUBlockCell has gradients") {
@@ -62,7 +70,7 @@ TEST_CASE("GRUBlockCell has gradients") {
                    values({kInputs + kCells, 2 * kCells}),
                    values({kInputs + kCells, kCells}), values({2 * kCells}),
                    values({kCells})},
-                  float_options(1));
+                  reverse_options());
 }
 
 TEST_CASE("an error says which gradients fused cells do not have") {
@@ -70,9 +78,12 @@ TEST_CASE("an error says which gradients fused cells do not have") {
     return Outputs(s.op("LSTMBlockCell", x)[0]);
   });
   const std::vector<Tensor> xs = lstm_inputs({kBatch, kInputs});
-  const Status of_gate = wrong_gradients(f, xs, float_options(1)).status();
+  const Status of_gate = wrong_gradients(f, xs, reverse_options()).status();
   CHECK(of_gate.to_string().find("output 0 is a gate") != std::string::npos);
   const Status second =
       wrong_gradients(lstm("LSTMBlockCell", {}), xs, float_options(2)).status();
   CHECK(second.to_string().find("LSTMBlockCellGrad") != std::string::npos);
+  const Status forward =
+      wrong_gradients(lstm("LSTMBlockCell", {}), xs, float_options(1)).status();
+  CHECK(forward.to_string().find("LSTMBlockCellGrad") != std::string::npos);
 }

@@ -1,0 +1,47 @@
+// What gradients() and jvp() are called with: checked, and the graph made
+// ready.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "autodiff/analysis.h"
+#include "autodiff/paths.h"
+#include "graph/builder/scope.h"
+
+namespace tagflow::autodiff {
+
+using graph::Output;
+using graph::Outputs;
+
+struct Arguments {
+  Outputs ys, xs;
+  Outputs stop_gradients;
+
+  // An error where there are no ys, one of these is no tensor of the scope's
+  // graph, or a y or x is of a type that has no derivative.
+  Status check(const graph::Scope& scope) const;
+};
+
+// A graph of which derivatives are made, and what is between xs and ys.
+struct Prepared {
+  std::unique_ptr<Analysis> analysis;
+  FrameId frame;  // where all xs and ys are
+  std::unique_ptr<Paths> paths;
+};
+
+// Replaces the calls between xs and ys by primitives. An error of check(); of
+// lower_calls() and of the graph's frames; where xs and ys are in different
+// frames, or values get from one to the other by mutable stacks.
+Result<Prepared> prepare(const graph::Scope& scope, const Arguments& arguments);
+
+std::vector<Endpoint> endpoints_of(const Outputs& outputs);
+
+// An error where `given`, which goes with `like`, has another type or shape:
+// `what` and `like_what` are for the message. Of a variable's handle that of
+// its value counts, where it is known.
+Status check_same_kind(const Analysis& analysis, const Output& given,
+                       const Output& like, std::string_view what,
+                       std::string_view like_what);
+
+}  // namespace tagflow::autodiff
