@@ -41,6 +41,18 @@ TEST_CASE("a call has tangents, by primitives in its place") {
   CHECK(numbers(s, {z, by_x, by_y, by_both}) == Doubles{45, 30, 9, 6});
 }
 
+TEST_CASE("what a call returns may be an x, and depend on another") {
+  Graph graph;
+  const Scope s(graph);
+  define_f(s);
+  const Output x = ops::constant(s, 3.0), y = ops::constant(s, 5.0);
+  const Output one = ops::constant(s, 1.0);
+  const Output z = call(s.named("z"), "f", {x, y})[0];
+  const Output w = ops::square(s, z);
+  CHECK(numbers(s, dense_gradients(s, {w}, {x, z})) == Doubles{2700, 90});
+  CHECK(numbers(s, jvp(s, {w}, {x, z}, {one, one})) == Doubles{2790});
+}
+
 TEST_CASE("a call is differentiated in place, and can still be fetched") {
   Graph graph;
   const Scope s(graph);
