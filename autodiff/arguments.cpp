@@ -1,7 +1,10 @@
 #include "autodiff/arguments.h"
 
+#include "autodiff/gradient_arrays.h"
 #include "autodiff/lower_calls.h"
+#include "autodiff/mutable_stacks.h"
 #include "graph/builder/scope_access.h"
+#include "graph/dereference.h"
 #include "graph/loop_shapes.h"
 
 namespace tagflow::autodiff {
@@ -59,6 +62,26 @@ void tell_builder(const Scope& scope, const Analysis& analysis, FrameId frame,
       state.set_context(node, state.context_of(&y));
 }
 
+// The nodes whose gradients may need what they read of a reference, as it was
+// when they ran: for a later read may give another version. What an Identity
+// has read is what it gives.
+std::vector<Node*> readers_of_references(const Graph& graph,
+                                         const Paths& paths) {
+  std::vector<Node*> readers;
+  for (Node* node : graph.nodes()) {
+    bool is_needed = node->is_switch();
+    for (int port = 0; port < node->num_outputs(); ++port)
+      is_needed = is_needed || paths.has({node, port});
+    if (!is_needed || node->is_identity()) continue;
+    for (size_t i = 0; i < node->inputs().size(); ++i)
+      if (graph::reads_reference(*node, i)) {
+        readers.push_back(node);
+        break;
+      }
+  }
+  return readers;
+}
+
 }  // namespace
 
 Status Arguments::check(const Scope& scope) const {
@@ -87,25 +110,33 @@ Result<Prepared> prepare(const Scope& scope, const Arguments& arguments) {
   const std::vector<Endpoint> xs = endpoints_of(arguments.xs);
   const std::vector<Endpoint> ys = endpoints_of(arguments.ys);
   const size_t first_id = graph.end_id();
-  TAGFLOW_RETURN_IF_ERROR(lower_calls(graph, xs, ys));
-  if (!has_open_loop(graph))
-    TAGFLOW_RETURN_IF_ERROR(graph::infer_loop_shapes(graph));
-  Prepared made;
-  TAGFLOW_ASSIGN(made.analysis, Analysis::make(graph));
-  TAGFLOW_ASSIGN(made.frame, common_frame(*made.analysis, arguments));
-  tell_builder(scope, *made.analysis, made.frame, first_id, *ys[0].node);
   Paths::Set stops;
   for (const Endpoint& stop : endpoints_of(arguments.stop_gradients))
     stops.insert(stop);
-  made.paths =
-      std::make_unique<Paths>(*made.analysis, made.frame, xs, ys, stops);
-  if (const Node* pop = made.paths->hidden_pop(ys))
-    return error(Code::kUnimplemented,
-                 "[gradients] node \"{}\" pops what a value that depends on "
-                 "an x was pushed as: mutable stacks, as TensorFlow's own "
-                 "gradients of loops have them, have no gradient",
-                 pop->name());
-  return made;
+  for (;;) {
+    TAGFLOW_RETURN_IF_ERROR(lower_calls(graph, xs, ys));
+    if (!has_open_loop(graph))
+      TAGFLOW_RETURN_IF_ERROR(graph::infer_loop_shapes(graph));
+    Prepared made;
+    TAGFLOW_ASSIGN(made.analysis, Analysis::make(graph));
+    TAGFLOW_ASSIGN(made.frame, common_frame(*made.analysis, arguments));
+    made.paths =
+        std::make_unique<Paths>(*made.analysis, made.frame, xs, ys, stops);
+    // What is replaced may show more that is to be.
+    if (const auto pops = made.paths->hidden_pops(ys); !pops.empty()) {
+      TAGFLOW_RETURN_IF_ERROR(make_stacks_persistent(*made.analysis, pops));
+      continue;
+    }
+    if (const auto readers = readers_of_references(graph, *made.paths);
+        !readers.empty()) {
+      TAGFLOW_RETURN_IF_ERROR(graph::dereference(graph, readers));
+      continue;
+    }
+    TAGFLOW_RETURN_IF_ERROR(
+        check_gradient_arrays(*made.analysis, *made.paths, ys));
+    tell_builder(scope, *made.analysis, made.frame, first_id, *ys[0].node);
+    return made;
+  }
 }
 
 std::vector<Endpoint> endpoints_of(const Outputs& outputs) {

@@ -30,9 +30,10 @@ struct Prepared {
   std::unique_ptr<Paths> paths;
 };
 
-// Replaces the calls between xs and ys by primitives. An error of check(); of
-// lower_calls() and of the graph's frames; where xs and ys are in different
-// frames, or values get from one to the other by mutable stacks.
+// Makes of the graph between xs and ys one of ops that have rules, and loops:
+// calls are replaced by primitives, and mutable stacks by persistent ones. An
+// error of check(), or of what is made; where xs and ys are in different
+// frames, or values get from one to the other in a way that is not seen.
 Result<Prepared> prepare(const graph::Scope& scope, const Arguments& arguments);
 
 std::vector<Endpoint> endpoints_of(const Outputs& outputs);

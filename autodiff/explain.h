@@ -14,12 +14,14 @@ enum class Kept {
   kSaved,       // on a stack, in each iteration
   kReused,      // on a stack that an earlier gradient has made
   kCounted,     // computed from the number of the iteration
+  kRecomputed,  // computed again, from values that are there anyway
   kOutside,     // the same in all iterations: taken from outside of the loop
   kConstant,    // a constant of the graph
   kKnownShape,  // a shape that is known when the graph is built
 };
 
-// "saved", "reused", "counted", "outside", "constant", "known shape".
+// "saved", "reused", "counted", "recomputed", "outside", "constant", "known
+// shape".
 std::string kept_name(Kept kept);
 
 struct KeptValue {

@@ -6,22 +6,15 @@ ForwardLoop::ForwardLoop(Analysis& analysis, const Loop& loop,
                          std::string prefix)
     : analysis_(analysis),
       loop_(loop),
-      prefix_(std::move(prefix)),
-      around_(analysis.parent(loop.frame)) {}
+      around_(analysis.parent(loop.frame)),
+      thread_(analysis, std::move(prefix)) {}
 
+// What leaves the loop is live where the loop runs.
 Result<Node*> ForwardLoop::add(std::string_view name, std::string_view op,
                                std::vector<Endpoint> inputs, AttrMap attrs,
-                               FrameId frame, std::vector<Node*> controls) {
-  Graph& graph = analysis_.graph();
-  TAGFLOW_ASSIGN(
-      Node * node,
-      graph.add(graph.unique_name(fmt::format("{}/{}", prefix_, name)), op,
-                inputs, std::move(attrs), controls));
-  // What leaves the loop is live where the loop runs.
-  analysis_.add(
-      *node, frame,
-      frame == around_ ? analysis_.live(*loop_.loop_cond) : Conditions::kNone);
-  return node;
+                               std::vector<Node*> controls) {
+  return thread_.add(name, op, std::move(inputs), std::move(attrs), around_,
+                     analysis_.live(*loop_.loop_cond), std::move(controls));
 }
 
 // It must not be there where the loop is on a branch that is not taken, and
@@ -33,45 +26,18 @@ Result<Endpoint> ForwardLoop::source(std::string_view op, AttrMap attrs) {
       analysis_.live(*loop_.loop_cond) != Conditions::kNone) {
     if (anchor_ == nullptr) {
       const Endpoint entering = loop_.variables.front().enter->inputs()[0];
-      TAGFLOW_ASSIGN(anchor_,
-                     add("entered", "Identity", {entering}, {}, around_));
+      TAGFLOW_ASSIGN(anchor_, add("entered", "Identity", {entering}, {}));
     }
     controls = {anchor_};
   }
-  TAGFLOW_ASSIGN(Node * node,
-                 add(op, op, {}, std::move(attrs), around_, controls));
+  TAGFLOW_ASSIGN(Node * node, add(op, op, {}, std::move(attrs), controls));
   return Endpoint{node, 0};
 }
 
-Result<ForwardLoop::Variable> ForwardLoop::add_variable(
-    const std::string& name, const Endpoint& initial) {
-  const graph::StaticFrame& frame = analysis_.frame(loop_.frame);
-  const auto part = [&](std::string_view what) {
-    return fmt::format("{}/{}", name, what);
-  };
-  TAGFLOW_ASSIGN(Node * enter,
-                 add(part("Enter"), "Enter", {initial},
-                     {{"frame_name", frame.name},
-                      {"is_constant", false},
-                      {"parallel_iterations", frame.parallel_iterations}},
-                     loop_.frame));
-  const DataType dtype = enter->output_dtypes()[0];
-  TAGFLOW_ASSIGN(Node * merge,
-                 add(part("Merge"), "Merge", {{enter, 0}, Endpoint()},
-                     {{"N", 2}, {"T", dtype}}, loop_.frame));
-  analysis_.graph().set_output_shape(merge, 0, PartialShape::scalar());
-  TAGFLOW_ASSIGN(Node * goes_on,
-                 add(part("Switch"), "Switch",
-                     {{merge, 0}, {loop_.loop_cond, 0}}, {}, loop_.frame));
-  TAGFLOW_ASSIGN(Node * exit,
-                 add(part("Exit"), "Exit", {{goes_on, 0}}, {}, around_));
-  return Variable{merge, {goes_on, 1}, exit};
-}
-
-Status ForwardLoop::close(const Variable& variable, const Endpoint& next) {
-  TAGFLOW_ASSIGN(Node * back, add("NextIteration", "NextIteration", {next}, {},
-                                  loop_.frame));
-  return analysis_.graph().set_input(variable.merge, 1, {back, 0});
+Result<Thread::Variable> ForwardLoop::add_variable(const std::string& name,
+                                                   const Endpoint& initial) {
+  TAGFLOW_ASSIGN(Node * merge, thread_.enter(name, loop_, initial));
+  return thread_.part(name, loop_, merge, {merge, 0});
 }
 
 Result<Endpoint> ForwardLoop::trips() {
@@ -82,17 +48,20 @@ Result<Endpoint> ForwardLoop::trips() {
   TAGFLOW_ASSIGN(const Endpoint zero,
                  source("Const", {{"value", Tensor::scalar<int64_t>(0)},
                                   {"dtype", DataType::kInt64}}));
-  TAGFLOW_ASSIGN(const Variable count, add_variable("trips", zero));
-  TAGFLOW_ASSIGN(Node * now, add("trips/Identity", "Identity", {count.goes_on},
-                                 {}, loop_.frame));
-  TAGFLOW_ASSIGN(Node * one, add("trips/one", "Const", {},
-                                 {{"value", Tensor::scalar<int64_t>(1)},
-                                  {"dtype", DataType::kInt64}},
-                                 loop_.frame, {now}));
-  TAGFLOW_ASSIGN(Node * next, add("trips/AddV2", "AddV2", {{now, 0}, {one, 0}},
-                                  {}, loop_.frame));
-  TAGFLOW_RETURN_IF_ERROR(close(count, {next, 0}));
-  return trips_ = {count.exit, 0};
+  TAGFLOW_ASSIGN(const Thread::Variable count, add_variable("trips", zero));
+  const FrameId frame = loop_.frame;
+  const Conditions::Set any = Conditions::kNone;
+  TAGFLOW_ASSIGN(Node * now, thread_.add("trips/Identity", "Identity",
+                                         {count.goes_on}, {}, frame));
+  TAGFLOW_ASSIGN(Node * one, thread_.add("trips/one", "Const", {},
+                                         {{"value", Tensor::scalar<int64_t>(1)},
+                                          {"dtype", DataType::kInt64}},
+                                         frame, any, {now}));
+  TAGFLOW_ASSIGN(Node * next, thread_.add("trips/AddV2", "AddV2",
+                                          {{now, 0}, {one, 0}}, {}, frame));
+  TAGFLOW_RETURN_IF_ERROR(thread_.close(loop_, count, {next, 0}));
+  TAGFLOW_ASSIGN(Node * exit, thread_.leave("trips", loop_, count.ends));
+  return trips_ = {exit, 0};
 }
 
 Result<Endpoint> ForwardLoop::counted_trips(const Counter& counter,
@@ -101,15 +70,15 @@ Result<Endpoint> ForwardLoop::counted_trips(const Counter& counter,
   const DataType type = merge->output_dtypes()[0];
   const auto apply = [&](std::string_view op,
                          std::vector<Endpoint> inputs) -> Status {
-    TAGFLOW_ASSIGN(Node * node, add(fmt::format("trips/{}", op), op,
-                                    std::move(inputs), {}, around_));
+    TAGFLOW_ASSIGN(Node * node,
+                   add(fmt::format("trips/{}", op), op, std::move(inputs), {}));
     trips = {node, 0};
     return {};
   };
   TAGFLOW_RETURN_IF_ERROR(apply("Sub", {trips, counter.first}));
   if (type != DataType::kInt64) {
     TAGFLOW_ASSIGN(Node * node, add("trips/Cast", "Cast", {trips},
-                                    {{"DstT", DataType::kInt64}}, around_));
+                                    {{"DstT", DataType::kInt64}}));
     trips = {node, 0};
   }
   if (counter.step != 1) {
@@ -175,34 +144,20 @@ Result<Endpoint> ForwardLoop::saved(const Endpoint& value,
     TAGFLOW_ASSIGN(empty, source("PersistentStack", {{"elem_type", dtype}}));
   }
   const std::string name = value.node->name();
-  TAGFLOW_ASSIGN(const Variable stack, add_variable(name, empty));
-  // In and out of the branches in which the value is live.
-  Endpoint inside = stack.goes_on;
-  std::vector<Node*> switches;
-  for (const Guard& guard : guards) {
-    TAGFLOW_ASSIGN(
-        Node * node,
-        add(name + "/Switch", guard.ports == 2 ? "Switch" : "_SwitchN",
-            {inside, guard.predicate},
-            guard.ports == 2 ? AttrMap() : AttrMap{{"num_outs", guard.ports}},
-            loop_.frame));
-    switches.push_back(node);
-    inside = {node, guard.port};
-  }
-  TAGFLOW_ASSIGN(Node * push, add(name + "/Push", "PersistentStackPush",
-                                  {inside, value}, {}, loop_.frame));
-  Endpoint next{push, 0};
-  for (size_t i = guards.size(); i-- > 0;) {
-    std::vector<Endpoint> inputs;
-    for (int port = 0; port < guards[i].ports; ++port)
-      inputs.push_back(port == guards[i].port ? next
-                                              : Endpoint{switches[i], port});
-    TAGFLOW_ASSIGN(Node * merge, add(name + "/Merge", "Merge", inputs,
-                                     {{"N", guards[i].ports}}, loop_.frame));
-    next = {merge, 0};
-  }
-  TAGFLOW_RETURN_IF_ERROR(close(stack, next));
-  return saved_[value] = {stack.exit, 0};
+  TAGFLOW_ASSIGN(const Thread::Variable stack, add_variable(name, empty));
+  TAGFLOW_ASSIGN(
+      const Endpoint next,
+      thread_.guarded(name, stack.goes_on, guards, loop_.frame,
+                      [&](const Endpoint& inside) -> Result<Endpoint> {
+                        TAGFLOW_ASSIGN(
+                            Node * push,
+                            thread_.add(name + "/Push", "PersistentStackPush",
+                                        {inside, value}, {}, loop_.frame));
+                        return Endpoint{push, 0};
+                      }));
+  TAGFLOW_RETURN_IF_ERROR(thread_.close(loop_, stack, next));
+  TAGFLOW_ASSIGN(Node * exit, thread_.leave(name, loop_, stack.ends));
+  return saved_[value] = {exit, 0};
 }
 
 Result<Endpoint> ForwardLoop::last(const Endpoint& value) {
@@ -212,11 +167,11 @@ Result<Endpoint> ForwardLoop::last(const Endpoint& value) {
   Conditions& conditions = analysis_.conditions();
   if (!conditions.includes(analysis_.live(value), analysis_.ends(loop_))) {
     TAGFLOW_ASSIGN(Node * node,
-                   add("last/Switch", "Switch", {value, {loop_.loop_cond, 0}},
-                       {}, loop_.frame));
+                   thread_.add("last/Switch", "Switch",
+                               {value, {loop_.loop_cond, 0}}, {}, loop_.frame));
     leaving = {node, 0};
   }
-  TAGFLOW_ASSIGN(Node * exit, add("last/Exit", "Exit", {leaving}, {}, around_));
+  TAGFLOW_ASSIGN(Node * exit, thread_.leave("last", loop_, leaving));
   return last_[value] = {exit, 0};
 }
 

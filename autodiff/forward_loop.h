@@ -8,6 +8,7 @@
 
 #include "autodiff/analysis.h"
 #include "autodiff/guard.h"
+#include "autodiff/thread.h"
 
 namespace tagflow::autodiff {
 
@@ -50,20 +51,14 @@ class ForwardLoop {
   Result<Endpoint> last(const Endpoint& value);
 
  private:
-  struct Variable {
-    Node* merge;
-    Endpoint goes_on;  // its value where there is another iteration
-    Node* exit;
-  };
-
+  // A node in the frame around the loop.
   Result<Node*> add(std::string_view name, std::string_view op,
-                    std::vector<Endpoint> inputs, AttrMap attrs, FrameId frame,
+                    std::vector<Endpoint> inputs, AttrMap attrs,
                     std::vector<Node*> controls = {});
   // A node without inputs, in the frame around the loop.
   Result<Endpoint> source(std::string_view op, AttrMap attrs);
-  Result<Variable> add_variable(const std::string& name,
-                                const Endpoint& initial);
-  Status close(const Variable& variable, const Endpoint& next);
+  Result<Thread::Variable> add_variable(const std::string& name,
+                                        const Endpoint& initial);
   Result<Endpoint> counted_trips(const Counter& counter, Node* merge);
   // The stack that has the value already; null where there is none.
   Endpoint saved_before(const Endpoint& value,
@@ -71,8 +66,8 @@ class ForwardLoop {
 
   Analysis& analysis_;
   const Loop& loop_;
-  const std::string prefix_;
   const FrameId around_;
+  Thread thread_;
   Endpoint trips_;
   Node* anchor_ = nullptr;
   using Table = std::unordered_map<Endpoint, Endpoint, graph::EndpointHash>;

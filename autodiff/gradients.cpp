@@ -2,6 +2,7 @@
 
 #include "autodiff/arguments.h"
 #include "autodiff/backprop.h"
+#include "autodiff/liveness_check.h"
 #include "autodiff/symbolic_gradient.h"
 #include "graph/builder/ops_array.h"
 #include "graph/builder/scope_access.h"
@@ -25,6 +26,16 @@ Result<Output> grad_of(const Scope& scope, const Analysis& analysis,
   return options.grad_ys[i];
 }
 
+// Gradients that were given may be live where they please.
+Status check_walk(graph::Graph& graph, const Backprop& walk,
+                  graph::NodeId first, bool are_all_made) {
+  std::vector<GradientPair> pairs;
+  if (are_all_made)
+    for (const auto& [tensor, gradient] : walk.totals())
+      pairs.emplace_back(tensor, gradient.values.endpoint());
+  return check_liveness(graph, first, pairs);
+}
+
 Result<std::vector<Gradient>> walk_back(const Scope& scope,
                                         const Arguments& arguments,
                                         const GradientOptions& options,
@@ -34,6 +45,7 @@ Result<std::vector<Gradient>> walk_back(const Scope& scope,
     return invalid_argument("[gradients] there are {} grad_ys for {} ys",
                             options.grad_ys.size(), ys.size());
   TAGFLOW_ASSIGN(const Prepared made, prepare(scope, arguments));
+  const auto first = graph::NodeId(scope.graph().end_id());
   Differentiation all{*made.analysis, *made.paths,
                       graph::ScopeAccess::name(scope)};
   PlainRegion region(*made.analysis, made.frame, scope);
@@ -56,8 +68,11 @@ Result<std::vector<Gradient>> walk_back(const Scope& scope,
   if (options.kept != nullptr)
     for (KeptValue& kept : made.analysis->take_notes())
       options.kept->push_back(std::move(kept));
-  if (scope.ok()) return results;
-  return scope.status();
+  TAGFLOW_RETURN_IF_ERROR(scope.status());
+  if (options.check_liveness)
+    TAGFLOW_RETURN_IF_ERROR(
+        check_walk(scope.graph(), walk, first, options.grad_ys.empty()));
+  return results;
 }
 
 std::vector<Gradient> make_gradients(const Scope& scope, const Outputs& ys,

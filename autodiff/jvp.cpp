@@ -1,6 +1,7 @@
 #include "autodiff/jvp.h"
 
 #include "autodiff/arguments.h"
+#include "autodiff/liveness_check.h"
 #include "autodiff/pushforward.h"
 #include "autodiff/symbolic_gradient.h"
 #include "graph/builder/scope_access.h"
@@ -24,6 +25,15 @@ Status check_tangents(const Scope& scope, const Analysis& analysis,
                                             fmt::format("tangent {}", i), "x"));
   }
   return {};
+}
+
+// Sums may have parts that are more live than the sum, which is a tangent.
+Status check_tangents(const Scope& scope, const Pushforward& walk) {
+  std::vector<GradientPair> pairs;
+  for (const auto& [tensor, tangent] : walk.tangents())
+    pairs.emplace_back(tensor, tangent.endpoint());
+  graph::Graph& graph = scope.graph();
+  return check_liveness(graph, graph::NodeId(graph.end_id()), pairs);
 }
 
 Result<Outputs> walk_forward(const Scope& scope, const Outputs& ys,
@@ -59,6 +69,8 @@ Result<Outputs> walk_forward(const Scope& scope, const Outputs& ys,
     results.push_back(result);
   }
   TAGFLOW_RETURN_IF_ERROR(scopes.status());
+  if (options.check_liveness)
+    TAGFLOW_RETURN_IF_ERROR(check_tangents(scope, walk));
   scopes.remove_all_but(results);
   scopes.hand_over(made.frame, scope, *ys[0].node());
   return results;

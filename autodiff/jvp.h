@@ -15,6 +15,10 @@ struct ForwardOptions {
   graph::Outputs stop_gradients = {};
   // Zeros for a y that depends on no x, in place of an invalid Output.
   bool zeros_if_unconnected = false;
+  // For tests: whether it is checked that each tangent is live exactly where
+  // its tensor is, an Internal error where that is not so, or not seen, as of
+  // a Merge of which not all inputs are known to be alternatives.
+  bool check_liveness = false;
 };
 
 // The product of the Jacobian of ys by xs with `tangents`: for each y the sum

@@ -37,10 +37,9 @@ PartialShape gradient_shape(const Analysis& analysis, const Endpoint& tensor) {
 
 // A gradient has its tensor's shape, also where shape inference does not see
 // it. Where it sees another one, the loop refuses it.
-void narrow(graph::Graph& graph, const Output& value,
+void narrow(Analysis& analysis, const Output& value,
             const PartialShape& shape) {
-  if (value.has_tensor() && value.shape().compatible(shape))
-    graph.set_output_shape(value.node(), value.port(), shape);
+  if (value.has_tensor()) analysis.narrow(value.endpoint(), shape);
 }
 
 }  // namespace
@@ -88,7 +87,7 @@ void Backprop::visit_loop(FrameId frame) {
   for (const LoopVariable& variable : loop.variables) {
     const Endpoint inside{variable.merge, 0};
     if (!all_.paths.has(inside)) continue;
-    if (LoopRegion::is_invariant(variable))
+    if (variable.is_invariant())
       work.constants.push_back({inside, variable.enter->inputs()[0]});
     else
       work.variables.push_back({&variable});
@@ -134,7 +133,7 @@ void Backprop::run_backward(LoopWork& work) {
                                : end.zeros(merge);
     const std::string path =
         fmt::format("gradient of \"{}\"", merge.to_string());
-    narrow(analysis().graph(), initial, gradient_shape(analysis(), merge));
+    narrow(analysis(), initial, gradient_shape(analysis(), merge));
     vars.push_back({path, initial});
     options.shapes[path] = gradient_shape(analysis(), merge);
   }
@@ -168,7 +167,7 @@ std::vector<Leaf> Backprop::backward_body(
     const Gradient grad = walk.total(merge);
     const Output value =
         grad.valid() ? walk.dense(merge, grad) : region.zeros(merge);
-    narrow(analysis().graph(), value, gradient_shape(analysis(), merge));
+    narrow(analysis(), value, gradient_shape(analysis(), merge));
     next.push_back(
         {fmt::format("gradient of \"{}\"", merge.to_string()), value});
   }

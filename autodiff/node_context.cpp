@@ -25,6 +25,10 @@ DataType NodeContext::input_dtype(int input) const {
   return remove_ref(node_.input_dtypes()[size_t(input)]);
 }
 
+bool NodeContext::is_container(int input) const {
+  return region_.analysis().is_container(node_.inputs()[size_t(input)]);
+}
+
 // --- The node's values ------------------------------------------------------
 
 Output NodeContext::input(int input) {

@@ -29,6 +29,8 @@ class NodeContext {
   int num_inputs() const;
   int num_outputs() const;
   DataType input_dtype(int input) const;
+  // Whether that is a list, a stack or the flow of a TensorArray.
+  bool is_container(int input) const;
   // An attribute; T() and a failure where the node has none of that type.
   template <class T>
   T attr(std::string_view name) const;

@@ -84,22 +84,26 @@ void Pushforward::set(const Endpoint& tensor, Output tangent) {
       remove_ref(tensor.node->output_dtypes()[size_t(tensor.port)]) ==
       DataType::kResource;
   if (!tangent.has_tensor() || is_variable) return;
-  const PartialShape& shape = analysis_.is_container(tensor)
-                                  ? PartialShape::scalar()
-                                  : tensor.node->output_shape(tensor.port);
-  if (tangent.shape().compatible(shape))
-    analysis_.graph().set_output_shape(tangent.node(), tangent.port(), shape);
+  analysis_.narrow(tangent.endpoint(),
+                   analysis_.is_container(tensor)
+                       ? PartialShape::scalar()
+                       : tensor.node->output_shape(tensor.port));
 }
 
+// A Switch is done whichever of its outputs is dead: so what waits for one
+// waits for what reads it.
 Output Pushforward::held_back(const Output& tangent, const Endpoint& tensor) {
-  const graph::Scope s =
-      scope_of(tensor).with_control_dependencies({Output(tensor)});
-  return ops::identity(s.with_device(tensor.node->device()), tangent);
+  const graph::Scope s = scope_of(tensor).with_device(tensor.node->device());
+  Output there(tensor);
+  if (tensor.node->is_switch()) there = ops::identity(s, there);
+  return ops::identity(s.with_control_dependencies({there}), tangent);
 }
 
-Output Pushforward::zeros(const Endpoint& tensor) {
+Output Pushforward::zeros(const Endpoint& tensor, bool is_container) {
   const DataType dtype = tensor.node->output_dtypes()[size_t(tensor.port)];
-  if (!analysis_.is_container(tensor) && dtype != DataType::kResource)
+  if (is_container)
+    return held_back(scope_of(tensor).op("ZeroVariant", {}), tensor);
+  if (dtype != DataType::kResource)
     return ops::zeros_like(scope_of(tensor).with_device(tensor.node->device()),
                            Output(tensor));
   Region& region = scopes_.region(analysis_.output_frame(*tensor.node));
@@ -107,14 +111,18 @@ Output Pushforward::zeros(const Endpoint& tensor) {
 }
 
 // What enters an iteration has a token there alone, so that nothing else shall
-// read it: the zeros enter, too.
-Endpoint Pushforward::tangent_or_zeros(const Endpoint& tensor) {
+// read it: the zeros enter, too. Through a Switch they go as the tensor does.
+Endpoint Pushforward::tangent_or_zeros(const Endpoint& tensor,
+                                       bool is_container) {
   const Output known = tangent(tensor);
   if (known.valid()) return known.endpoint();
   const Node& node = *tensor.node;
-  if (node.is_enter() || node.is_next_iteration())
-    return {add_twin(node, {tangent_or_zeros(node.inputs()[0])}), 0};
-  return zeros(tensor).endpoint();
+  if (!node.is_enter() && !node.is_next_iteration() && !node.is_switch())
+    return zeros(tensor, is_container).endpoint();
+  std::vector<Endpoint> inputs{
+      tangent_or_zeros(node.inputs()[0], is_container)};
+  if (node.is_switch()) inputs.push_back(node.inputs()[1]);
+  return {add_twin(node, std::move(inputs)), tensor.port};
 }
 
 // --- Control flow -----------------------------------------------------------
@@ -151,12 +159,15 @@ void Pushforward::visit_primitive(Node& node) {
     inputs.push_back(data.endpoint());
     if (node.is_switch()) inputs.push_back(node.inputs()[1]);
   } else {
+    // Also where the flow of an array begins as a number.
+    const bool is_variant = analysis_.is_container({&node, 0});
     bool has_back_edge = false;
     for (size_t i = 0; i < node.inputs().size(); ++i) {
       const bool is_back_edge = graph::is_back_edge(node, i);
       has_back_edge |= is_back_edge;
-      inputs.push_back(is_back_edge ? Endpoint()
-                                    : tangent_or_zeros(node.inputs()[i]));
+      inputs.push_back(is_back_edge
+                           ? Endpoint()
+                           : tangent_or_zeros(node.inputs()[i], is_variant));
     }
     // Tangents do not come from an earlier iteration than that of the xs.
     if (has_back_edge && frame_ != FrameId::kRoot &&
@@ -178,7 +189,8 @@ void Pushforward::close_loops() {
   for (const auto& [merge, twin] : open_)
     for (size_t i = 0; i < merge->inputs().size(); ++i) {
       if (!graph::is_back_edge(*merge, i)) continue;
-      const Endpoint back = tangent_or_zeros(merge->inputs()[i]);
+      const Endpoint back = tangent_or_zeros(
+          merge->inputs()[i], analysis_.is_container({merge, 0}));
       if (!is_ok()) return;
       const Status set = analysis_.graph().set_input(twin, int(i), back);
       if (!set.ok()) return scopes_.scope(FrameId::kRoot).fail(set);

@@ -43,8 +43,15 @@ class Pushforward {
   Status run();
   // After run(). Invalid: zero.
   Output tangent(const Endpoint& tensor) const;
-  // Zeros of the type and shape of a tensor, live where it is.
-  Output zeros(const Endpoint& tensor);
+  // Of all tensors that have one.
+  const std::unordered_map<Endpoint, Output, graph::EndpointHash>& tangents()
+      const {
+    return tangents_;
+  }
+  // The tangent of a tensor that has none: zeros, live where it is.
+  Output zeros(const Endpoint& tensor) {
+    return zeros(tensor, analysis_.is_container(tensor));
+  }
 
  private:
   bool is_ok() const { return scopes_.status().ok(); }
@@ -56,7 +63,9 @@ class Pushforward {
   // Reads `inputs`; a null one is a back edge.
   Node* add_twin(const Node& node, std::vector<Endpoint> inputs);
   void close_loops();
-  Endpoint tangent_or_zeros(const Endpoint& tensor);
+  // `is_container`: whether its tangent is a variant.
+  Output zeros(const Endpoint& tensor, bool is_container);
+  Endpoint tangent_or_zeros(const Endpoint& tensor, bool is_container);
   void set(const Endpoint& tensor, Output tangent);
   // A tangent that may be live in more cases than its tensor.
   Output held_back(const Output& tangent, const Endpoint& tensor);

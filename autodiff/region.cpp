@@ -107,11 +107,6 @@ Output PlainRegion::run_time_shape(const Endpoint& tensor, DataType dtype) {
 
 // --- Loops ------------------------------------------------------------------
 
-bool LoopRegion::is_invariant(const LoopVariable& variable) {
-  const Endpoint next = value_source(variable.next->inputs()[0]);
-  return next == Endpoint{variable.merge, 0};
-}
-
 LoopRegion::LoopRegion(Region& around, ForwardLoop& forward, const Loop& loop,
                        Scope scope)
     : Region(around.analysis(), loop.frame, std::move(scope)),
@@ -119,7 +114,7 @@ LoopRegion::LoopRegion(Region& around, ForwardLoop& forward, const Loop& loop,
       forward_(forward),
       loop_(loop) {
   for (const LoopVariable& variable : loop.variables)
-    if (is_invariant(variable))
+    if (variable.is_invariant())
       invariants_.emplace(Endpoint{variable.merge, 0},
                           variable.enter->inputs()[0]);
 }
@@ -173,24 +168,25 @@ Output BodyRegion::add_variable(std::string path, const Output& initial) {
 }
 
 Output BodyRegion::varying_value(const Endpoint& tensor) {
-  const Output value = counted(tensor);
+  if (const auto counter = counter_at(tensor)) return counted(tensor, *counter);
+  const Output value = recomputed(tensor);
   return value.valid() || !scope().ok() ? value : popped(tensor);
 }
 
-Output BodyRegion::counted(const Endpoint& tensor) {
-  for (const LoopVariable& variable : loop().variables) {
-    if (tensor != Endpoint{variable.merge, 0}) continue;
-    const auto counter = counter_of(variable);
-    if (!counter) return {};
-    analysis().note(frame(), tensor, Kept::kCounted);
-    const Scope& s = scope();
-    const DataType type = variable.merge->output_dtypes()[0];
-    Output steps = counter_;
-    if (type != DataType::kInt64) steps = ops::cast(s, steps, type);
-    if (counter->step != 1) steps = ops::mul(s, steps, counter->step);
-    return ops::add(s, around().value(counter->first), steps);
-  }
+std::optional<Counter> BodyRegion::counter_at(const Endpoint& tensor) const {
+  for (const LoopVariable& variable : loop().variables)
+    if (tensor == Endpoint{variable.merge, 0}) return counter_of(variable);
   return {};
+}
+
+Output BodyRegion::counted(const Endpoint& tensor, const Counter& counter) {
+  analysis().note(frame(), tensor, Kept::kCounted);
+  const Scope& s = scope();
+  const DataType type = tensor.node->output_dtypes()[0];
+  Output steps = counter_;
+  if (type != DataType::kInt64) steps = ops::cast(s, steps, type);
+  if (counter.step != 1) steps = ops::mul(s, steps, counter.step);
+  return ops::add(s, around().value(counter.first), steps);
 }
 
 Output BodyRegion::popped(const Endpoint& tensor) {

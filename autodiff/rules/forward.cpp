@@ -76,7 +76,16 @@ void add_handing_on(RuleTable& table) {
 
 // --- Sums and products ------------------------------------------------------
 
+void sum_of_many(ForwardContext& r) {
+  std::vector<Output> parts;
+  for (int i = 0; i < r.num_inputs(); ++i)
+    if (r.has_tangent(i)) parts.push_back(r.tangent(i));
+  r.set(0, parts.size() == 1 ? parts[0] : ops::add_n(r.scope(), parts));
+}
+
 void sum_of_two(ForwardContext& r) {
+  // A sum of flows of TensorArrays.
+  if (r.is_container(0)) return sum_of_many(r);
   if (r.has_tangent(0) && r.has_tangent(1))
     r.set_linear(std::array{0, 1});
   else if (r.has_tangent(0))
@@ -85,13 +94,6 @@ void sum_of_two(ForwardContext& r) {
     r.set_broadcast(1, ops::neg(r.scope(), r.tangent(1)));
   else
     r.set_broadcast(1, r.tangent(1));
-}
-
-void sum_of_many(ForwardContext& r) {
-  std::vector<Output> parts;
-  for (int i = 0; i < r.num_inputs(); ++i)
-    if (r.has_tangent(i)) parts.push_back(r.tangent(i));
-  r.set(0, parts.size() == 1 ? parts[0] : ops::add_n(r.scope(), parts));
 }
 
 void bias_sum(ForwardContext& r) {

@@ -35,7 +35,7 @@ struct Program {
   // Along a tangent of 1.
   Output slope(const Output& y, const Output& x) {
     return jvp(s, {y}, {x}, {ops::ones_like(s, x)},
-               {.zeros_if_unconnected = true})[0];
+               {.zeros_if_unconnected = true, .check_liveness = true})[0];
   }
   Output grad(const Output& y, const Output& x) {
     return dense_gradients(s, {y}, {x}, {.zeros_if_unconnected = true})[0];
@@ -238,6 +238,22 @@ TEST_CASE("a tangent is live where its tensor is, whatever it is made of") {
     const Output y = p.s.op("Merge", {otherwise, ops::square(p.s, then)})[0];
     CHECK(numbers(p.s, {y, p.slope(y, x)}, {{"flag", Tensor::scalar(taken)}}) ==
           (taken ? Doubles{9, 6} : Doubles{2, 1}));
+  }
+}
+
+TEST_CASE("an x of a branch has a tangent from outside where it is live") {
+  for (const bool taken : {false, true}) {
+    Program p;
+    const Output x = p.number(2, "x");
+    const Output flag = ops::placeholder(p.s.named("flag"), DataType::kBool,
+                                         PartialShape::scalar());
+    const OpResult ports = p.s.op("Switch", {x, flag});
+    const Output then = ops::square(p.s, ports[1]);
+    const Output slope = jvp(p.s, {then}, {ports[1]}, {p.number(1, "one")},
+                             {.check_liveness = true})[0];
+    const Output either = p.s.op("Merge", {ports[0], slope})[0];
+    CHECK(numbers(p.s, {either}, {{"flag", Tensor::scalar(taken)}}) ==
+          (taken ? Doubles{4} : Doubles{2}));
   }
 }
 

@@ -119,6 +119,7 @@ class Derivatives {
       const Outputs& last = orders.back();
       Outputs ys;
       GradientOptions options;
+      options.check_liveness = true;
       for (size_t i = 0; i < last.size(); ++i) {
         if (!last[i].valid()) continue;
         ys.push_back(last[i]);
@@ -175,7 +176,8 @@ class Derivatives {
       if (output.valid()) ys.push_back(output);
     if (ys.empty()) return outputs;
     const Outputs made =
-        jvp(s, ys, x, tangents, {.zeros_if_unconnected = true});
+        jvp(s, ys, x, tangents,
+            {.zeros_if_unconnected = true, .check_liveness = true});
     Outputs results;
     size_t next = 0;
     for (const Output& output : outputs)

@@ -20,8 +20,8 @@ void check_reduction(const char* op, std::vector<int32_t> axes, const Tensor& x,
     const AttrMap attrs = {{"keep_dims", keep_dims}};
     check_gradients(op_with(op, {known}, attrs), {x}, {}, line);
     check_gradients(
-        [=](const graph::Scope& s, const graph::Outputs& x) {
-          return s.op(op, {x[0], ops::add(s, known, 0)}, attrs);
+        [=](const graph::Scope& s, const graph::Outputs& xs) {
+          return s.op(op, {xs[0], ops::add(s, known, 0)}, attrs);
         },
         {x}, {}, line);
   }
