@@ -245,6 +245,7 @@ void add_forward_rules(RuleTable& table) {
   add_functions(table);
   add_moves(table);
   add_reductions(table);
+  add_recurrent_forward_rules(table);
 }
 
 }  // namespace tagflow::autodiff

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -73,6 +74,9 @@ Result<std::vector<Tensor>> weights_of(const std::vector<Tensor>& outputs,
   return weights;
 }
 
+// How many of f and its gradients have tangents.
+size_t tangent_orders(size_t orders) { return std::max(orders, size_t(1)); }
+
 // Along which xs are moved in forward mode.
 std::vector<Tensor> directions_of(const std::vector<Tensor>& xs) {
   std::vector<Tensor> directions;
@@ -134,7 +138,7 @@ class Derivatives {
       Outputs tangents;
       for (const Tensor& direction : directions)
         tangents.push_back(feed(direction));
-      const size_t count = orders.size() - 1;
+      const size_t count = tangent_orders(weights.size());
       for (size_t order = 0; order < count; ++order)
         orders.push_back(tangents_of(s, orders[order], x, tangents));
       TAGFLOW_RETURN_IF_ERROR(s.status().with_prefix("the tangent: "));
@@ -313,8 +317,8 @@ Result<Differences> differences_along(const Derivatives& derivatives,
   };
   TAGFLOW_ASSIGN(const Orders up, run_at(step));
   TAGFLOW_ASSIGN(const Orders down, run_at(-step));
-  Differences differences(orders);
-  for (size_t order = 0; order < orders; ++order)
+  Differences differences(tangent_orders(orders));
+  for (size_t order = 0; order < differences.size(); ++order)
     for (size_t i = 0; i < up[order].size(); ++i) {
       const auto u = reals_of(up[order][i]), d = reals_of(down[order][i]);
       auto& of_output = differences[order].emplace_back();
@@ -341,7 +345,7 @@ std::string compare_forward(const Orders& results, size_t orders,
                              i, what);
     }
   };
-  for (size_t order = 0; order < orders; ++order)
+  for (size_t order = 0; order < tangent_orders(orders); ++order)
     compare_list(results[orders + 1 + order], results[order], order,
                  order == 0 ? "forward" : "forward over reverse");
   if (orders > 1)
@@ -370,15 +374,12 @@ Result<std::string> wrong_gradients(const Function& f,
                  differences_of(known, xs, weights, options.step));
   std::string wrong =
       compare_all(gradients, differences, xs, options.tolerance, "known");
-  std::vector<Tensor> directions;
-  Differences along;
-  if (options.forward) {
-    directions = directions_of(xs);
-    TAGFLOW_ASSIGN(along, differences_along(known, xs, directions,
-                                            weights.size(), options.step));
-  }
+  const std::vector<Tensor> directions = directions_of(xs);
+  TAGFLOW_ASSIGN(
+      const Differences along,
+      differences_along(known, xs, directions, weights.size(), options.step));
   for (const bool known_shapes : {true, false}) {
-    if (known_shapes ? !options.forward : !options.unknown_shapes) continue;
+    if (!known_shapes && !options.unknown_shapes) continue;
     const std::string shapes = known_shapes ? "known" : "unknown";
     Result<Derivatives> all =
         Derivatives::make(f, xs, weights, known_shapes, directions);
@@ -387,9 +388,8 @@ Result<std::string> wrong_gradients(const Function& f,
     TAGFLOW_ASSIGN(const Orders results, all->run(xs));
     if (!known_shapes)
       wrong += compare_all(results, differences, xs, options.tolerance, shapes);
-    if (options.forward)
-      wrong += compare_forward(results, weights.size(), along, xs,
-                               options.tolerance, shapes);
+    wrong += compare_forward(results, weights.size(), along, xs,
+                             options.tolerance, shapes);
   }
   return wrong;
 }

@@ -30,14 +30,13 @@ using Function =
 
 struct CheckOptions {
   // Gradients of order k are checked by differences of those of order k - 1.
+  // Order 0 checks the tangents of f alone.
   int order = 2;
   double step = 1e-5;
   // A difference d and a gradient may be apart by tolerance * (1 + |d|).
   double tolerance = 1e-6;
   // Checks f again where the graph says of no x which shape it has.
   bool unknown_shapes = true;
-  // Checks forward mode, too.
-  bool forward = true;
 };
 
 // CHECKs that the gradients of f by all xs at these values agree with central
