@@ -99,7 +99,23 @@ Output Region::forward(const std::string& name, std::string_view op,
 
 // --- The outermost one ------------------------------------------------------
 
-Output PlainRegion::value(const Endpoint& tensor) { return Output(tensor); }
+// The body of the innermost loop that is being built; null outside of all.
+static graph::Context* body_around(const Scope& scope) {
+  graph::Context* context = graph::ScopeAccess::context(scope);
+  while (context != nullptr && context->kind != graph::Context::Kind::kLoop)
+    context = context->parent;
+  return context;
+}
+
+// In a body that is being built, there may be a loop to which its gradient has
+// added Exits. The builder has to know that these are in the body, too: else it
+// takes them for tensors from outside, which would have to enter.
+Output PlainRegion::value(const Endpoint& tensor) {
+  graph::BuilderState& builder = graph::ScopeAccess::state(scope());
+  if (frame() != FrameId::kRoot && builder.context_of(tensor.node) == nullptr)
+    builder.set_context(tensor.node, body_around(scope()));
+  return Output(tensor);
+}
 
 Output PlainRegion::run_time_shape(const Endpoint& tensor, DataType dtype) {
   return ops::shape(scope(), Output(tensor), {dtype});

@@ -1,11 +1,12 @@
-// Fused recurrent cells in forward mode: their gradient ops have no gradients,
-// so that their rules cannot be transposed. As the gradients, this does not see
-// where a cell was clipped.
+// Fused recurrent cells in forward mode, from what they give: their rules,
+// transposed, would compute all of it again. As the gradients, this does not
+// see where a cell was clipped.
 #include <array>
 #include <initializer_list>
 
 #include "autodiff/forward_rule.h"
 #include "autodiff/rule.h"
+#include "autodiff/rules/recurrent_expressions.h"
 #include "autodiff/rules/rules.h"
 #include "graph/builder/ops_array.h"
 #include "graph/builder/ops_math.h"
@@ -19,11 +20,11 @@ namespace ops = graph::ops;
 namespace {
 
 // Of tangents that may be invalid, which is zero.
-Output product(const Scope& s, const Output& a, const Output& b) {
+Output scaled(const Scope& s, const Output& a, const Output& b) {
   return a.valid() && b.valid() ? ops::mul(s, a, b) : Output();
 }
 
-Output sum(const Scope& s, std::initializer_list<Output> parts) {
+Output sum_of(const Scope& s, std::initializer_list<Output> parts) {
   Output sum;
   for (const Output& part : parts)
     if (part.valid()) sum = sum.valid() ? ops::add(s, sum, part) : part;
@@ -34,17 +35,16 @@ Output tangent_or_none(ForwardContext& r, int input) {
   return r.has_tangent(input) ? r.tangent(input) : Output();
 }
 
-Output columns(const Scope& s, const Output& x, const graph::Input& begin,
-               const graph::Input& count) {
+Output columns_of(const Scope& s, const Output& x, const graph::Input& begin,
+                  const graph::Input& count) {
   return ops::slice(s, x, ops::pack(s, {0, begin}), ops::pack(s, {-1, count}));
 }
 
 // --- LSTM -------------------------------------------------------------------
 
-// The outputs of LSTM ops, and of one step.
-enum LstmOutput { kLstmI, kLstmCs, kLstmF, kLstmO, kLstmCi, kLstmCo, kLstmH };
 constexpr int kLstmOutputs = 7;
-using LstmStep = std::array<Output, kLstmOutputs>;
+// The outputs of one step.
+using LstmStepTangents = std::array<Output, kLstmOutputs>;
 
 class LstmTangents {
  public:
@@ -65,10 +65,10 @@ class LstmTangents {
         ops::concat(s, {r_.tangent(first_), r_.tangent(first_ + 2)}, 1);
     const Output gates =
         with_weights(ops::matmul(s, joined, input(3)), input(0), input(2));
-    LstmStep now;
+    LstmStepTangents now;
     for (int port = 0; port < kLstmOutputs; ++port)
       now[size_t(port)] = r_.output(port);
-    const LstmStep made = step(s, gates, now, input(1), tangent(1));
+    const LstmStepTangents made = step(s, gates, now, input(1), tangent(1));
     for (int port = 0; port < kLstmOutputs; ++port)
       r_.set(port, made[size_t(port)]);
   }
@@ -83,8 +83,8 @@ class LstmTangents {
     const Output cells = ops::gather(s, r_.input_shape(first_ + 1), 1);
     const Output x = flat(input(0), inputs);
     const Output of_x = flat(r_.tangent(first_), inputs);
-    const Output h_before = before(input(2), r_.output(kLstmH), steps);
-    const Output cs_before = before(input(1), r_.output(kLstmCs), steps);
+    const Output h_before = before(input(2), r_.output(kH), steps);
+    const Output cs_before = before(input(1), r_.output(kCs), steps);
     const Output w_of_x =
         ops::slice(s, input(3), {0, 0}, ops::pack(s, {inputs, -1}));
     const Output w_of_h =
@@ -119,14 +119,14 @@ class LstmTangents {
             const graph::structure::AddVariable&) {
           const Output gates = ops::add(in, at(in, all_gates, v[0]),
                                         ops::matmul(in, v[2], w_of_h));
-          LstmStep now;
+          LstmStepTangents now;
           for (int port = 0; port < kLstmOutputs; ++port)
             now[size_t(port)] = at(in, r_.output(port), v[0]);
-          const LstmStep made =
+          const LstmStepTangents made =
               step(in, gates, now, at(in, cs_before, v[0]), v[1]);
           std::vector<graph::Leaf> next{{"step", ops::add(in, v[0], 1)},
-                                        {"cs", made[kLstmCs]},
-                                        {"h", made[kLstmH]}};
+                                        {"cs", made[kCs]},
+                                        {"h", made[kH]}};
           for (size_t i = 0; i < ports.size(); ++i)
             next.push_back(
                 {fmt::format("output {}", ports[i]),
@@ -160,41 +160,41 @@ class LstmTangents {
     const Scope& s = r_.scope();
     if (const Output w = tangent(3); w.valid())
       gates = ops::add(s, gates, ops::matmul(s, ops::concat(s, {x, h}, 1), w));
-    return sum(s, {gates, tangent(7)});
+    return sum_of(s, {gates, tangent(7)});
   }
 
   // What the gate number `gate` of the peepholes sees of a cell.
   Output seen(const Scope& s, size_t gate, const Output& cell,
               const Output& tangent) {
-    return sum(s, {product(s, tangent, peepholes_[gate]),
-                   product(s, cell, peephole_tangents_[gate])});
+    return sum_of(s, {scaled(s, tangent, peepholes_[gate]),
+                      scaled(s, cell, peephole_tangents_[gate])});
   }
 
-  LstmStep step(const Scope& s, const Output& gates, const LstmStep& now,
-                const Output& cs_before, const Output& of_cs_before) {
+  LstmStepTangents step(const Scope& s, const Output& gates,
+                        const LstmStepTangents& now, const Output& cs_before,
+                        const Output& of_cs_before) {
     const graph::OpResult parts =
         s.op("Split", {1, gates}, {{"num_split", int64_t{4}}});
-    const auto sigmoid = [&](LstmOutput y, const Output& of_gate) -> Output {
+    const auto sigmoid = [&](LstmPort y, const Output& of_gate) -> Output {
       return s.op("SigmoidGrad", {now[y], of_gate});
     };
-    const auto tanh = [&](LstmOutput y, const Output& of_gate) -> Output {
+    const auto tanh = [&](LstmPort y, const Output& of_gate) -> Output {
       return s.op("TanhGrad", {now[y], of_gate});
     };
-    LstmStep made;
-    made[kLstmI] = sigmoid(
-        kLstmI, sum(s, {parts[0], seen(s, 0, cs_before, of_cs_before)}));
-    made[kLstmF] = sigmoid(
-        kLstmF, sum(s, {parts[forget_], seen(s, 1, cs_before, of_cs_before)}));
-    made[kLstmCi] = tanh(kLstmCi, parts[candidate_]);
-    made[kLstmCs] = sum(s, {product(s, made[kLstmI], now[kLstmCi]),
-                            product(s, now[kLstmI], made[kLstmCi]),
-                            product(s, made[kLstmF], cs_before),
-                            product(s, now[kLstmF], of_cs_before)});
-    made[kLstmCo] = tanh(kLstmCo, made[kLstmCs]);
-    made[kLstmO] = sigmoid(
-        kLstmO, sum(s, {parts[3], seen(s, 2, now[kLstmCs], made[kLstmCs])}));
-    made[kLstmH] = sum(s, {product(s, made[kLstmO], now[kLstmCo]),
-                           product(s, now[kLstmO], made[kLstmCo])});
+    LstmStepTangents made;
+    made[kI] =
+        sigmoid(kI, sum_of(s, {parts[0], seen(s, 0, cs_before, of_cs_before)}));
+    made[kF] = sigmoid(
+        kF, sum_of(s, {parts[forget_], seen(s, 1, cs_before, of_cs_before)}));
+    made[kCi] = tanh(kCi, parts[candidate_]);
+    made[kCs] = sum_of(
+        s, {scaled(s, made[kI], now[kCi]), scaled(s, now[kI], made[kCi]),
+            scaled(s, made[kF], cs_before), scaled(s, now[kF], of_cs_before)});
+    made[kCo] = tanh(kCo, made[kCs]);
+    made[kO] =
+        sigmoid(kO, sum_of(s, {parts[3], seen(s, 2, now[kCs], made[kCs])}));
+    made[kH] = sum_of(
+        s, {scaled(s, made[kO], now[kCo]), scaled(s, now[kO], made[kCo])});
     return made;
   }
 
@@ -219,25 +219,25 @@ void gru_cell_forward(ForwardContext& r) {
     if (r.has_tangent(w))
       made = ops::add(
           s, made, ops::matmul(s, ops::concat(s, {x, other}, 1), r.tangent(w)));
-    return sum(s, {made, tangent_or_none(r, b)});
+    return sum_of(s, {made, tangent_or_none(r, b)});
   };
   const Output of_both = gates(h, r.tangent(1), 2, 4);
   const Output cells = ops::gather(s, r.input_shape(1), 1);
   const Output of_reset =
-      s.op("SigmoidGrad", {reset, columns(s, of_both, 0, cells)});
+      s.op("SigmoidGrad", {reset, columns_of(s, of_both, 0, cells)});
   const Output of_update =
-      s.op("SigmoidGrad", {update, columns(s, of_both, cells, cells)});
+      s.op("SigmoidGrad", {update, columns_of(s, of_both, cells, cells)});
   const Output of_inner =
-      sum(s, {product(s, of_reset, h), product(s, reset, of_h)});
+      sum_of(s, {scaled(s, of_reset, h), scaled(s, reset, of_h)});
   const Output of_c =
       s.op("TanhGrad", {c, gates(ops::mul(s, reset, h), of_inner, 3, 5)});
   r.set(0, of_reset);
   r.set(1, of_update);
   r.set(2, of_c);
   // u h + (1 - u) c
-  r.set(3, sum(s, {product(s, of_update, ops::sub(s, h, c)),
-                   product(s, update, of_h),
-                   product(s, ops::sub(s, 1, update), of_c)}));
+  r.set(3, sum_of(s, {scaled(s, of_update, ops::sub(s, h, c)),
+                      scaled(s, update, of_h),
+                      scaled(s, ops::sub(s, 1, update), of_c)}));
 }
 
 }  // namespace

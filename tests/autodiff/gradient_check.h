@@ -30,7 +30,6 @@ using Function =
 
 struct CheckOptions {
   // Gradients of order k are checked by differences of those of order k - 1.
-  // Order 0 checks the tangents of f alone.
   int order = 2;
   double step = 1e-5;
   // A difference d and a gradient may be apart by tolerance * (1 + |d|).

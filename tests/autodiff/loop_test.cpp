@@ -290,6 +290,53 @@ TEST_CASE("a y and an x of one iteration may be in the body of a loop") {
   CHECK(results[1] == 1);
 }
 
+TEST_CASE("a loop in the body of a loop has gradients there, of any order") {
+  Program p;
+  const Output last = while_loop(
+      p.s,
+      [](const Scope& in, const Outputs& v) { return ops::less(in, v[0], 2); },
+      [&](const Scope& in, const Outputs& v) -> Outputs {
+        // w^4, by a loop of 2 trips around one of 2.
+        const Output y = while_loop(
+            in,
+            [](const Scope& b, const Outputs& u) {
+              return ops::less(b, u[0], 2);
+            },
+            [&](const Scope& b, const Outputs& u) -> Outputs {
+              return {ops::add(b, u[0], 1), power(b, u[1], v[1], 2)};
+            },
+            {0, ops::constant(in, 1.0)})[1];
+        const Output first = dense_gradients(in, {y}, {v[1]})[0];
+        const Output second = dense_gradients(in, {first}, {v[1]})[0];
+        return {ops::add(in, v[0], 1), ops::mul(in, second, 0.1)};
+      },
+      {0, p.number(2, "w")})[1];
+  // 12 w^2 / 10, twice.
+  const double once = 1.2 * 2 * 2;
+  CHECK(numbers(p.s, {last})[0] == doctest::Approx(1.2 * once * once));
+}
+
+TEST_CASE("a training in a loop has a gradient by where it began") {
+  Program p;
+  const Output w = p.number(2, "w"), a = p.number(3, "a");
+  const Output last = while_loop(
+      p.s,
+      [](const Scope& in, const Outputs& v) { return ops::less(in, v[0], 4); },
+      [&](const Scope& in, const Outputs& v) -> Outputs {
+        const Output loss = ops::mul(in, ops::square(in, v[1]), a);
+        const Output slope = dense_gradients(in, {loss}, {v[1]})[0];
+        return {ops::add(in, v[0], 1),
+                ops::sub(in, v[1], ops::mul(in, slope, 0.1))};
+      },
+      {0, w})[1];
+  // w (1 - 0.2 a)^4
+  const Outputs slopes = p.grad(last, {w, a});
+  const double shrinks = 1 - 0.2 * 3;
+  const Doubles results = numbers(p.s, {slopes[0], slopes[1]});
+  CHECK(results[0] == doctest::Approx(std::pow(shrinks, 4)));
+  CHECK(results[1] == doctest::Approx(-2 * 4 * 0.2 * std::pow(shrinks, 3)));
+}
+
 TEST_CASE("what has no gradient says why") {
   Program p;
   const Output x = p.number(2, "x");
