@@ -4,7 +4,6 @@
 #include <unordered_set>
 
 #include "autodiff/rule.h"
-#include "autodiff/rules/rules.h"
 #include "graph/builder/ops_array.h"
 #include "graph/builder/ops_math.h"
 #include "graph/builder/ops_reduction.h"
@@ -118,25 +117,13 @@ void Backprop::visit(Node& node) {
 }
 
 void Backprop::visit_by_rule(Node& node, std::vector<Gradient> grads) {
-  const RuleTable& table = RuleTable::global();
   std::vector<bool> wanted;
   for (const Endpoint& input : node.inputs())
     wanted.push_back(all_.paths.has(input));
   if (std::ranges::find(wanted, true) == wanted.end()) return;
-  const RuleEntry* entry = table.find(node.op());
-  if (node.attrs().find("_gradient_op_type") != node.attrs().end()) {
-    const auto name = node.attr<std::string>("_gradient_op_type");
-    entry = name.ok() ? table.find_custom(*name) : nullptr;
-    if (entry == nullptr) {
-      scope().fail(error(Code::kNotFound,
-                         "[gradients] node \"{}\" asks for the custom gradient "
-                         "\"{}\", which is not registered",
-                         node.name(), name.ok() ? *name : "?"));
-      return;
-    }
-  }
-  static const RuleEntry of_function{&function_rule, ""};
-  if (entry == nullptr && !node.op_def().is_registered) entry = &of_function;
+  const auto found = rule_of(node);
+  if (!found.ok()) return scope().fail(found.status());
+  const RuleEntry* entry = *found;
   if (entry == nullptr) {
     scope().fail(error(Code::kUnimplemented,
                        "[gradients] there is no gradient rule for op \"{}\" of "
@@ -146,7 +133,8 @@ void Backprop::visit_by_rule(Node& node, std::vector<Gradient> grads) {
   }
   if (entry->rule == nullptr) return;
   analysis().set_user(&node);
-  RuleContext context(region_, node, std::move(grads), std::move(wanted));
+  RuleContext context(region_, node, node.name() + "_grad", std::move(grads),
+                      std::move(wanted));
   entry->rule(context);
   std::vector<Gradient> results = std::move(context).take_results();
   const Conditions::Set live = analysis().live(node);

@@ -89,6 +89,7 @@ class LoweredCall {
   LoweredCall(Graph& graph, Node& node, bool may_be_dead)
       : graph_(graph), node_(node), may_be_dead_(may_be_dead) {}
 
+  // Without `users`, what reads the node still does.
   Status run(const Users& users) {
     do {
       TAGFLOW_RETURN_IF_ERROR(isolate());
@@ -285,7 +286,12 @@ Status lower_calls(Graph& graph, std::span<const Endpoint> xs,
       }))
     return {};
   const Users users = users_of(graph);
-  const Nodes depending = after(users, nodes_of(xs));
+  // An x that is a call itself need not be looked into for its own sake.
+  std::vector<const Node*> readers;
+  for (const Node* node : nodes_of(xs))
+    if (const auto found = users.find(node); found != users.end())
+      readers.insert(readers.end(), found->second.begin(), found->second.end());
+  const Nodes depending = after(users, std::move(readers));
   const Nodes needed = before(nodes_of(ys));
   std::vector<Node*> calls;
   for (Node* node : graph.nodes())
@@ -301,9 +307,14 @@ Status lower_calls(Graph& graph, std::span<const Endpoint> xs,
         node->is_exit())
       control_flow.push_back(node);
   const Nodes mortal = after(users, std::move(control_flow));
-  for (Node* call : calls)
-    TAGFLOW_RETURN_IF_ERROR(
-        LoweredCall(graph, *call, mortal.contains(call)).run(users));
+  // Paths from an x begin at the node that it is of.
+  const Users none;
+  for (Node* call : calls) {
+    const bool is_x = std::ranges::any_of(
+        xs, [&](const Endpoint& x) { return x.node == call; });
+    TAGFLOW_RETURN_IF_ERROR(LoweredCall(graph, *call, mortal.contains(call))
+                                .run(is_x ? none : users));
+  }
   return {};
 }
 

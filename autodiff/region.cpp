@@ -90,6 +90,8 @@ Output Region::forward(const std::string& name, std::string_view op,
   for (const Endpoint& input : inputs)
     live = analysis_.conditions().both(live, analysis_.live(input));
   analysis_.add(**made, frame_, live);
+  graph::BuilderState& state = graph::ScopeAccess::state(scope_);
+  state.set_context(*made, state.context_of(&beside));
   return value({*made, port});
 }
 

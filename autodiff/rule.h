@@ -17,44 +17,21 @@
 #include <vector>
 
 #include "autodiff/gradient.h"
-#include "graph/builder/scope.h"
+#include "autodiff/node_context.h"
 
 namespace tagflow::autodiff {
 
-using graph::Node;
-using graph::Outputs;
-using graph::Scope;
-
-class Region;  // autodiff/region.h
-
-// One node, the gradients of its outputs, and where to put those of its
-// inputs. A rule runs once, when the gradient is built. What it makes of what
-// this returns may be in another loop than the node: so a rule takes the node's
-// values from here only, and never from node().inputs().
+// One node, the gradients of its outputs, and where to put those of its inputs.
 //
 // Each gradient that a rule sets must be computed from grad() or slices(), of
 // some port: it is then live exactly where the node is. A rule that finds
 // nothing to add sets nothing.
-//
-// After an error (fail(), or one of the scope) all that this returns is
-// harmless. Thread-compatible.
-class RuleContext {
+class RuleContext : public NodeContext {
  public:
-  // `grads`: by output; invalid ones where y does not depend on it.
-  RuleContext(Region& region, const Node& node, std::vector<Gradient> grads,
-              std::vector<bool> wanted);
-
-  // --- The node
-  const Node& node() const { return node_; }
-  int num_inputs() const;
-  int num_outputs() const;
-  DataType input_dtype(int input) const;
-  // An attribute; T() and a failure where the node has none of that type.
-  template <class T>
-  T attr(std::string_view name) const;
-
-  // Where the gradient's nodes are made. Its ops get the node's device.
-  const Scope& scope() const { return scope_; }
+  // `grads`: by output; invalid ones where y does not depend on it. Nodes are
+  // made below `name`.
+  RuleContext(Region& region, const Node& node, std::string_view name,
+              std::vector<Gradient> grads, std::vector<bool> wanted);
 
   // --- What comes in. At least one output has a gradient.
   bool has_grad(int port = 0) const;
@@ -62,23 +39,6 @@ class RuleContext {
   Output grad(int port = 0);
   // As it is; not valid where there is none.
   const Gradient& slices(int port = 0) const { return grads_[size_t(port)]; }
-
-  // --- The node's values, as they were when it ran. In a loop each one that is
-  // used here is saved in every iteration: ask for as little as will do.
-  Output input(int input);
-  Output output(int port = 0);
-  // Their run-time shapes, vectors of int32 (or int64): constants where known.
-  Output input_shape(int input, DataType dtype = DataType::kInt32);
-  Output output_shape(int port = 0, DataType dtype = DataType::kInt32);
-  // What output `port` of another op gives where the node runs, saved as the
-  // node's values are: such as the length of a list, which is not to be saved
-  // itself. `inputs` are tensors of the node's own graph, its inputs or
-  // outputs; at least one.
-  Output forward(std::string_view op, std::vector<graph::Endpoint> inputs,
-                 AttrMap attrs = {}, int port = 0);
-  // What is known of them when the graph is built.
-  const PartialShape& known_input_shape(int input) const;
-  const PartialShape& known_output_shape(int port = 0) const;
 
   // --- What goes out.
   // Whether the gradient of that input is asked for.
@@ -94,33 +54,19 @@ class RuleContext {
   void set_slices(int input, Output values, Output indices);
   void set(int input, const Gradient& gradient);
 
-  // --- Helpers
-  // Of a complex tensor its conjugate, and of others themselves: the gradient
-  // of a holomorphic op f is grad * conj(f'), as in TensorFlow.
-  Output conj(Output x) const;
-  // A scalar of the type of `like`.
-  Output scalar(double value, Output like) const;
-  // An int32 vector.
-  Output ints(const std::vector<int64_t>& values) const;
-  // Zeros of input's type and shape.
-  Output zeros_like_input(int input);
-  // Ends the making of gradients: "[op] node "n" has no gradient: why".
-  void fail(std::string why) const;
-
   // --- For autodiff/ only.
   std::vector<Gradient> take_results() && { return std::move(results_); }
-  Region& region() { return region_; }
 
  private:
-  Region& region_;
-  const Node& node_;
-  Scope scope_;
   std::vector<Gradient> grads_;
   std::vector<bool> wanted_;
   std::vector<Gradient> results_;  // by input
 };
 
+class ForwardContext;  // autodiff/forward_rule.h
+
 using Rule = void (*)(RuleContext&);
+using ForwardRule = void (*)(ForwardContext&);
 
 // What the table says of an op.
 struct RuleEntry {
@@ -129,6 +75,8 @@ struct RuleEntry {
   Rule rule = nullptr;
   // Why there is none; empty where there is one.
   std::string reason;
+  // The same in forward mode; null: `rule` is transposed.
+  ForwardRule forward = nullptr;
 };
 
 // Rules by op, and by the names that `_gradient_op_type` attributes use.
@@ -138,7 +86,7 @@ class RuleTable {
   // make gradients. Thread-safe only in that.
   static RuleTable& global();
 
-  // Replaces an entry that is there.
+  // Replaces an entry that is there, with its rule of forward mode.
   void add(std::string_view op, Rule rule);
   // Several ops with one rule.
   void add(std::initializer_list<std::string_view> ops, Rule rule);
@@ -148,6 +96,10 @@ class RuleTable {
                 std::string_view reason);
   // For nodes whose `_gradient_op_type` is `name`, in place of their op's rule.
   void add_custom(std::string_view name, Rule rule);
+
+  // Rules of forward mode. REQUIRES: the ops have rules.
+  void add_forward(std::initializer_list<std::string_view> ops,
+                   ForwardRule rule);
 
   // Null where nothing is said of it.
   const RuleEntry* find(std::string_view op) const;
@@ -160,12 +112,8 @@ class RuleTable {
   std::unordered_map<std::string, RuleEntry> custom_;
 };
 
-template <class T>
-T RuleContext::attr(std::string_view name) const {
-  Result<T> value = node_.attr<T>(name);
-  if (value.ok()) return *std::move(value);
-  scope_.fail(std::move(value).status());
-  return T();
-}
+// What the global table says of a node; null where it says nothing. NotFound
+// where the node asks for a custom gradient that is not registered.
+Result<const RuleEntry*> rule_of(const Node& node);
 
 }  // namespace tagflow::autodiff

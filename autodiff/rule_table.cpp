@@ -29,6 +29,7 @@ RuleTable built_in() {
   add_state_rules(table);
   add_sparse_rules(table);
   add_constant_rules(table);
+  add_forward_rules(table);
   return table;
 }
 
@@ -47,7 +48,7 @@ RuleTable& RuleTable::global() {
 }
 
 void RuleTable::add(std::string_view op, Rule rule) {
-  by_op_.insert_or_assign(std::string(op), RuleEntry{rule, ""});
+  by_op_.insert_or_assign(std::string(op), RuleEntry{.rule = rule});
 }
 
 void RuleTable::add(std::initializer_list<std::string_view> ops, Rule rule) {
@@ -58,11 +59,17 @@ void RuleTable::add_none(std::initializer_list<std::string_view> ops,
                          std::string_view reason) {
   for (const std::string_view op : ops)
     by_op_.insert_or_assign(std::string(op),
-                            RuleEntry{nullptr, std::string(reason)});
+                            RuleEntry{.reason = std::string(reason)});
 }
 
 void RuleTable::add_custom(std::string_view name, Rule rule) {
-  custom_.insert_or_assign(std::string(name), RuleEntry{rule, ""});
+  custom_.insert_or_assign(std::string(name), RuleEntry{.rule = rule});
+}
+
+void RuleTable::add_forward(std::initializer_list<std::string_view> ops,
+                            ForwardRule rule) {
+  for (const std::string_view op : ops)
+    by_op_.at(std::string(op)).forward = rule;
 }
 
 const RuleEntry* RuleTable::find(std::string_view op) const {
@@ -77,6 +84,23 @@ std::vector<std::string> RuleTable::ops() const {
 
 const RuleEntry* RuleTable::find_custom(std::string_view name) const {
   return find_in(custom_, name);
+}
+
+Result<const RuleEntry*> rule_of(const Node& node) {
+  static const RuleEntry of_function{.rule = &function_rule};
+  const RuleTable& table = RuleTable::global();
+  if (node.attrs().find("_gradient_op_type") != node.attrs().end()) {
+    const auto name = node.attr<std::string>("_gradient_op_type");
+    const RuleEntry* entry = name.ok() ? table.find_custom(*name) : nullptr;
+    if (entry != nullptr) return entry;
+    return error(Code::kNotFound,
+                 "[gradients] node \"{}\" asks for the custom gradient "
+                 "\"{}\", which is not registered",
+                 node.name(), name.ok() ? *name : "?");
+  }
+  const RuleEntry* entry = table.find(node.op());
+  if (entry == nullptr && !node.op_def().is_registered) return &of_function;
+  return entry;
 }
 
 }  // namespace tagflow::autodiff

@@ -1,21 +1,16 @@
 // tagflow gradients: a graph with its derivatives in it, as a file.
-#include <fmt/ranges.h>
-
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "apps/common/command_line.h"
-#include "apps/common/gradient_graph.h"
 #include "apps/common/model.h"
-#include "apps/common/summary.h"
 #include "apps/common/terminal.h"
 #include "apps/io/file.h"
 #include "apps/tagflow/commands.h"
+#include "apps/tagflow/gradients_report.h"
 #include "apps/tagflow/signature.h"
 #include "graph/graphdef.h"
 #include "graph/node_name.h"
@@ -26,96 +21,27 @@ namespace {
 struct GradientsCommand {
   std::string graph;
   GradientRequest request;
+  bool forward = false;
+  std::vector<std::string> tangents;  // of the xs
   std::string out;
   bool explain = false;
   bool json = false;
 };
 
-// What was made, for people and for scripts.
-struct GradientsReport {
-  const GradientRequest& request;
-  std::vector<NamedGradient> gradients;
-  size_t nodes_before = 0;  // of the graph
-  size_t nodes = 0;
-  bool explain = false;
-  KeptValues kept;  // of loops
-};
-
-// What is kept of each loop, and of calls of each recursive function, for its
-// gradient: a line for each value.
-std::string kept_text(const KeptValues& kept) {
-  std::string text, where;
-  for (const autodiff::KeptValue& value : kept) {
-    std::string at;
-    if (!value.function.empty())
-      at += fmt::format("{:<12}\"{}\"\n", "function", value.function);
-    if (!value.frame.empty())
-      at += fmt::format("{:<12}\"{}\"\n", "loop", value.frame);
-    if (at != where) text += where = at;
-    text += fmt::format("  {:<12}{} {}{}, for the gradient of \"{}\"\n",
-                        autodiff::kept_name(value.kept), value.tensor,
-                        dtype_name(value.dtype), value.shape.to_string(),
-                        value.user);
-  }
-  return text.empty()
-             ? fmt::format("{:<12}nothing of loops or recursions\n", "kept")
-             : text;
-}
-
-std::string gradients_text(const GradientsReport& report) {
-  std::string text =
-      fmt::format("{:<12}order {}, of {}\n", "gradients", report.request.order,
-                  fmt::join(report.request.ys, ", "));
-  size_t width = 0;
-  for (const NamedGradient& gradient : report.gradients)
-    width = std::max(width, gradient.output.name().size());
-  for (size_t i = 0; i < report.gradients.size(); ++i) {
-    const NamedGradient& gradient = report.gradients[i];
-    const TensorNote note = note_of(gradient.output.endpoint());
-    text += fmt::format(
-        "  {:<{}}  {}{} by {}{}\n", note.name, width, note.dtype, note.shape,
-        report.request.xs[i],
-        gradient.is_connected ? "" : ": zeros, since it is not connected");
-  }
-  text += fmt::format("{:<12}{} nodes, {} before\n", "graph", report.nodes,
-                      report.nodes_before);
-  return report.explain ? text + kept_text(report.kept) : text;
-}
-
-std::string gradients_json(const GradientsReport& report) {
-  nlohmann::ordered_json gradients = nlohmann::json::array();
-  for (size_t i = 0; i < report.gradients.size(); ++i) {
-    const NamedGradient& gradient = report.gradients[i];
-    const TensorNote note = note_of(gradient.output.endpoint());
-    gradients.push_back({{"name", note.name},
-                         {"dtype", note.dtype},
-                         {"shape", note.shape},
-                         {"x", report.request.xs[i]},
-                         {"connected", gradient.is_connected}});
-  }
-  nlohmann::ordered_json root = {{"order", report.request.order},
-                                 {"ys", report.request.ys},
-                                 {"gradients", std::move(gradients)},
-                                 {"nodes_before", report.nodes_before},
-                                 {"nodes", report.nodes}};
-  if (report.explain) {
-    root["kept"] = nlohmann::json::array();
-    for (const autodiff::KeptValue& value : report.kept)
-      root["kept"].push_back({{"function", value.function},
-                              {"loop", value.frame},
-                              {"tensor", value.tensor},
-                              {"dtype", dtype_name(value.dtype)},
-                              {"shape", value.shape.to_string()},
-                              {"how", autodiff::kept_name(value.kept)},
-                              {"for", value.user}});
-  }
-  // A name may be anything.
-  return root.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
-         "\n";
+// The same in forward mode, which has names of its own.
+TangentRequest tangent_request(const GradientsCommand& command) {
+  TangentRequest request{.ys = command.request.ys,
+                         .xs = command.request.xs,
+                         .tangents = command.tangents,
+                         .order = command.request.order};
+  if (command.request.prefix != kGradientPrefix)
+    request.prefix = command.request.prefix;
+  return request;
 }
 
 // What is wrong with the command line before any file is opened.
-Status check_request(const GradientRequest& request) {
+Status check_request(const GradientsCommand& command) {
+  const GradientRequest& request = command.request;
   const auto check = [](const std::vector<std::string>& names,
                         std::string_view prefix) -> Status {
     for (const std::string& name : names)
@@ -125,6 +51,10 @@ Status check_request(const GradientRequest& request) {
   };
   TAGFLOW_RETURN_IF_ERROR(check(request.ys, "[--y] "));
   TAGFLOW_RETURN_IF_ERROR(check(request.xs, "[--x] "));
+  TAGFLOW_RETURN_IF_ERROR(check(command.tangents, "[--tangent] "));
+  if (!command.tangents.empty() && command.tangents.size() != request.xs.size())
+    return invalid_argument("[--tangent] {} tangents are given for {} --x",
+                            command.tangents.size(), request.xs.size());
   return graph::check_node_name(request.prefix).with_prefix("[--prefix] ");
 }
 
@@ -140,25 +70,44 @@ Status write_graph(const graph::Graph& graph, const std::string& path) {
   return {};
 }
 
+Status write_and_print(const GradientsCommand& command,
+                       const graph::Graph& graph, const std::string& text,
+                       const std::string& json) {
+  TAGFLOW_RETURN_IF_ERROR(write_graph(graph, command.out));
+  if (!command.out.empty()) print_text(command.json ? json : text);
+  return {};
+}
+
+Status extend_forward(const GradientsCommand& command, graph::Graph& graph) {
+  TAGFLOW_RETURN_IF_ERROR(
+      find_outputs(graph, command.tangents, "[--tangent] ").status());
+  const TangentRequest request = tangent_request(command);
+  const size_t nodes_before = graph.size();
+  TAGFLOW_ASSIGN(NamedTangents tangents, add_tangents(graph, request));
+  const TangentsReport report{request, std::move(tangents), nodes_before,
+                              graph.size()};
+  return write_and_print(command, graph, tangents_text(report),
+                         tangents_json(report));
+}
+
 Status extend_and_write(const GradientsCommand& command, graph::Graph& graph) {
   const GradientRequest& request = command.request;
   TAGFLOW_RETURN_IF_ERROR(find_outputs(graph, request.ys, "[--y] ").status());
   TAGFLOW_RETURN_IF_ERROR(find_outputs(graph, request.xs, "[--x] ").status());
+  if (command.forward) return extend_forward(command, graph);
   const size_t nodes_before = graph.size();
   KeptValues kept;
   TAGFLOW_ASSIGN(std::vector<NamedGradient> gradients,
                  add_gradients(graph, request, &kept));
-  TAGFLOW_RETURN_IF_ERROR(write_graph(graph, command.out));
-  if (command.out.empty()) return {};
   const GradientsReport report{request,         std::move(gradients),
                                nodes_before,    graph.size(),
                                command.explain, std::move(kept)};
-  print_text(command.json ? gradients_json(report) : gradients_text(report));
-  return {};
+  return write_and_print(command, graph, gradients_text(report),
+                         gradients_json(report));
 }
 
 Failure write_gradients(const GradientsCommand& command) {
-  Status request = check_request(command.request);
+  Status request = check_request(command);
   if (!request.ok()) return usage_error(std::move(request));
   if (!command.out.empty()) {
     Status out = io::check_writable(command.out);
@@ -198,8 +147,19 @@ void add_gradients_command(CLI::App& app, ExitCode& exit_code) {
   gradients
       ->add_option("--prefix", command->request.prefix,
                    "the gradients are called PREFIX_0, PREFIX_1, ...; default: "
-                   "grad")
+                   "grad, with --forward jvp")
       ->type_name("PREFIX");
+  CLI::Option* forward = gradients->add_flag(
+      "--forward", command->forward,
+      "add tangents in place of gradients: for each --y what it changes by "
+      "where each --x changes by its tangent, without saving anything of "
+      "loops");
+  gradients
+      ->add_option("--tangent", command->tangents,
+                   "the tangents of the tensors to differentiate by, one for "
+                   "each; left out, they are fed as PREFIX_x_0, ...")
+      ->needs(forward)
+      ->type_name("NAME:PORT...");
   CLI::Option* out = add_output_option(
       *gradients, "--out", command->out,
       "write the graph there, as text where the name ends in .pbtxt, and print "
@@ -208,7 +168,8 @@ void add_gradients_command(CLI::App& app, ExitCode& exit_code) {
       ->add_flag("--explain", command->explain,
                  "also print which values of loops the gradient of the last "
                  "order needs, and which of them are saved in each iteration")
-      ->needs(out);
+      ->needs(out)
+      ->excludes(forward);
   gradients
       ->add_flag("--json", command->json,
                  "print one JSON object of what was added; errors stay text on "

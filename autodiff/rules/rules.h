@@ -32,5 +32,8 @@ void add_sparse_rules(RuleTable& table);         // sparse.cpp
 void function_rule(RuleContext& r);  // call.cpp
 // Ops without a derivative, each with its reason.
 void add_constant_rules(RuleTable& table);  // none.cpp
+// Those of forward mode, of ops that have rules already.
+void add_forward_rules(RuleTable& table);            // forward.cpp
+void add_recurrent_forward_rules(RuleTable& table);  // recurrent_forward.cpp
 
 }  // namespace tagflow::autodiff

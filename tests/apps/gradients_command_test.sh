@@ -118,6 +118,30 @@ also '  outside +while/Mul/Enter:0 float\[\], for the gradient of "while/Mul"'
 expect 0 '"how":"reused"' - \
   tagflow gradients "$power" --y y --x w --order 2 --out kept.pb --explain --json
 
+# --- Forward mode -------------------------------------------------------------
+# Along (1, 0.5): 27 + 54 / 2. Nothing is saved of the loop.
+expect 0 '^tangents +order 1, by x, w$' - \
+  tagflow gradients "$power" --y y --x x w --forward --out jvp.pb
+also '  jvp_0:0    float.* of y'
+also '  jvp_x_1:0  float.* of w: to be fed'
+expect 0 '^jvp_0 = float\[\] 54\.0$' - \
+  tagflow run jvp.pb $values --feed jvp_x_0=1 --feed jvp_x_1=0.5 --fetch jvp_0
+grep -q PersistentStack "$work/jvp.pb" &&
+  complain "forward mode saves values" tagflow gradients --forward
+# Order 3 along w, which changes itself: w d/dw makes 3 of each factor.
+expect 0 '^  w:0 +float.* of w: given$' - tagflow gradients "$power" \
+  --y y --x w --forward --tangent w --order 3 --prefix t --out jvp.pb
+expect 0 '^t_0 = float\[\] 1458\.0$' - tagflow run jvp.pb $values --fetch t_0
+# A Hessian times a vector: forward mode of a gradient. d/dx 54 + d/dw 54.
+expect 0 '' - tagflow gradients "$power" --y y --x w --out first.pb
+expect 0 '' - tagflow gradients first.pb --y grad_0 --x x w --forward --out h.pb
+expect 0 '^jvp_0 = float\[\] 63\.0$' - \
+  tagflow run h.pb $values --feed jvp_x_0=1 --feed jvp_x_1=1 --fetch jvp_0
+expect 0 '^  jvp_0:0 +float\[2\] of y: zeros, since it is not connected$' - \
+  tagflow gradients apart.pbtxt --y y --x z --forward --out apart.pb
+expect 0 '"tangents":.*"of_xs":.*"x":"w"' - \
+  tagflow gradients "$power" --y y --x w --forward --out jvp.pb --json
+
 # --- What cannot be -----------------------------------------------------------
 expect 2 - '--y' tagflow gradients "$power" --x x
 expect 2 - '--x' tagflow gradients "$power" --y y
@@ -135,6 +159,17 @@ expect 1 - '\[--y\] .*no node "yy", did you mean "y"' \
 expect 1 - '\[--x\] .*"x"' tagflow gradients "$power" --y y --x x:1
 expect 1 - '\[--out\] .*cannot write "nowhere/a.pb"' \
   tagflow gradients "$power" --y y --x x --out nowhere/a.pb
+expect 2 - 'forward' tagflow gradients "$power" --y y --x x --tangent x
+expect 2 - '\[--tangent\] 1 tangents are given for 2' \
+  tagflow gradients "$power" --y y --x x w --forward --tangent x
+expect 2 - 'forward' \
+  tagflow gradients "$power" --y y --x x --forward --explain --out no.pb
+expect 1 - '\[--tangent\] .*"xx"' \
+  tagflow gradients "$power" --y y --x x --forward --tangent xx
+expect 1 - 'tangent 0 \("n:0"\) is int32' \
+  tagflow gradients "$power" --y y --x x --forward --tangent n
+expect 1 - 'AlreadyExists: .* node "jvp_0".*tangent of y "y"' \
+  tagflow gradients jvp.pb --y y --x x --forward
 # No derivative by an integer.
 expect 1 - '"n(:0)?"' tagflow gradients "$power" --y y --x n --out n.pb
 [ ! -e "$work/n.pb" ] || complain "a file was written in vain" tagflow gradients

@@ -1,6 +1,7 @@
 // Gradients through calls, and of functions by name.
 #include <doctest/doctest.h>
 
+#include "autodiff/jvp.h"
 #include "autodiff/symbolic_gradient.h"
 #include "graph/function.h"
 #include "tests/autodiff/evaluate.h"
@@ -26,6 +27,31 @@ void define_f(const Scope& s) {
 }
 
 }  // namespace
+
+TEST_CASE("a call has tangents, by primitives in its place") {
+  Graph graph;
+  const Scope s(graph);
+  define_f(s);
+  const Output x = ops::constant(s, 3.0), y = ops::constant(s, 5.0);
+  const Output one = ops::constant(s, 1.0);
+  const Output z = call(s.named("z"), "f", {x, y})[0];
+  const Output by_x = jvp(s, {z}, {x, y}, {one, {}})[0];
+  const Output by_y = jvp(s, {z}, {y}, {one})[0];
+  const Output by_both = jvp(s, {by_x}, {y}, {one})[0];
+  CHECK(numbers(s, {z, by_x, by_y, by_both}) == Doubles{45, 30, 9, 6});
+}
+
+TEST_CASE("what a call returns may be an x, and depend on another") {
+  Graph graph;
+  const Scope s(graph);
+  define_f(s);
+  const Output x = ops::constant(s, 3.0), y = ops::constant(s, 5.0);
+  const Output one = ops::constant(s, 1.0);
+  const Output z = call(s.named("z"), "f", {x, y})[0];
+  const Output w = ops::square(s, z);
+  CHECK(numbers(s, dense_gradients(s, {w}, {x, z})) == Doubles{2700, 90});
+  CHECK(numbers(s, jvp(s, {w}, {x, z}, {one, one})) == Doubles{2790});
+}
 
 TEST_CASE("a call is differentiated in place, and can still be fetched") {
   Graph graph;
@@ -92,6 +118,16 @@ TEST_CASE("a function's own gradient function is called") {
   const Output x = ops::constant(s, 3.0), y = ops::constant(s, 5.0);
   const Output z = call(s, "f", {x, y})[0];
   CHECK(numbers(s, dense_gradients(s, {z}, {x, y})) == Doubles{100, -1});
+  // Forward mode is its transpose, in a loop as well.
+  CHECK(numbers(s, jvp(s, {z}, {x, y}, {x, y})) == Doubles{295});
+  const Output last = while_loop(
+      s,
+      [](const Scope& in, const Outputs& v) { return ops::less(in, v[0], 2); },
+      [&](const Scope& in, const Outputs& v) -> Outputs {
+        return {ops::add(in, v[0], 1), call(in, "f", {v[1], y})[0]};
+      },
+      {0, x}, {.shapes = {{"[1]", PartialShape()}}})[1];
+  CHECK(numbers(s, jvp(s, {last}, {x, y}, {x, y})) == Doubles{29495});
 }
 
 TEST_CASE("a call may have an input that is named as its nodes will be") {

@@ -11,6 +11,7 @@
 
 #include "actors/session.h"
 #include "autodiff/gradients.h"
+#include "autodiff/jvp.h"
 #include "graph/builder/ops_control.h"
 
 namespace tagflow::autodiff::testing {
@@ -21,7 +22,9 @@ using graph::Output;
 using graph::Outputs;
 using graph::Scope;
 
-// What f returns, then the gradients by xs of order 1, 2, ...
+// What f returns, then the gradients by xs of order 1, 2, ... Where forward
+// mode is checked too, the tangents of each but the last come behind, and the
+// gradients of the tangents of f.
 using Orders = std::vector<std::vector<Tensor>>;
 
 // One of 2^53 numbers in [0, 1), by its number (the finalizer of SplitMix64).
@@ -70,32 +73,50 @@ Result<std::vector<Tensor>> weights_of(const std::vector<Tensor>& outputs,
   return weights;
 }
 
+// Along which xs are moved in forward mode.
+std::vector<Tensor> directions_of(const std::vector<Tensor>& xs) {
+  std::vector<Tensor> directions;
+  uint64_t number = 500'000;
+  for (const Tensor& x : xs) {
+    Tensor& direction = directions.emplace_back(zeros_like(x));
+    for (double& real : reals_of(direction)) real = irregular(number++) - 0.4;
+  }
+  return directions;
+}
+
 // A graph with f and its gradients in it, and a session that has it.
 class Derivatives {
  public:
   // The gradients of order k are those of the sum of all of order k - 1 (0: the
   // outputs of f), each times its `weights`, of which there are as many as
-  // orders.
+  // orders. `directions` are the tangents of xs; without them, forward mode is
+  // left out.
   static Result<Derivatives> make(const Function& f,
                                   const std::vector<Tensor>& xs,
-                                  const Orders& weights, bool known_shapes) {
+                                  const Orders& weights, bool known_shapes,
+                                  const std::vector<Tensor>& directions = {}) {
     Derivatives result;
     Graph graph;
     const Scope s(graph);
     // The weights are fed as well: a constant would tell its shape.
-    const auto feed = [&](const Tensor& value) {
+    const auto place = [&](const Tensor& value) {
       const Output fed = graph::ops::placeholder(
           s, value.dtype(),
           known_shapes ? PartialShape(value.shape()) : PartialShape());
       result.feeds_.push_back(fed.name());
       return fed;
     };
+    const auto feed = [&](const Tensor& value) {
+      result.fed_.push_back(value);
+      return place(value);
+    };
     Outputs x;
-    for (const Tensor& value : xs) x.push_back(feed(value));
-    Outputs last = f(s, x);
+    for (const Tensor& value : xs) x.push_back(place(value));
+    std::vector<Outputs> orders{f(s, x)};
     TAGFLOW_RETURN_IF_ERROR(s.status());
-    result.add(last);
+    GradientOptions of_f;
     for (const std::vector<Tensor>& of_order : weights) {
+      const Outputs& last = orders.back();
       Outputs ys;
       GradientOptions options;
       options.check_liveness = true;
@@ -103,13 +124,26 @@ class Derivatives {
         if (!last[i].valid()) continue;
         ys.push_back(last[i]);
         options.grad_ys.push_back(feed(of_order[i]));
-        result.weights_.push_back(of_order[i]);
       }
-      last = ys.empty() ? Outputs(std::vector<Output>(x.size()))
-                        : dense_gradients(s, ys, x, options);
+      if (orders.size() == 1) of_f = options;
+      orders.push_back(ys.empty() ? Outputs(std::vector<Output>(x.size()))
+                                  : dense_gradients(s, ys, x, options));
       TAGFLOW_RETURN_IF_ERROR(s.status().with_prefix("the gradient: "));
-      result.add(last);
     }
+    if (!directions.empty()) {
+      Outputs tangents;
+      for (const Tensor& direction : directions)
+        tangents.push_back(feed(direction));
+      const size_t count = weights.size();
+      for (size_t order = 0; order < count; ++order)
+        orders.push_back(tangents_of(s, orders[order], x, tangents));
+      TAGFLOW_RETURN_IF_ERROR(s.status().with_prefix("the tangent: "));
+      if (count > 1)
+        orders.push_back(dense_gradients(s, orders[count + 1], x, of_f));
+      TAGFLOW_RETURN_IF_ERROR(
+          s.status().with_prefix("the gradient of the tangent: "));
+    }
+    for (const Outputs& outputs : orders) result.add(outputs);
     TAGFLOW_RETURN_IF_ERROR(result.start(graph).with_prefix("the session: "));
     return result;
   }
@@ -117,7 +151,7 @@ class Derivatives {
   // What there is no gradient of is zeros.
   Result<Orders> run(const std::vector<Tensor>& xs) const {
     std::vector<Tensor> feeds = xs;
-    feeds.insert(feeds.end(), weights_.begin(), weights_.end());
+    feeds.insert(feeds.end(), fed_.begin(), fed_.end());
     actors::RunOptions options;
     options.timeout = std::chrono::seconds(60);
     TAGFLOW_ASSIGN(const std::vector<Tensor> fetched,
@@ -134,6 +168,23 @@ class Derivatives {
   }
 
  private:
+  // An output that is not there has no tangent.
+  static Outputs tangents_of(const Scope& s, const Outputs& outputs,
+                             const Outputs& x, const Outputs& tangents) {
+    Outputs ys;
+    for (const Output& output : outputs)
+      if (output.valid()) ys.push_back(output);
+    if (ys.empty()) return outputs;
+    const Outputs made =
+        jvp(s, ys, x, tangents,
+            {.zeros_if_unconnected = true, .check_liveness = true});
+    Outputs results;
+    size_t next = 0;
+    for (const Output& output : outputs)
+      results.push_back(output.valid() ? made[next++] : Output());
+    return results;
+  }
+
   void add(const Outputs& outputs) {
     connected_.emplace_back();
     for (const Output& output : outputs) {
@@ -150,7 +201,7 @@ class Derivatives {
   }
 
   std::vector<std::string> feeds_, fetches_;
-  std::vector<Tensor> weights_;
+  std::vector<Tensor> fed_;                   // behind the xs
   std::vector<std::vector<bool>> connected_;  // by order
   std::unique_ptr<actors::Session> session_;
   actors::Callable callable_;
@@ -233,7 +284,7 @@ std::string compare_all(const Orders& orders, const Differences& differences,
                         const std::vector<Tensor>& xs, double tolerance,
                         std::string_view shapes) {
   std::string wrong;
-  for (size_t order = 1; order < orders.size(); ++order) {
+  for (size_t order = 1; order <= differences.size(); ++order) {
     for (size_t i = 0; i < xs.size(); ++i) {
       const std::string what = compare(orders[order][i], xs[i],
                                        differences[order - 1][i], tolerance);
@@ -242,6 +293,68 @@ std::string compare_all(const Orders& orders, const Differences& differences,
                              shapes, i, what);
     }
   }
+  return wrong;
+}
+
+// What f and its gradients change by along the directions, by order. All xs
+// move at once, so that products of them have third derivatives: Richardson's
+// extrapolation of two steps does without these.
+Result<Differences> differences_along(const Derivatives& derivatives,
+                                      const std::vector<Tensor>& xs,
+                                      const std::vector<Tensor>& directions,
+                                      size_t orders, double step) {
+  const auto run_at = [&](double distance) -> Result<Orders> {
+    std::vector<Tensor> moved;
+    for (size_t i = 0; i < xs.size(); ++i) {
+      Tensor& x = moved.emplace_back(xs[i].clone());
+      const auto direction = reals_of(directions[i]);
+      for (size_t e = 0; e < direction.size(); ++e)
+        reals_of(x)[e] += distance * direction[e];
+    }
+    return derivatives.run(moved);
+  };
+  TAGFLOW_ASSIGN(const Orders up, run_at(step));
+  TAGFLOW_ASSIGN(const Orders down, run_at(-step));
+  TAGFLOW_ASSIGN(const Orders near_up, run_at(step / 2));
+  TAGFLOW_ASSIGN(const Orders near_down, run_at(-step / 2));
+  Differences differences(orders);
+  for (size_t order = 0; order < orders; ++order)
+    for (size_t i = 0; i < up[order].size(); ++i) {
+      const auto at = [&](const Orders& all, size_t e) {
+        return reals_of(all[order][i])[e];
+      };
+      auto& of_output = differences[order].emplace_back();
+      for (size_t e = 0; e < reals_of(up[order][i]).size(); ++e) {
+        const double wide = (at(up, e) - at(down, e)) / (2 * step);
+        const double narrow = (at(near_up, e) - at(near_down, e)) / step;
+        of_output.push_back((4 * narrow - wide) / 3);
+      }
+    }
+  return differences;
+}
+
+// Of the results of a graph with forward mode in it.
+std::string compare_forward(const Orders& results, size_t orders,
+                            const Differences& differences,
+                            const std::vector<Tensor>& xs, double tolerance,
+                            std::string_view shapes) {
+  std::string wrong;
+  const auto compare_list = [&](const std::vector<Tensor>& tangents,
+                                const std::vector<Tensor>& like, size_t order,
+                                std::string_view mode) {
+    for (size_t i = 0; i < tangents.size(); ++i) {
+      const std::string what =
+          compare(tangents[i], like[i], differences[order][i], tolerance);
+      if (!what.empty())
+        wrong += fmt::format("\n{}, shapes {}, of result {}: {}", mode, shapes,
+                             i, what);
+    }
+  };
+  for (size_t order = 0; order < orders; ++order)
+    compare_list(results[orders + 1 + order], results[order], order,
+                 order == 0 ? "forward" : "forward over reverse");
+  if (orders > 1)
+    compare_list(results[2 * orders + 1], xs, 1, "reverse over forward");
   return wrong;
 }
 
@@ -266,12 +379,23 @@ Result<std::string> wrong_gradients(const Function& f,
                  differences_of(known, xs, weights, options.step));
   std::string wrong =
       compare_all(gradients, differences, xs, options.tolerance, "known");
-  if (!options.unknown_shapes) return wrong;
-  Result<Derivatives> unknown = Derivatives::make(f, xs, weights, false);
-  if (!unknown.ok())
-    return unknown.status().with_prefix("with shapes unknown, ");
-  TAGFLOW_ASSIGN(const Orders the_same, unknown->run(xs));
-  wrong += compare_all(the_same, differences, xs, options.tolerance, "unknown");
+  const std::vector<Tensor> directions = directions_of(xs);
+  TAGFLOW_ASSIGN(
+      const Differences along,
+      differences_along(known, xs, directions, weights.size(), options.step));
+  for (const bool known_shapes : {true, false}) {
+    if (!known_shapes && !options.unknown_shapes) continue;
+    const std::string shapes = known_shapes ? "known" : "unknown";
+    Result<Derivatives> all =
+        Derivatives::make(f, xs, weights, known_shapes, directions);
+    if (!all.ok())
+      return all.status().with_prefix(fmt::format("with shapes {}, ", shapes));
+    TAGFLOW_ASSIGN(const Orders results, all->run(xs));
+    if (!known_shapes)
+      wrong += compare_all(results, differences, xs, options.tolerance, shapes);
+    wrong += compare_forward(results, weights.size(), along, xs,
+                             options.tolerance, shapes);
+  }
   return wrong;
 }
 

@@ -39,9 +39,11 @@ struct CheckOptions {
 };
 
 // CHECKs that the gradients of f by all xs at these values agree with central
-// differences. A gradient that there is none of counts as zeros. The message
-// names the line that called, the x, the element and both values. xs and what
-// f returns are of double or complex128.
+// differences, and so do the tangents that forward mode makes, of f and of its
+// gradients but the last, and the gradients of f's tangents. A gradient that
+// there is none of counts as zeros. The message names the line that called, the
+// x, the element and both values. xs and what f returns are of double or
+// complex128.
 void check_gradients(const Function& f, const std::vector<Tensor>& xs,
                      const CheckOptions& options = {},
                      int line = __builtin_LINE());

@@ -7,6 +7,7 @@
 #include <complex>
 #include <set>
 
+#include "autodiff/forward_rule.h"
 #include "autodiff/rule.h"
 #include "graph/builder/builder.h"
 
@@ -72,6 +73,25 @@ TEST_CASE("a gradient that is wrong at second order alone is found") {
   REQUIRE(wrong.ok());
   CHECK(!contains(*wrong, "order 1"));
   CHECK(contains(*wrong, "order 2, shapes known, by x[0]: element 0"));
+}
+
+TEST_CASE("a wrong tangent is found, whatever the gradient is") {
+  RuleTable& table = RuleTable::global();
+  const ForwardRule right = table.find("Tan")->forward;
+  table.add_forward({"Tan"}, [](ForwardContext& r) {
+    const Scope& s = r.scope();
+    r.set(0, ops::mul(s, r.tangent(0), r.output()));
+  });
+  const auto wrong = wrong_gradients(
+      [](const Scope& s, const Outputs& x) {
+        return Outputs(s.op("Tan", {x[0]}));
+      },
+      {values({2})});
+  table.add_forward({"Tan"}, right);
+  REQUIRE(wrong.ok());
+  CHECK(contains(*wrong, "forward, shapes known, of result 0: element 0"));
+  CHECK(contains(*wrong, "reverse over forward, shapes unknown"));
+  CHECK(!contains(*wrong, "order 1"));
 }
 
 TEST_CASE("a gradient that is missing is found, unless it is zero") {

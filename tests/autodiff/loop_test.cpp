@@ -296,7 +296,9 @@ TEST_CASE("a y and an x of one iteration may be in the body of a loop") {
       p.s,
       [](const Scope& in, const Outputs& v) { return ops::less(in, v[0], 4); },
       [&](const Scope& in, const Outputs& v) -> Outputs {
-        const Output y = ops::mul(in, v[1], ops::mul(in, v[1], v[1]));
+        const Output cube = ops::mul(in, v[1], ops::mul(in, v[1], v[1]));
+        // Its rule needs a comparison, which is made beside it.
+        const Output y = ops::maximum(in, cube, 0.5);
         const Output grad = dense_gradients(in, {y}, {v[1]})[0];
         // Newton's step towards the cube root of 8.
         const Output next =

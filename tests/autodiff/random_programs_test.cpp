@@ -1,4 +1,6 @@
-// Gradients of random programs, against central differences.
+// Gradients and tangents of random programs, against central differences: at
+// first order those of reverse and of forward mode, at second order those of
+// reverse over reverse, forward over reverse and reverse over forward.
 // TAGFLOW_RANDOM_GRADIENTS says how many there are, and where they begin:
 // "1000" or "1000 5000".
 #include <doctest/doctest.h>
@@ -6,6 +8,7 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "autodiff/jvp.h"
 #include "graph/function.h"
 #include "tests/autodiff/evaluate.h"
 #include "tests/autodiff/gradient_check.h"
@@ -25,7 +28,7 @@ bool has_loop(const graph::Graph& graph) {
 
 }  // namespace
 
-TEST_CASE("gradients of random programs are what differences say") {
+TEST_CASE("derivatives of random programs are what differences say") {
   uint32_t count = 60, first = 1;
   if (const char* text = std::getenv("TAGFLOW_RANDOM_GRADIENTS"))
     std::istringstream(text) >> count >> first;
@@ -72,7 +75,7 @@ TEST_CASE("gradients of random recursions are what differences say") {
   CHECK(recursions > count / 3);
 }
 
-TEST_CASE("gradients are the same to the bit over devices") {
+TEST_CASE("derivatives are the same to the bit over devices") {
   for (uint32_t seed = 1; seed <= 25; ++seed) {
     graph::Graph graph;
     const graph::Scope s(graph);
@@ -84,8 +87,12 @@ TEST_CASE("gradients are the same to the bit over devices") {
                                   .check_liveness = true};
     const graph::Outputs first = dense_gradients(s, ys, xs, checked);
     const graph::Outputs second = dense_gradients(s, first, xs, checked);
+    const ForwardOptions connected{.zeros_if_unconnected = true,
+                                   .check_liveness = true};
     graph::Outputs all = first;
-    for (const graph::Output& output : second) all.push_back(output);
+    for (const graph::Outputs& more : {second, jvp(s, ys, xs, xs, connected),
+                                       jvp(s, first, xs, xs, connected)})
+      for (const graph::Output& output : more) all.push_back(output);
     const std::vector<Tensor> expected = evaluate(s, all);
     for (const char* devices : {"cpu:3", "cpu:2,stream:1"}) {
       actors::SessionOptions options;

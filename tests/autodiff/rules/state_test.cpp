@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "autodiff/gradients.h"
+#include "autodiff/jvp.h"
 #include "graph/builder/builder.h"
 #include "tests/autodiff/evaluate.h"
 
@@ -128,6 +129,37 @@ TEST_CASE("a temporary variable is read when it is destroyed") {
   const auto results =
       evaluate(s, dense_gradients(s, {ops::square(s, value)}, {assigned}));
   CHECK(identical(results[0], Tensor::vector<double>({2, 4})));
+}
+
+TEST_CASE("the tangent of a variable goes along with its handle") {
+  graph::Graph graph;
+  const graph::Scope s(graph);
+  const Variables v(s);
+  const Tensor rows = Tensor::of<int32_t>({2, 1}, {2, 2});
+  const graph::Outputs of_handle{
+      ops::square(s, ops::read(s, v.by_handle)),
+      s.op("ResourceGather", {v.by_handle.handle, rows},
+           {{"dtype", DataType::kDouble}}),
+      s.op("ResourceGatherNd", {v.by_handle.handle, {2, 1}},
+           {{"dtype", DataType::kDouble}})};
+  const graph::Outputs of_reference{
+      ops::square(s, v.by_reference), ops::gather(s, v.by_reference, rows),
+      ops::square(s, s.op("RefIdentity", {v.by_reference}))};
+  const Output tangent =
+      ops::constant(s, Tensor::of<double>({3, 2}, {10, 20, 30, 40, 50, 60}));
+  graph::Outputs all = jvp(s, of_handle, {v.by_handle.handle}, {tangent});
+  for (const Output& each : jvp(s, of_reference, {v.by_reference}, {tangent}))
+    all.push_back(each);
+  const auto results = evaluate(s, all, {}, {}, v.init);
+  const Tensor square =
+      Tensor::of<double>({3, 2}, {20, 80, 180, 320, 500, 720});
+  const Tensor gathered = Tensor::of<double>({2, 1, 2}, {50, 60, 50, 60});
+  CHECK(identical(results[0], square));
+  CHECK(identical(results[1], gathered));
+  CHECK(identical(results[2], Tensor::scalar(60.0)));
+  CHECK(identical(results[3], square));
+  CHECK(identical(results[4], gathered));
+  CHECK(identical(results[5], square));
 }
 
 TEST_CASE("a gradient has the version of a variable that its op has read") {

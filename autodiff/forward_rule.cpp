@@ -1,0 +1,87 @@
+#include "autodiff/forward_rule.h"
+
+#include <algorithm>
+
+#include "autodiff/region.h"
+#include "autodiff/rule.h"
+#include "autodiff/transpose.h"
+#include "graph/builder/ops_array.h"
+#include "graph/builder/ops_math.h"
+
+namespace tagflow::autodiff {
+
+namespace ops = graph::ops;
+
+ForwardContext::ForwardContext(Region& region, const Node& node,
+                               std::vector<Output> tangents,
+                               std::vector<bool> wanted)
+    : NodeContext(region, node, node.name() + "_tangent"),
+      tangents_(std::move(tangents)),
+      wanted_(std::move(wanted)),
+      results_(size_t(node.num_outputs())) {}
+
+Output ForwardContext::tangent(int input) {
+  Output& tangent = tangents_[size_t(input)];
+  return tangent.valid() ? tangent : zeros_like_input(input);
+}
+
+void ForwardContext::set(int port, Output tangent) {
+  if (wants(port) && tangent.valid()) results_[size_t(port)] = tangent;
+}
+
+void ForwardContext::set_broadcast(int input, Output tangent) {
+  const PartialShape& from = known_input_shape(input);
+  if (from.fully_known() && from == known_output_shape())
+    return set(0, tangent);
+  set(0, ops::broadcast_to(scope(), tangent, output_shape()));
+}
+
+// Its own attributes, as far as they are the op's; those that tell the types
+// follow from the inputs.
+graph::OpResult ForwardContext::apply(const Outputs& inputs) {
+  AttrMap attrs;
+  for (const auto& [name, value] : node().attrs())
+    if (!name.starts_with('_')) attrs.emplace(name, value);
+  return scope().op(node().op(), inputs, std::move(attrs));
+}
+
+void ForwardContext::set_linear(std::span<const int> inputs) {
+  Outputs all;
+  for (int i = 0; i < num_inputs(); ++i)
+    all.push_back(std::ranges::find(inputs, i) == inputs.end() ? input(i)
+                                                               : tangent(i));
+  const graph::OpResult made = apply(all);
+  for (int port = 0; port < num_outputs(); ++port) set(port, made[port]);
+}
+
+void ForwardContext::set_multilinear(std::span<const int> inputs) {
+  std::vector<Output> parts;
+  for (const int part : inputs) {
+    if (!has_tangent(part)) continue;
+    Outputs all;
+    for (int i = 0; i < num_inputs(); ++i)
+      all.push_back(i == part ? tangent(i) : input(i));
+    parts.push_back(apply(all)[0]);
+  }
+  if (!parts.empty())
+    set(0, parts.size() == 1 ? parts[0] : ops::add_n(scope(), parts));
+}
+
+// Of complex numbers gradients are conjugated, or more than that.
+void ForwardContext::set_symmetric() {
+  if (is_complex(input_dtype(0))) return set_transposed();
+  const RuleEntry* entry = RuleTable::global().find(node().op());
+  RuleContext reverse(region(), node(), node().name() + "_tangent",
+                      {{tangent(0)}}, {true});
+  entry->rule(reverse);
+  set(0, std::move(reverse).take_results()[0].values);
+}
+
+void ForwardContext::set_transposed() {
+  std::vector<Output> results =
+      transposed_tangents(region(), node(), tangents_, wanted_);
+  for (int port = 0; port < num_outputs(); ++port)
+    set(port, results[size_t(port)]);
+}
+
+}  // namespace tagflow::autodiff

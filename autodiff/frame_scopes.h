@@ -1,0 +1,48 @@
+// FrameScopes: where nodes are added beside those that a graph has, in the
+// loops that they are in.
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+
+#include "autodiff/analysis.h"
+#include "autodiff/region.h"
+#include "graph/builder/scope_access.h"
+
+namespace tagflow::autodiff {
+
+// A scope for each frame of the graph, whoever built it. What is made in one
+// may read tensors of its frame and of those around it, which enter as
+// constants of the loop. Thread-compatible.
+class FrameScopes {
+ public:
+  // Names of what is made begin with that of `scope`; errors are kept here.
+  // `analysis` outlives this.
+  FrameScopes(Analysis& analysis, const graph::Scope& scope);
+
+  const Status& status() const;
+  // The frame as a region, whose values are beside what is made there.
+  Region& region(FrameId frame);
+  const graph::Scope& scope(FrameId frame) { return region(frame).scope(); }
+  // Adds a node that reads tensors of `frame`, and whose outputs are in
+  // `outputs`. Null after an error.
+  Node* add(graph::BuilderState::NodeSpec spec, FrameId frame, FrameId outputs);
+  // Makes what was added to the frame known to the builder of `scope`, in whose
+  // loop it is: as what is in the branch or loop that `like` is in.
+  void hand_over(FrameId frame, const graph::Scope& scope, const Node& like);
+  // Removes what was added and is not needed for these.
+  void remove_all_but(const graph::Outputs& outputs);
+
+ private:
+  graph::Context* context(FrameId frame);
+
+  Analysis& analysis_;
+  const size_t begin_;  // ids from here on were added
+  // Over the same graph as the user's scope, with contexts of its own: those of
+  // the user's scope know nothing of loops that come from a file.
+  const graph::Scope root_;
+  std::unordered_map<FrameId, graph::Context*> contexts_;
+  std::unordered_map<FrameId, std::unique_ptr<Region>> regions_;
+};
+
+}  // namespace tagflow::autodiff

@@ -1,0 +1,99 @@
+#include "autodiff/node_context.h"
+
+#include "autodiff/region.h"
+#include "graph/builder/ops_math.h"
+
+namespace tagflow::autodiff {
+
+namespace ops = graph::ops;
+
+// A derivative is on the device of the node that it is of.
+NodeContext::NodeContext(Region& region, const Node& node,
+                         std::string_view name)
+    : region_(region),
+      node_(node),
+      scope_(region.scope().sub_scope(name).with_device(node.device())) {}
+
+graph::Endpoint NodeContext::output_endpoint(int port) const {
+  return {const_cast<Node*>(&node_), port};
+}
+
+int NodeContext::num_inputs() const { return node_.num_inputs(); }
+int NodeContext::num_outputs() const { return node_.num_outputs(); }
+
+DataType NodeContext::input_dtype(int input) const {
+  return remove_ref(node_.input_dtypes()[size_t(input)]);
+}
+
+bool NodeContext::is_container(int input) const {
+  return region_.analysis().is_container(node_.inputs()[size_t(input)]);
+}
+
+// --- The node's values ------------------------------------------------------
+
+Output NodeContext::input(int input) {
+  return region_.value(node_.inputs()[size_t(input)]);
+}
+
+Output NodeContext::output(int port) {
+  return region_.value(output_endpoint(port));
+}
+
+Output NodeContext::input_shape(int input, DataType dtype) {
+  return region_.shape(node_.inputs()[size_t(input)], dtype);
+}
+
+Output NodeContext::output_shape(int port, DataType dtype) {
+  return region_.shape(output_endpoint(port), dtype);
+}
+
+Output NodeContext::forward(std::string_view op,
+                            std::vector<graph::Endpoint> inputs, AttrMap attrs,
+                            int port) {
+  return region_.forward(fmt::format("{}/{}", node_.name(), op), op, inputs,
+                         std::move(attrs), port);
+}
+
+const PartialShape& NodeContext::known_input_shape(int input) const {
+  const graph::Endpoint& from = node_.inputs()[size_t(input)];
+  return from.node->output_shape(from.port);
+}
+
+const PartialShape& NodeContext::known_output_shape(int port) const {
+  return node_.output_shape(port);
+}
+
+// --- Helpers ----------------------------------------------------------------
+
+Output NodeContext::conj(Output x) const {
+  return is_complex(x.dtype()) ? Output(scope_.op("Conj", {x})) : x;
+}
+
+Output NodeContext::scalar(double value, Output like) const {
+  if (!scope_.ok() || !like.valid()) return {};
+  const DataType dtype = remove_ref(like.dtype());
+  if (is_complex(dtype))
+    return ops::cast(scope_, region_.constant(Tensor::scalar(value)), dtype);
+  auto tensor = graph::weak_to_dtype(Tensor::scalar(value), dtype);
+  if (tensor.ok()) return region_.constant(*std::move(tensor));
+  scope_.fail(std::move(tensor).status());
+  return {};
+}
+
+Output NodeContext::ints(const std::vector<int64_t>& values) const {
+  const std::vector<int32_t> narrow(values.begin(), values.end());
+  return region_.constant(
+      Tensor::of<int32_t>({int64_t(narrow.size())}, narrow));
+}
+
+Output NodeContext::zeros_like_input(int input) {
+  return region_.zeros(node_.inputs()[size_t(input)]);
+}
+
+void NodeContext::fail(std::string why) const {
+  scope_.fail(error(Code::kUnimplemented,
+                    "[gradients] [{}] node \"{}\" has no gradient: {}",
+                    node_.op(), node_.name(), why));
+}
+
+}  // namespace tagflow::autodiff

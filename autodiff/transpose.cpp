@@ -1,0 +1,214 @@
+#include "autodiff/transpose.h"
+
+#include <algorithm>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "autodiff/gradients.h"
+#include "autodiff/paths.h"
+#include "autodiff/region.h"
+#include "autodiff/rule.h"
+#include "graph/builder/ops_array.h"
+#include "graph/builder/ops_math.h"
+
+namespace tagflow::autodiff {
+
+namespace ops = graph::ops;
+
+namespace {
+
+// One node's rule, while it is transposed.
+class Transposition {
+ public:
+  Transposition(Region& region, const Node& node)
+      : region_(region),
+        node_(node),
+        scope_(region.scope().with_device(node.device())),
+        begin_(graph().end_id()) {}
+
+  std::vector<Output> run(const std::vector<Output>& tangents,
+                          const std::vector<bool>& wanted) {
+    std::vector<Output> results(wanted.size());
+    const auto found = rule_of(node_);
+    if (!found.ok()) {
+      scope_.fail(found.status());
+      return results;
+    }
+    if (*found == nullptr || (*found)->rule == nullptr) return results;
+    place_cotangents(wanted);
+    RuleContext reverse(region_, node_, node_.name() + "_tangent", cotangents_,
+                        are_valid(tangents));
+    (*found)->rule(reverse);
+    if (!scope_.ok()) return results;
+    seed(std::move(reverse).take_results(), tangents);
+    if (!walk()) walk_over_control_flow();
+    for (size_t port = 0; port < results.size(); ++port)
+      if (cotangents_[port].valid())
+        results[port] = total(cotangents_[port].values.endpoint()).values;
+    read_shapes_elsewhere();
+    return results;
+  }
+
+ private:
+  graph::Graph& graph() { return region_.analysis().graph(); }
+
+  static std::vector<bool> are_valid(const std::vector<Output>& tangents) {
+    std::vector<bool> valid;
+    for (const Output& tangent : tangents) valid.push_back(tangent.valid());
+    return valid;
+  }
+
+  // What stands for the gradients of the outputs.
+  void place_cotangents(const std::vector<bool>& wanted) {
+    for (int port = 0; port < node_.num_outputs(); ++port) {
+      const Endpoint output{const_cast<Node*>(&node_), port};
+      Gradient& v = cotangents_.emplace_back();
+      if (!wanted[size_t(port)]) continue;
+      v.values = region_.analysis().is_container(output)
+                     ? Output(scope_.op("ZeroVariant", {}))
+                     : ops::zeros_like(scope_, region_.value(output));
+      if (v.valid()) depends_.insert(v.values.endpoint());
+    }
+  }
+
+  // The gradients of <what the rule made, tangents> by what the rule made.
+  void seed(const std::vector<Gradient>& made,
+            const std::vector<Output>& tangents) {
+    for (size_t i = 0; i < made.size(); ++i) {
+      if (!made[i].valid() || !tangents[i].valid()) continue;
+      const Output seed = made[i].is_sparse() ? ops::gather(scope_, tangents[i],
+                                                            made[i].indices)
+                                              : tangents[i];
+      parts_[made[i].values.endpoint()].push_back({seed});
+    }
+  }
+
+  // Back over what the rule has added, which is in the order in which it was.
+  // False, and nothing has happened, where that is more than nodes with rules.
+  bool walk() {
+    std::vector<Node*> on_the_way;
+    const size_t end = graph().end_id();
+    for (size_t id = begin_; id < end; ++id) {
+      Node* node = graph().node(graph::NodeId(id));
+      if (node == nullptr || !find_dependence(*node)) continue;
+      if (node->is_switch() || node->is_merge() || node->is_enter() ||
+          node->is_exit() || !node->op_def().is_registered ||
+          node->op().ends_with("PartitionedCall"))
+        return false;
+      on_the_way.push_back(node);
+    }
+    for (size_t i = on_the_way.size(); i-- > 0 && scope_.ok();)
+      visit(*on_the_way[i]);
+    return true;
+  }
+
+  bool find_dependence(Node& node) {
+    const auto entry = rule_of(node);
+    if (entry.ok() && *entry != nullptr && (*entry)->rule == nullptr)
+      return false;
+    if (std::ranges::none_of(node.inputs(), [&](const Endpoint& input) {
+          return depends_.contains(input);
+        }))
+      return false;
+    for (int port = 0; port < node.num_outputs(); ++port)
+      if (has_gradient(node.output_dtypes()[size_t(port)]))
+        depends_.insert({&node, port});
+    return true;
+  }
+
+  void visit(Node& node) {
+    std::vector<Gradient> grads;
+    for (int port = 0; port < node.num_outputs(); ++port)
+      grads.push_back(total({&node, port}));
+    if (std::ranges::none_of(grads, &Gradient::valid)) return;
+    const auto entry = rule_of(node);
+    if (!entry.ok()) return scope_.fail(entry.status());
+    if (*entry == nullptr)
+      return scope_.fail(error(
+          Code::kUnimplemented,
+          "[gradients] the rule of op \"{}\" of node \"{}\" uses op \"{}\", "
+          "which has no rule itself: so there is no forward mode of it",
+          node_.op(), node_.name(), node.op()));
+    std::vector<bool> wanted;
+    for (const Endpoint& input : node.inputs())
+      wanted.push_back(depends_.contains(input));
+    RuleContext context(region_, node, node_.name() + "_tangent",
+                        std::move(grads), std::move(wanted));
+    (*entry)->rule(context);
+    const std::vector<Gradient> results = std::move(context).take_results();
+    for (size_t i = 0; i < results.size(); ++i)
+      if (results[i].valid()) parts_[node.inputs()[i]].push_back(results[i]);
+  }
+
+  // A rule with a call or a conditional in it, which is rare: as any graph.
+  void walk_over_control_flow() {
+    Outputs ys, xs;
+    GradientOptions options;
+    for (const auto& [y, parts] : parts_) {
+      ys.push_back(Output(y));
+      options.grad_ys.push_back(sum(y, parts).values);
+    }
+    for (const Gradient& v : cotangents_)
+      if (v.valid()) xs.push_back(v.values);
+    const Outputs grads = dense_gradients(scope_, ys, xs, options);
+    parts_.clear();
+    for (size_t i = 0; i < xs.size(); ++i)
+      if (grads[i].valid()) parts_[xs[i].endpoint()] = {{grads[i]}};
+  }
+
+  Gradient total(const Endpoint& tensor) {
+    const auto parts = parts_.find(tensor);
+    if (parts == parts_.end() || !scope_.ok()) return {};
+    return sum(tensor, parts->second);
+  }
+
+  Gradient sum(const Endpoint& tensor, const std::vector<Gradient>& parts) {
+    graph::Inputs all;
+    for (const Gradient& part : parts)
+      all.add(region_.dense(scope_, tensor, part));
+    return {all.size() == 1 ? all[0].output() : ops::add_n(scope_, all)};
+  }
+
+  // Nobody shall need the cotangents.
+  void read_shapes_elsewhere() {
+    constexpr std::string_view kOfShapes[] = {"Shape", "ShapeN",    "Size",
+                                              "Rank",  "ZerosLike", "OnesLike"};
+    for (size_t id = begin_; id < graph().end_id() && scope_.ok(); ++id) {
+      Node* node = graph().node(graph::NodeId(id));
+      if (node == nullptr ||
+          std::ranges::find(kOfShapes, node->op()) == std::end(kOfShapes))
+        continue;
+      for (size_t i = 0; i < node->inputs().size(); ++i)
+        for (size_t port = 0; port < cotangents_.size(); ++port) {
+          const Output& v = cotangents_[port].values;
+          if (!v.valid() || node->inputs()[i] != v.endpoint() ||
+              v.node()->op() != "ZerosLike" || node == v.node())
+            continue;
+          const Status set =
+              graph().set_input(node, int(i), v.node()->inputs()[0]);
+          if (!set.ok()) scope_.fail(set);
+        }
+    }
+  }
+
+  Region& region_;
+  const Node& node_;
+  const Scope scope_;
+  const size_t begin_;
+  std::vector<Gradient> cotangents_;  // by port
+  // What depends on them, in a way that has a derivative.
+  Paths::Set depends_;
+  std::unordered_map<Endpoint, std::vector<Gradient>, graph::EndpointHash>
+      parts_;
+};
+
+}  // namespace
+
+std::vector<Output> transposed_tangents(Region& region, const Node& node,
+                                        const std::vector<Output>& tangents,
+                                        const std::vector<bool>& wanted) {
+  return Transposition(region, node).run(tangents, wanted);
+}
+
+}  // namespace tagflow::autodiff
