@@ -38,6 +38,16 @@ Endpoint value_source(Endpoint tensor) {
   }
 }
 
+const Node* maker_of(Endpoint handle) {
+  for (;;) {
+    const Node& node = *handle.node;
+    if (node.inputs().empty() ||
+        !(node.is_identity() || node.is_switch() || node.is_enter()))
+      return &node;
+    handle = node.inputs()[0];
+  }
+}
+
 namespace {
 
 // The value of a constant scalar of int32 or int64.
@@ -127,6 +137,7 @@ void Analysis::find_flows() {
     if (flows_.insert(tensor).second) open.push_back(tensor);
   };
   for (Node* node : graph_.nodes()) {
+    if (node->attrs().contains(kFlowAttr)) find({node, 0});
     if (!node->op().starts_with("TensorArray")) continue;
     const auto& outputs = node->op_def().outputs;
     for (size_t i = 0; i < outputs.size(); ++i)
@@ -161,8 +172,10 @@ const Node* Analysis::variable_of(Endpoint handle) const {
   // As many steps as there are nodes: a loop variable leads to itself.
   for (size_t i = 0; i <= end_id_; ++i) {
     const Node& node = *handle.node;
-    if (node.inputs().empty())
-      return node.op_def().find_attr("dtype") != nullptr ? &node : nullptr;
+    if (node.inputs().empty()) {
+      const auto dtype = node.attr<DataType>("dtype");
+      return dtype.ok() && *dtype != DataType::kResource ? &node : nullptr;
+    }
     if (node.is_identity() || node.is_switch() || node.is_enter() ||
         node.is_exit())
       handle = node.inputs()[0];

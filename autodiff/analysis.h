@@ -33,6 +33,9 @@ struct LoopVariable {
 // Identities and Switches.
 Endpoint value_source(Endpoint tensor);
 
+// The node that made the handle, behind Identities, Switches and Enters.
+const Node* maker_of(Endpoint handle);
+
 // Of a variable of int32 or int64 to which the same constant is added in each
 // iteration; nothing of any other.
 struct Counter {
@@ -40,6 +43,9 @@ struct Counter {
   int64_t step = 0;
 };
 std::optional<Counter> counter_of(const LoopVariable& variable);
+
+// The attribute of a node whose output 0 is the flow of a TensorArray.
+inline constexpr std::string_view kFlowAttr = "_tensor_array_flow";
 
 // A loop as the graph has it.
 struct Loop {
@@ -100,6 +106,7 @@ class Analysis {
   }
 
   // A list, a stack, or the flow of a TensorArray: its gradient is a variant.
+  // What stands for a flow in a part of a graph says so by its kFlowAttr.
   bool is_container(const Endpoint& tensor) const;
   // The node that made the handle or reference; null where that is not seen.
   const Node* variable_of(Endpoint handle) const;

@@ -10,6 +10,8 @@
 #include "graph/builder/ops_math.h"
 #include "graph/builder/ops_reduction.h"
 #include "graph/node_name.h"
+#include "graph/node_types.h"
+#include "graph/op_registry.h"
 #include "graph/topology.h"
 
 namespace tagflow::autodiff {
@@ -40,8 +42,9 @@ bool Backprop::is_source(const Endpoint& tensor) {
 }
 
 Backprop::Unit Backprop::unit_of(const Endpoint& tensor) {
+  if (const Part* part = all_.parts.of(*tensor.node)) return {.part = part};
   if (tensor.node->is_exit())
-    return {nullptr, analysis().frame_of(*tensor.node)};
+    return {.loop = analysis().frame_of(*tensor.node)};
   return {tensor.node};
 }
 
@@ -50,7 +53,9 @@ std::vector<Endpoint> Backprop::inputs_of(const Unit& unit) {
   const auto take = [&](const Endpoint& input) {
     if (all_.paths.has(input)) inputs.push_back(input);
   };
-  if (unit.node == nullptr) {
+  if (unit.part != nullptr) {
+    for (const Endpoint& input : unit.part->inputs) take(input);
+  } else if (unit.node == nullptr) {
     for (const Node* enter : analysis().frame(unit.loop).enters)
       take(enter->inputs()[0]);
   } else if (unit.node->is_switch()) {
@@ -96,7 +101,9 @@ void Backprop::run() {
   std::vector<Unit> units = order();
   for (const Unit& unit : units | std::views::reverse) {
     if (!scope().ok()) return;
-    if (unit.node != nullptr)
+    if (unit.part != nullptr)
+      visit_part(*unit.part);
+    else if (unit.node != nullptr)
       visit(*unit.node);
     else
       visit_loop(unit.loop);
@@ -118,41 +125,92 @@ void Backprop::visit(Node& node) {
     visit_by_rule(node, std::move(grads));
 }
 
-void Backprop::visit_by_rule(Node& node, std::vector<Gradient> grads) {
+// Of a node that stands for another one, how many of its inputs are that one's
+// outputs; 0 of others. An error where it cannot stand for that, as a file may
+// say anything.
+Result<size_t> Backprop::stand_in_outputs(const Node& node) {
+  if (!node.attrs().contains(kStandsForAttr)) return size_t(0);
+  TAGFLOW_ASSIGN(const auto op, node.attr<std::string>(kStandsForAttr));
+  TAGFLOW_ASSIGN(const auto outputs, node.attr<int64_t>(kStandInOutputsAttr));
+  const auto fail = [&](std::string_view why) {
+    return invalid_argument(
+        "[gradients] node \"{}\" cannot stand for a \"{}\": {}", node.name(),
+        op, why);
+  };
+  const graph::OpDef* def = graph::OpRegistry::global().find_or_null(op);
+  if (node.op() != "IdentityN" || def == nullptr || !def->is_stateful)
+    return fail("only an IdentityN does, and for a stateful op");
+  if (outputs < 1 || outputs > node.num_inputs())
+    return fail("it has not as many outputs");
+  AttrMap attrs;
+  for (const auto& [name, value] : node.attrs())
+    if (name.starts_with('_') && def->find_attr(name.substr(1)) != nullptr)
+      attrs.emplace(name.substr(1), value);
+  const auto types =
+      graph::infer_types(*def, node.inputs().subspan(size_t(outputs)), attrs);
+  if (!types.ok()) return fail(types.status().message());
+  if (!std::ranges::equal(types->outputs,
+                          node.output_dtypes().first(size_t(outputs))))
+    return fail("its outputs have other types");
+  return size_t(outputs);
+}
+
+// The rule of a node, by its custom gradient or its op, or that of what it
+// stands for. Null after an error.
+const RuleEntry* Backprop::entry_of(const Node& node) {
+  static const RuleEntry of_function{&function_rule, ""};
   const RuleTable& table = RuleTable::global();
-  std::vector<bool> wanted;
-  for (const Endpoint& input : node.inputs())
-    wanted.push_back(all_.paths.has(input));
-  if (std::ranges::find(wanted, true) == wanted.end()) return;
-  const RuleEntry* entry = table.find(node.op());
-  if (node.attrs().find("_gradient_op_type") != node.attrs().end()) {
-    const auto name = node.attr<std::string>("_gradient_op_type");
-    entry = name.ok() ? table.find_custom(*name) : nullptr;
-    if (entry == nullptr) {
+  const auto text = [&](std::string_view attr) {
+    const auto name = node.attr<std::string>(attr);
+    return name.ok() ? *name : "?";
+  };
+  const RuleEntry* entry = nullptr;
+  if (node.attrs().contains("_gradient_op_type")) {
+    entry = table.find_custom(text("_gradient_op_type"));
+    if (entry == nullptr)
       scope().fail(error(Code::kNotFound,
                          "[gradients] node \"{}\" asks for the custom gradient "
                          "\"{}\", which is not registered",
-                         node.name(), name.ok() ? *name : "?"));
-      return;
-    }
+                         node.name(), text("_gradient_op_type")));
+    return entry;
   }
-  static const RuleEntry of_function{&function_rule, ""};
+  const std::string op =
+      node.attrs().contains(kStandsForAttr) ? text(kStandsForAttr) : node.op();
+  entry = table.find(op);
   if (entry == nullptr && !node.op_def().is_registered) entry = &of_function;
-  if (entry == nullptr) {
+  if (entry == nullptr)
     scope().fail(error(Code::kUnimplemented,
                        "[gradients] there is no gradient rule for op \"{}\" of "
                        "node \"{}\", on the path {}",
-                       node.op(), node.name(), all_.paths.describe(node)));
+                       op, node.name(), all_.paths.describe(node)));
+  return entry;
+}
+
+void Backprop::visit_by_rule(Node& node, std::vector<Gradient> grads) {
+  const Result<size_t> outputs = stand_in_outputs(node);
+  if (!outputs.ok()) {
+    scope().fail(outputs.status());
     return;
   }
-  if (entry->rule == nullptr) return;
+  // Of a node that stands for another one, that one's outputs come first.
+  const size_t first = *outputs;
+  if (first > 0) grads.resize(first);
+  std::vector<bool> wanted;
+  for (size_t i = first; i < node.inputs().size(); ++i)
+    wanted.push_back(all_.paths.has(node.inputs()[i]));
+  if (std::ranges::find(wanted, true) == wanted.end() ||
+      std::ranges::none_of(grads, &Gradient::valid))
+    return;
+  const RuleEntry* entry = entry_of(node);
+  if (entry == nullptr || entry->rule == nullptr) return;
   analysis().set_user(&node);
-  RuleContext context(region_, node, std::move(grads), std::move(wanted));
+  RuleContext context(region_, node, std::move(grads), std::move(wanted),
+                      first);
   entry->rule(context);
   std::vector<Gradient> results = std::move(context).take_results();
   const Conditions::Set live = analysis().live(node);
   for (size_t i = 0; i < results.size(); ++i)
-    if (results[i].valid()) add(node.inputs()[i], live, results[i]);
+    if (results[i].valid()) add(node.inputs()[first + i], live, results[i]);
 }
 
 void Backprop::add(const Endpoint& tensor, Conditions::Set live,

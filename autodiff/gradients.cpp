@@ -2,12 +2,11 @@
 
 #include <algorithm>
 
-#include "autodiff/backprop.h"
-#include "autodiff/lower_calls.h"
+#include "autodiff/differentiate.h"
+#include "autodiff/paths.h"
 #include "autodiff/symbolic_gradient.h"
 #include "graph/builder/ops_array.h"
 #include "graph/builder/scope_access.h"
-#include "graph/loop_shapes.h"
 
 namespace tagflow::autodiff {
 
@@ -17,14 +16,6 @@ using graph::Outputs;
 using graph::Scope;
 
 namespace {
-
-// Whether a loop is still being built, and this is called in its body.
-bool has_open_loop(const graph::Graph& graph) {
-  for (const Node* node : graph.nodes())
-    for (const Endpoint& input : node->inputs())
-      if (input.node == nullptr) return true;
-  return false;
-}
 
 // One call of gradients().
 class Gradients {
@@ -39,42 +30,16 @@ class Gradients {
 
   Result<std::vector<Gradient>> run() {
     TAGFLOW_RETURN_IF_ERROR(check());
-    TAGFLOW_RETURN_IF_ERROR(
-        lower_calls(scope_.graph(), endpoints(xs_), endpoints(ys_)));
-    if (!has_open_loop(scope_.graph()))
-      TAGFLOW_RETURN_IF_ERROR(graph::infer_loop_shapes(scope_.graph()));
-    TAGFLOW_ASSIGN(const auto analysis, Analysis::make(scope_.graph()));
-    TAGFLOW_ASSIGN(const FrameId frame, common_frame(*analysis));
-    Paths::Set stops;
-    for (const Endpoint& stop : endpoints(options_.stop_gradients))
-      stops.insert(stop);
-    const Paths paths(*analysis, frame, endpoints(xs_), endpoints(ys_), stops);
-    if (const Node* pop = paths.hidden_pop(endpoints(ys_)))
-      return error(Code::kUnimplemented,
-                   "[gradients] node \"{}\" pops what a value that depends on "
-                   "an x was pushed as: mutable stacks, as TensorFlow's own "
-                   "gradients of loops have them, have no gradient",
-                   pop->name());
-    Differentiation all{*analysis, paths, graph::ScopeAccess::name(scope_)};
-    PlainRegion region(*analysis, frame, scope_);
-    Backprop walk(all, region);
-    for (size_t i = 0; i < ys_.size(); ++i)
-      if (paths.has(ys_[i].endpoint()))
-        walk.seed(ys_[i].endpoint(), {grad_of(i)});
-    walk.run();
-    std::vector<Gradient> results;
-    for (const Output& x : xs_) {
-      Gradient result = walk.total(x.endpoint());
-      if (!result.valid() && options_.zeros_if_unconnected)
-        result = {region.zeros(x.endpoint())};
-      if (are_dense_) result = {walk.dense(x.endpoint(), result)};
-      results.push_back(result);
-    }
-    if (options_.kept != nullptr)
-      for (KeptValue& kept : analysis->take_notes())
-        options_.kept->push_back(std::move(kept));
-    if (scope_.ok()) return results;
-    return scope_.status();
+    Differentiand what;
+    what.ys = endpoints(ys_);
+    what.xs = endpoints(xs_);
+    what.stops = endpoints(options_.stop_gradients);
+    what.grad_of = [this](size_t i) { return Gradient{grad_of(i)}; };
+    what.num_dense = are_dense_ ? xs_.size() : 0;
+    what.zeros_if_unconnected = options_.zeros_if_unconnected;
+    what.kept = options_.kept;
+    what.save = options_.save;
+    return differentiate(scope_, what);
   }
 
   static std::vector<Endpoint> endpoints(const Outputs& outputs) {
@@ -117,25 +82,6 @@ class Gradients {
       return invalid_argument("[gradients] {} {} (\"{}\") is of another graph",
                               what, i, output.name());
     return {};
-  }
-
-  // Where xs and ys are.
-  Result<FrameId> common_frame(const Analysis& analysis) const {
-    const FrameId frame = analysis.output_frame(*ys_[0].node());
-    const auto name = [&](FrameId id) {
-      return id == FrameId::kRoot ? std::string("outside of all loops")
-                                  : fmt::format("in the loop of frame \"{}\"",
-                                                analysis.frame(id).name);
-    };
-    for (const auto& [list, what] :
-         {std::pair(&ys_, "y"), std::pair(&xs_, "x")})
-      for (const Output& output : *list)
-        if (const FrameId own = analysis.output_frame(*output.node());
-            own != frame)
-          return invalid_argument(
-              "[gradients] y \"{}\" is {}, but {} \"{}\" is {}", ys_[0].name(),
-              name(frame), what, output.name(), name(own));
-    return frame;
   }
 
   // Ones where none is given: of y itself, so that they are as live as y.

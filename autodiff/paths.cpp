@@ -88,21 +88,6 @@ void Paths::go_back(std::span<const Endpoint> ys) {
   }
 }
 
-namespace {
-
-// The node that made a handle.
-const Node* maker_of(Endpoint handle) {
-  for (;;) {
-    const Node& node = *handle.node;
-    if (node.inputs().empty() ||
-        !(node.is_identity() || node.is_switch() || node.is_enter()))
-      return &node;
-    handle = node.inputs()[0];
-  }
-}
-
-}  // namespace
-
 const Node* Paths::hidden_pop(std::span<const Endpoint> ys) const {
   std::unordered_set<const Node*> stacks;
   for (const auto& [tensor, from] : before_)

@@ -13,21 +13,23 @@ namespace ops = graph::ops;
 
 // Nodes of a gradient are on the device of the node that it is the gradient of.
 RuleContext::RuleContext(Region& region, const Node& node,
-                         std::vector<Gradient> grads, std::vector<bool> wanted)
+                         std::vector<Gradient> grads, std::vector<bool> wanted,
+                         size_t first_input)
     : region_(region),
       node_(node),
+      first_input_(first_input),
       scope_(region.scope()
                  .sub_scope(node.name() + "_grad")
                  .with_device(node.device())),
       grads_(std::move(grads)),
       wanted_(std::move(wanted)),
-      results_(size_t(node.num_inputs())) {}
+      results_(size_t(node.num_inputs()) - first_input) {}
 
-int RuleContext::num_inputs() const { return node_.num_inputs(); }
-int RuleContext::num_outputs() const { return node_.num_outputs(); }
+int RuleContext::num_inputs() const { return int(results_.size()); }
+int RuleContext::num_outputs() const { return int(grads_.size()); }
 
 DataType RuleContext::input_dtype(int input) const {
-  return remove_ref(node_.input_dtypes()[size_t(input)]);
+  return remove_ref(node_.input_dtypes()[first_input_ + size_t(input)]);
 }
 
 // --- What comes in ----------------------------------------------------------
@@ -47,7 +49,7 @@ Output RuleContext::grad(int port) {
 // --- The node's values ------------------------------------------------------
 
 Output RuleContext::input(int input) {
-  return region_.value(node_.inputs()[size_t(input)]);
+  return region_.value(tensor_of_input(input));
 }
 
 Output RuleContext::output(int port) {
@@ -55,7 +57,7 @@ Output RuleContext::output(int port) {
 }
 
 Output RuleContext::input_shape(int input, DataType dtype) {
-  return region_.shape(node_.inputs()[size_t(input)], dtype);
+  return region_.shape(tensor_of_input(input), dtype);
 }
 
 Output RuleContext::output_shape(int port, DataType dtype) {
@@ -70,7 +72,7 @@ Output RuleContext::forward(std::string_view op,
 }
 
 const PartialShape& RuleContext::known_input_shape(int input) const {
-  const graph::Endpoint& from = node_.inputs()[size_t(input)];
+  const graph::Endpoint from = tensor_of_input(input);
   return from.node->output_shape(from.port);
 }
 
@@ -145,7 +147,7 @@ Output RuleContext::ints(const std::vector<int64_t>& values) const {
 }
 
 Output RuleContext::zeros_like_input(int input) {
-  return region_.zeros(node_.inputs()[size_t(input)]);
+  return region_.zeros(tensor_of_input(input));
 }
 
 void RuleContext::fail(std::string why) const {

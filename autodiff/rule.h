@@ -27,6 +27,13 @@ using graph::Scope;
 
 class Region;  // autodiff/region.h
 
+// Attributes of an IdentityN of outputs and inputs of another node, which
+// stands for that in a copy (Note [Recomputation] in autodiff/recomputation.h):
+// its op, and how many outputs it has. Its attributes are there with a '_' in
+// front.
+inline constexpr std::string_view kStandsForAttr = "_stands_for";
+inline constexpr std::string_view kStandInOutputsAttr = "_stand_in_outputs";
+
 // One node, the gradients of its outputs, and where to put those of its
 // inputs. A rule runs once, when the gradient is built. What it makes of what
 // this returns may be in another loop than the node: so a rule takes the node's
@@ -40,9 +47,10 @@ class Region;  // autodiff/region.h
 // harmless. Thread-compatible.
 class RuleContext {
  public:
-  // `grads`: by output; invalid ones where y does not depend on it.
+  // `grads`: by output; invalid ones where y does not depend on it. Of the
+  // node's inputs, those from `first_input` on are the rule's.
   RuleContext(Region& region, const Node& node, std::vector<Gradient> grads,
-              std::vector<bool> wanted);
+              std::vector<bool> wanted, size_t first_input = 0);
 
   // --- The node
   const Node& node() const { return node_; }
@@ -112,8 +120,13 @@ class RuleContext {
   Region& region() { return region_; }
 
  private:
+  graph::Endpoint tensor_of_input(int input) const {
+    return node_.inputs()[first_input_ + size_t(input)];
+  }
+
   Region& region_;
   const Node& node_;
+  const size_t first_input_;
   Scope scope_;
   std::vector<Gradient> grads_;
   std::vector<bool> wanted_;
@@ -162,7 +175,8 @@ class RuleTable {
 
 template <class T>
 T RuleContext::attr(std::string_view name) const {
-  Result<T> value = node_.attr<T>(name);
+  Result<T> value = first_input_ == 0 ? node_.attr<T>(name)
+                                      : node_.attr<T>(fmt::format("_{}", name));
   if (value.ok()) return *std::move(value);
   scope_.fail(std::move(value).status());
   return T();
