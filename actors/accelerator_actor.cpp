@@ -2,6 +2,7 @@
 
 #include "actors/engine.h"
 #include "actors/step.h"
+#include "devices/saved_tensor.h"
 #include "graph/fault.h"
 
 namespace tagflow::actors {
@@ -13,6 +14,11 @@ constexpr std::chrono::microseconds kLentQuantum{50};
 // While a request is begun on this thread: what is answered at once is posted
 // here.
 thread_local Runner* beginning = nullptr;
+
+// Of those that wait for one another.
+bool takes_memory(const KernelRequest& request) {
+  return request.work == KernelRequest::Work::kCompute && !request.frees;
+}
 
 struct Beginning {
   explicit Beginning(Runner& runner) { beginning = &runner; }
@@ -48,32 +54,63 @@ void AcceleratorActor::take(KernelRequest& request, Runner& runner) {
   // The accelerator's, until it has answered.
   step.add_activity();
   open_.fetch_add(1, std::memory_order_relaxed);
-  try {
+  if (!takes_memory(request)) return begin(request);
+  {
+    const std::lock_guard lock(mutex_);
+    waiting_.push(&request.batch);
+  }
+  begin_waiting();
+}
+
+// One thread does it at a time: what is answered at once does not nest.
+void AcceleratorActor::begin_waiting() {
+  std::unique_lock lock(mutex_);
+  if (std::exchange(begins_waiting_, true)) return;
+  while (!waiting_.empty() && taking_ < kMostTaking) {
+    KernelRequest& request = *waiting_.pop()->request;
+    ++taking_;
+    lock.unlock();
     begin(request);
+    lock.lock();
+  }
+  begins_waiting_ = false;
+}
+
+// What follows from the answer goes before another one that takes memory: it
+// is likely to free some.
+void AcceleratorActor::answer(KernelRequest& request) {
+  const bool took_memory = takes_memory(request);
+  // The answer may end what this actor is for.
+  const auto alive = took_memory ? caf::actor_cast<caf::strong_actor_ptr>(this)
+                                 : caf::strong_actor_ptr();
+  open_.fetch_sub(1, std::memory_order_relaxed);
+  if (beginning != nullptr) {
+    beginning->post_counted(request.owner, &request.batch);
+  } else {
+    const Engine::Lent lent(Engine::Lender::kDevice);
+    Runner runner(nullptr, policy(), kLentQuantum,
+                  answers_.fetch_add(1, std::memory_order_relaxed), &open_);
+    runner.post_counted(request.owner, &request.batch);
+    runner.drain();
+  }
+  if (!took_memory) return;
+  {
+    const std::lock_guard lock(mutex_);
+    --taking_;
+  }
+  begin_waiting();
+}
+
+void AcceleratorActor::begin(KernelRequest& request) {
+  try {
+    pass_on(request);
   } catch (...) {
     request.status = current_fault("device");
     answer(request);
   }
 }
 
-void AcceleratorActor::answer(KernelRequest& request) {
-  open_.fetch_sub(1, std::memory_order_relaxed);
-  if (beginning != nullptr) {
-    beginning->post_counted(request.owner, &request.batch);
-    return;
-  }
-  const Engine::Lent lent(Engine::Lender::kDevice);
-  Runner runner(nullptr, policy(), kLentQuantum,
-                answers_.fetch_add(1, std::memory_order_relaxed), &open_);
-  runner.post_counted(request.owner, &request.batch);
-  runner.drain();
-}
-
-void AcceleratorActor::begin(KernelRequest& request) {
-  const auto computed = [this, &request](Status status) {
-    request.status = std::move(status);
-    answer(request);
-  };
+void AcceleratorActor::pass_on(KernelRequest& request) {
   const auto copied = [this, &request](Result<Tensor> copy) {
     if (copy.ok()) {
       request.outputs[0] = std::move(*copy);
@@ -85,7 +122,11 @@ void AcceleratorActor::begin(KernelRequest& request) {
   const uint64_t step = request.batch.step->info.step_id;
   switch (request.work) {
     case KernelRequest::Work::kCompute:
-      accelerator_.launch(*request.item->kernel, *request.context, computed);
+      if (const auto saved =
+              devices::next_saved(*request.item->kernel, *request.context))
+        saved->fetch([this, &request] { launch_kernel(request); });
+      else
+        launch_kernel(request);
       break;
     case KernelRequest::Work::kCopyToHost:
       accelerator_.copy_to_host(std::move(request.inputs[0]), copied, step);
@@ -93,6 +134,19 @@ void AcceleratorActor::begin(KernelRequest& request) {
     case KernelRequest::Work::kCopyFromHost:
       accelerator_.copy_from_host(std::move(request.inputs[0]), copied, step);
       break;
+  }
+}
+
+void AcceleratorActor::launch_kernel(KernelRequest& request) {
+  try {
+    accelerator_.launch(*request.item->kernel, *request.context,
+                        [this, &request](Status status) {
+                          request.status = std::move(status);
+                          answer(request);
+                        });
+  } catch (...) {
+    request.status = current_fault("device");
+    answer(request);
   }
 }
 

@@ -139,14 +139,9 @@ void DeviceActor::Ring::pop_front() {
 
 void DeviceActor::admit(Batch* batch) {
   StepTurn& turn = *batch->request->turn;
-  batch->next = nullptr;
-  if (turn.first != nullptr) {
-    turn.last->next = batch;
-    turn.last = batch;
-    return;
-  }
-  turn.first = turn.last = batch;
-  (batch->step->urgent ? urgent_ : normal_).push_back(turn);
+  const bool is_new = turn.empty();
+  turn.push(batch, batch->request->frees);
+  if (is_new) (batch->step->urgent ? urgent_ : normal_).push_back(turn);
 }
 
 Batch* DeviceActor::take_next() {
@@ -156,10 +151,9 @@ Batch* DeviceActor::take_next() {
           : normal_;
   StepTurn* const turn = ring.first;
   if (turn == nullptr) return nullptr;
-  Batch* const batch = turn->first;
-  turn->first = batch->next;
+  Batch* const batch = turn->pop();
   ring.pop_front();
-  if (turn->first == nullptr) return batch;
+  if (turn->empty()) return batch;
   if (batch->step->cancelled()) {
     // All of it goes back to its owners, now.
     ring.push_front(*turn);

@@ -12,6 +12,16 @@
 
 namespace tagflow::actors {
 
+// Note [Freeing first]
+// Thirty-two branches, each of which makes a large tensor and sums it up, need
+// the memory of all these tensors where all are made first, and that of a few
+// where each is summed up when it is there. So what waits at a device is in two
+// classes: a kernel *frees* memory where it holds the last references to
+// tensors of no less bytes than its outputs have, as far as their shapes are
+// known; and those go first. All others take memory. An accelerator is given
+// only kMostTaking of these at a time, since it runs all in the order of their
+// launches.
+
 // A kernel to run elsewhere, or a tensor to be copied between the host and an
 // accelerator, and the answer: the request travels to the device and comes back
 // to the iteration, in the one batch it owns. Reused by its
@@ -39,6 +49,7 @@ struct KernelRequest {
   Work work = Work::kCompute;
   devices::StateClaim claim;       // of a StateKernel
   bool is_granted = false;         // the claim; yet to be computed
+  bool frees = false;              // Note [Freeing first]
   StepWait wait;                   // of an asynchronous kernel, or parked
   StepTurn* turn = nullptr;        // of its run, at the device
   KernelRequest* after = nullptr;  // that travels in this one's batch

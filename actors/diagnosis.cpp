@@ -212,7 +212,7 @@ class DeathWalk {
     const FrameActor* loop = child_of(*exit.iteration, place->child);
     const IterationActor* last = loop ? last_of(*loop) : nullptr;
     if (last == nullptr) return {};
-    const Backwards& edges = step_.backwards(*loop->instance().plan);
+    const ReverseEdges& edges = step_.reverse_edges(*loop->instance().plan);
     std::vector<Spot> spots = step_.spots(*last, edges.into_exit(place->exit));
     const bool goes_on = std::ranges::all_of(
         spots, [this](const Spot& spot) { return goes_by_loop(spot); });
@@ -243,9 +243,9 @@ class DeathWalk {
   std::vector<Spot> dead_enters(const Spot& exit) {
     const auto place = place_of(exit);
     if (!place.has_value()) return {};
-    std::vector<Spot> dead =
-        step_.spots(*exit.iteration,
-                    step_.backwards(plan_of(exit)).into_child(place->child));
+    std::vector<Spot> dead = step_.spots(
+        *exit.iteration,
+        step_.reverse_edges(plan_of(exit)).into_child(place->child));
     std::erase_if(dead, [](const Spot& enter) { return !is_dead(enter); });
     return dead;
   }
@@ -261,7 +261,8 @@ Status explain_dead(const RunContext& context, size_t fetch,
   QuietStep step(context.partitions);
   for (const PartitionActor* partition : context.partitions) {
     const FrameInstance& root = partition->root().instance();
-    const auto origins = step.backwards(*root.plan).into_fetch(uint32_t(fetch));
+    const auto origins =
+        step.reverse_edges(*root.plan).into_fetch(uint32_t(fetch));
     if (origins.empty()) continue;
     const IterationActor& iteration =
         *actor_pointer<IterationActor>(root.iterations.front());

@@ -6,6 +6,7 @@
 
 #include "actors/diagnosis.h"
 #include "devices/device.h"
+#include "devices/memory_ledger.h"
 #include "graph/fault.h"
 
 namespace tagflow::actors {
@@ -65,6 +66,8 @@ void Executable::number_transfers() {
 
 std::unique_ptr<RunContext> Executable::make_context() {
   const Engine& engine = devices_->engine();
+  const bool may_wait = std::ranges::any_of(
+      plans_, [](const auto& plan) { return plan->may_wait; });
   auto context = std::make_unique<RunContext>();
   context->handles.reserve(plans_.size() + 1);
   if (!transfers_.empty()) {
@@ -83,6 +86,10 @@ std::unique_ptr<RunContext> Executable::make_context() {
     run->device = devices_->actor(plan->device);
     run->allocator = &device.allocator();
     run->accelerated = device.accelerator() != nullptr;
+    // Note [Budget] in iteration_memory.cpp.
+    if (devices::MemoryLedger* ledger = device.ledger();
+        ledger != nullptr && ledger->limit() > 0 && !may_wait)
+      run->memory = ledger;
     run->max_call_depth = limits_.max_depth;
     run->max_open_calls = limits_.max_open;
     run->batches = &context->batches;

@@ -14,6 +14,10 @@
 #include "actors/plan.h"
 #include "actors/step.h"
 
+namespace tagflow::devices {
+class MemoryLedger;  // devices/memory_ledger.h
+}
+
 namespace tagflow::actors {
 
 class CallFrames;  // actors/call_frames.h
@@ -39,11 +43,35 @@ struct Counters {
   void add_to(RunStats& stats) const;
 };
 
-// What one run has waiting at its device: kernels, in their order. The device's
-// actor alone touches it.
-struct StepTurn {
+// Batches that wait, linked through themselves.
+struct BatchQueue {
+  bool empty() const { return first == nullptr; }
+  void push(Batch* batch) {
+    batch->next = nullptr;
+    (first == nullptr ? first : last->next) = batch;
+    last = batch;
+  }
+  // REQUIRES: there is one.
+  Batch* pop() {
+    Batch* const batch = first;
+    first = batch->next;
+    return batch;
+  }
   Batch* first = nullptr;
   Batch* last = nullptr;
+};
+
+// What one run has waiting at its device: kernels, in their order, but for
+// those that free memory, which go first: Note [Freeing first] in
+// device_actor.h. The device's actor alone touches it.
+struct StepTurn {
+  bool empty() const { return freeing.empty() && others.empty(); }
+  void push(Batch* batch, bool frees) {
+    (frees ? freeing : others).push(batch);
+  }
+  // REQUIRES: there is one.
+  Batch* pop() { return (freeing.empty() ? others : freeing).pop(); }
+  BatchQueue freeing, others;
   StepTurn* next = nullptr;  // the run whose turn is after this one's
 };
 
@@ -57,6 +85,9 @@ struct PartitionRun {
   EngineActor* device = nullptr;
   Allocator* allocator = nullptr;
   bool accelerated = false;  // the device is an accelerator
+  // What counts the device's memory, where that bounds how many iterations are
+  // in flight: Note [Budget] in iteration_memory.cpp. Else null.
+  devices::MemoryLedger* memory = nullptr;
   int max_call_depth = 0;
   int max_open_calls = 0;
   BatchStore* batches = nullptr;     // of all actors of the run
@@ -103,6 +134,11 @@ struct FrameInstance {
   std::vector<caf::actor> iterations;
   int ring_size = 1;
   IterationActor* spare = nullptr;
+  // Note [Budget], where the run has one: how many iterations are retired, by
+  // the one that is; what one takes, by one that was alone, over all instances;
+  // -1: not known.
+  std::atomic<int64_t> retired{0};
+  int64_t iteration_bytes = -1;
 };
 
 // The id of a frame instance is a pure function of (parent instance, parent

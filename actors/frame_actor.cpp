@@ -51,6 +51,7 @@ bool FrameActor::begin(const Batch& batch) {
   instance_.watched =
       instance_.observer != nullptr || instance_.trace != nullptr;
   ++instance_.generation;
+  instance_.retired.store(0, std::memory_order_relaxed);
   instance_.parent = batch.sender;
   instance_.parent_iteration = batch.iteration;
   instance_.ordinal = batch.ordinal;

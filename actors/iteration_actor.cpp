@@ -13,7 +13,8 @@
 // Here is the protocol. The way of a token is in token_path.h, the firing of
 // nodes in iteration_firing.cpp, kernels that run elsewhere are in
 // iteration_kernels.cpp, runs that are observed or traced in
-// iteration_watched.cpp.
+// iteration_watched.cpp, what bounds the memory of iterations in flight in
+// iteration_memory.cpp.
 
 namespace tagflow::actors {
 
@@ -25,6 +26,7 @@ IterationActor::IterationActor(caf::actor_config& config, FrameInstance& frame)
       ports_(plan_.ports.data()),
       edges_(plan_.edges.data()),
       arrivals_(plan_.arrivals.data()),
+      has_budget_(frame.run->memory != nullptr),
       state_(*frame.plan),
       next_(this),
       out_enter_(plan_.children.size()),
@@ -152,6 +154,8 @@ inline void IterationActor::begin(int64_t iteration, const ConstSet* constants,
   successor_ = nullptr;
   constants_ = constants;
   ++counters_.iterations;
+  if (has_budget_) [[unlikely]]
+    note_memory_at_begin();
   if (watched_) [[unlikely]] {
     if (observer_ != nullptr) observer_->on_iteration_start(place());
     trace_turn(runner);
@@ -249,6 +253,8 @@ void IterationActor::post_turn(Runner& runner) {
 inline void IterationActor::retire(Runner& runner) {
   if (fired_ != plan_.nodes.size()) holds_values_ = true;
   if (observer_ != nullptr) observer_->on_iteration_end(place());
+  if (has_budget_) [[unlikely]]
+    note_memory_at_end();
   if (successor_ != nullptr || out_next_ != nullptr) {
     post_exits(runner);
     choose_successor(true);
@@ -348,6 +354,8 @@ void IterationActor::post_ahead(Runner& runner) {
   if (frame_.window == 1) return;
   const bool news = successor_ != nullptr && constants_ != sent_constants_;
   if (out_next_ == nullptr && !news) return;
+  if (has_budget_ && lacks_memory_ahead()) [[unlikely]]
+    return;
   choose_successor(false);
   runner.post_later(successor_, take_next(false));
 }

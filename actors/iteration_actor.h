@@ -179,6 +179,9 @@ class IterationActor : public EngineActor {
   void post_enters(Runner& runner);
   void post_exits(Runner& runner);
   void post_ahead(Runner& runner);
+  void note_memory_at_begin();
+  void note_memory_at_end();
+  bool lacks_memory_ahead() const;
   Batch* take_next(bool final);
   void choose_successor(bool retiring);
   void grow_ring();
@@ -187,6 +190,7 @@ class IterationActor : public EngineActor {
   KernelRequest* take_request(uint32_t node);
   KernelRequest* take_kernel_request(uint32_t node);
   void add_to_requests(KernelRequest* request);
+  static bool frees_memory(const KernelRequest& request);
   void take_copy(uint32_t node, Tensor&& value);
   bool must_copy_in(const Tensor& value) const;
   void give_request(KernelRequest* request);
@@ -202,6 +206,7 @@ class IterationActor : public EngineActor {
   const ArrivalItem* const arrivals_;
   // The frame instance's, from begin() on.
   bool watched_ = false;
+  const bool has_budget_;  // Note [Budget]
   Observer* observer_ = nullptr;
   TraceBuffer* trace_ = nullptr;  // the thread's, while it handles a batch
   IterationState state_;
@@ -212,12 +217,13 @@ class IterationActor : public EngineActor {
   devices::Tag tag_;
   Step* step_ = nullptr;
   bool predecessor_done_ = false;
-  uint32_t received_ = 0;  // batches from the predecessor
-  uint32_t expected_ = 0;  // how many there are; 0 while not known
-  uint32_t sent_ = 0;      // batches to the successor
-  uint32_t exits_ = 0;     // kExit batches, of this and all before it
-  int outstanding_ = 0;    // live child frames and kernels elsewhere
-  uint32_t fired_ = 0;     // nodes of this iteration, skipped ones included
+  uint32_t received_ = 0;       // batches from the predecessor
+  uint32_t expected_ = 0;       // how many there are; 0 while not known
+  uint32_t sent_ = 0;           // batches to the successor
+  uint32_t exits_ = 0;          // kExit batches, of this and all before it
+  int outstanding_ = 0;         // live child frames and kernels elsewhere
+  int64_t used_at_begin_ = -1;  // bytes: Note [Budget]; -1: was not alone then
+  uint32_t fired_ = 0;  // nodes of this iteration, skipped ones included
   const ConstSet* constants_ = nullptr;
   uint64_t loaded_epoch_ = 0;                 // of the constants in the slots
   bool holds_values_ = false;                 // beyond an iteration's end

@@ -39,7 +39,20 @@ KernelRequest* IterationActor::take_kernel_request(uint32_t node) {
   request->outputs.resize(item.num_outputs);
   request->context.emplace(item.node, request->inputs, request->outputs,
                            &step_->info, &request->tag, frame_.run->allocator);
+  request->frees = frees_memory(*request);
   return request;
+}
+
+// Note [Freeing first] in device_actor.h. What handles are passed to makes
+// little itself.
+bool IterationActor::frees_memory(const KernelRequest& request) {
+  size_t freed = 0;
+  for (const Tensor& input : request.inputs) {
+    if (!is_plain(input.dtype())) return true;
+    if (input.buffer() != nullptr && input.unique())
+      freed += input.buffer()->bytes;
+  }
+  return freed > 0 && freed >= size_t(1) << request.item->log_output_bytes;
 }
 
 void IterationActor::give_request(KernelRequest* request) {

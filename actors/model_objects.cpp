@@ -63,8 +63,9 @@ Result<ModelObjects> ModelObjects::make(const graph::Graph& graph,
                  graph::captured_variables(graph, model.objects, {}));
   // No two tensors of a file may have one key. A slot of an optimizer may be no
   // child of anything: it has what names paths leave.
-  std::ranges::stable_partition(
-      variables, [](const auto& variable) { return !variable.path.empty(); });
+  std::stable_partition(
+      variables.begin(), variables.end(),
+      [](const auto& variable) { return !variable.path.empty(); });
   TAGFLOW_ASSIGN(const auto all, find_variables(graph));
   std::set<std::string> keys;
   for (const GraphVariable& variable : all) keys.insert(variable.name);

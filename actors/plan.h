@@ -108,6 +108,9 @@ struct alignas(64) NodeItem {
   bool may_hold_when_dead : 1 = false;
   uint16_t num_inputs = 0;
   uint16_t num_outputs = 0;
+  // The bytes of its outputs as far as their shapes are known: the logarithm,
+  // rounded down. 0: few, or not known.
+  uint8_t log_output_bytes = 0;
   uint32_t first_slot = 0;
   uint32_t first_port = 0;  // port i; the control port follows the last one
   // Among the Merges, the Sends and Recvs, or, of a call, the children.

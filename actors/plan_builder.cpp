@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <limits>
 
 #include "actors/frame.h"
@@ -189,6 +190,7 @@ Result<uint32_t> PlanBuilder::draft(Node* node) {
       item.may_be_expensive = item.kernel->may_be_expensive();
       item.only_if_large = !item.kernel->may_be_expensive_on_small_inputs();
       item.scalar = item.kernel->scalar_function();
+      item.log_output_bytes = log_output_bytes(*node);
       break;
     }
     case Role::kConst:
@@ -241,6 +243,18 @@ Result<uint32_t> PlanBuilder::draft(Node* node) {
   known_[node->id()].index = index;
   work_.push_back({node, index, true});
   return index;
+}
+
+uint8_t PlanBuilder::log_output_bytes(const Node& node) {
+  uint64_t bytes = 1;
+  for (int port = 0; port < node.num_outputs(); ++port) {
+    const DataType dtype = node.output_dtypes()[size_t(port)];
+    const int64_t elements = node.output_shape(port).num_elements();
+    if (elements > 0 && is_plain(dtype) &&
+        elements < int64_t(1) << 56)  // more fails in any case
+      bytes += uint64_t(elements) * dtype_size(dtype);
+  }
+  return uint8_t(std::bit_width(bytes) - 1);
 }
 
 // A child whose plan is that of the body, here still its number.

@@ -154,6 +154,7 @@ class PlanBuilder {
                           const std::vector<graph::Node*>& controls,
                           Seen& seen);
   Status connect_cross(graph::Node* node, const Sources& from);
+  static uint8_t log_output_bytes(const graph::Node& node);
   Status add_call(const graph::Node& node, NodeItem& item, DraftFrame& frame);
   void connect_turn(const graph::Turn& turn);
   static size_t num_edges(const DraftFrame& draft);

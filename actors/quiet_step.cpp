@@ -65,8 +65,8 @@ const IterationActor* find_iteration(const FrameInstance& instance,
 QuietStep::QuietStep(std::span<PartitionActor* const> partitions)
     : partitions_(partitions) {}
 
-const Backwards& QuietStep::backwards(const FramePlan& plan) {
-  return backwards_.try_emplace(&plan, plan).first->second;
+const ReverseEdges& QuietStep::reverse_edges(const FramePlan& plan) {
+  return reverse_edges_.try_emplace(&plan, plan).first->second;
 }
 
 const QuietStep::Place* QuietStep::send_place(const IterationActor& iteration,
@@ -121,11 +121,11 @@ std::optional<std::vector<Spot>> QuietStep::before(const Spot& arrival) {
     from = static_cast<const IterationActor*>(frame.parent);
     if (from->iteration() != frame.parent_iteration || !from->is_of_instance())
       return std::nullopt;
-    origins = backwards(*from->frame().plan).into_child(frame.ordinal);
+    origins = reverse_edges(*from->frame().plan).into_child(frame.ordinal);
   } else if (item.node->is_next_iteration() && here.iteration() > 0) {
     from = find_iteration(frame, here.iteration() - 1);
     if (from == nullptr) return std::nullopt;
-    origins = backwards(*frame.plan).into_next();
+    origins = reverse_edges(*frame.plan).into_next();
   } else {
     return std::nullopt;
   }
@@ -164,7 +164,7 @@ std::vector<Spot> QuietStep::into_node(const IterationActor& iteration,
     if (const std::optional<Spot> sender = sender_of(iteration, node))
       return {*sender};
   }
-  return spots(iteration, backwards(plan).into_node(node));
+  return spots(iteration, reverse_edges(plan).into_node(node));
 }
 
 }  // namespace tagflow::actors

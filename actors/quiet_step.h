@@ -11,8 +11,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "actors/backwards.h"
 #include "actors/partition_actor.h"
+#include "actors/reverse_edges.h"
 
 namespace tagflow::actors {
 
@@ -46,7 +46,7 @@ class QuietStep {
   std::span<PartitionActor* const> partitions() const { return partitions_; }
   bool is_cut() const { return partitions_.size() > 1; }
 
-  const Backwards& backwards(const FramePlan& plan);
+  const ReverseEdges& reverse_edges(const FramePlan& plan);
   // The origins in that iteration; of what an Enter or a NextIteration brought,
   // those in the iteration around or before, where it is still known.
   std::vector<Spot> spots(const IterationActor& iteration,
@@ -72,7 +72,7 @@ class QuietStep {
   std::optional<std::vector<Spot>> before(const Spot& arrival);
 
   const std::span<PartitionActor* const> partitions_;
-  std::map<const FramePlan*, Backwards> backwards_;
+  std::map<const FramePlan*, ReverseEdges> reverse_edges_;
   // By the number of the transfer; made when first asked for.
   std::optional<std::unordered_map<uint32_t, Place>> senders_;
 };

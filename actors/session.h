@@ -90,9 +90,9 @@ struct SessionOptions {
   int max_queued_runs = 1 << 16;
   // Signatures that are kept compiled, those that were used last.
   int max_signatures = 1024;
-  // Told what is odd, but no error: about a graph, each once, or a callback
-  // that threw. Empty: it is printed to stderr. Must be thread-safe, and not
-  // call the session.
+  // Receives warnings: of a graph, each of them once, and of callbacks that
+  // threw. Empty: they are printed to stderr. It must be thread-safe, and must
+  // not call the session.
   std::function<void(const std::string&)> on_warning;
 };
 

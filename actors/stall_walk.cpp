@@ -57,7 +57,7 @@ class Stall {
     if (here.child_live(exit->child))
       return unanswered_in(*here.children()[exit->child]);
     return first_missing(step_.spots(
-        here, step_.backwards(*here.frame().plan).into_child(exit->child)));
+        here, step_.reverse_edges(*here.frame().plan).into_child(exit->child)));
   }
 
   // A kernel, or else a Recv.
@@ -121,7 +121,7 @@ class Stall {
 
 }  // namespace
 
-std::optional<Spot> Debts::end_of(Spot spot) {
+std::optional<Spot> MissingTransfers::end_of(Spot spot) {
   std::vector<std::optional<Spot>*> way;
   std::optional<Spot> end;
   for (;;) {
@@ -143,26 +143,29 @@ std::optional<Spot> Debts::end_of(Spot spot) {
   return end;
 }
 
-Debt Debts::of(const IterationActor& iteration, uint32_t recv) {
+MissingTransfer MissingTransfers::of(const IterationActor& iteration,
+                                     uint32_t recv) {
   const FrameInstance& frame = iteration.frame();
   const TransferItem& transfer =
       frame.run->plan->transfers[frame.plan->nodes[recv].ordinal];
-  Debt debt;
-  debt.tensor = transfer.tensor;
-  if (debt.tensor.ends_with(":0")) debt.tensor.resize(debt.tensor.size() - 2);
+  MissingTransfer missing;
+  missing.tensor = transfer.tensor;
+  if (missing.tensor.ends_with(":0"))
+    missing.tensor.resize(missing.tensor.size() - 2);
   const PartitionActor* sender = step_.sending_partition(iteration, recv);
-  debt.is_sent = sender != nullptr;
-  debt.device = debt.is_sent
-                    ? device_label(*sender->root().instance().run->plan)
-                    : transfer.sender;
+  missing.is_sent = sender != nullptr;
+  missing.device = missing.is_sent
+                       ? device_label(*sender->root().instance().run->plan)
+                       : transfer.sender;
   const std::optional<Spot> send = step_.sender_of(iteration, recv);
-  if (!send.has_value()) return debt;
-  debt.is_open = !send->iteration->has_fired(send->origin.index) ||
-                 send->iteration->awaits(send->origin.index);
-  if (!debt.is_open) return debt;
+  if (!send.has_value()) return missing;
+  missing.is_open = !send->iteration->has_fired(send->origin.index) ||
+                    send->iteration->awaits(send->origin.index);
+  if (!missing.is_open) return missing;
   if (const std::optional<Spot> end = end_of(*send))
-    debt.cause = Stall(step_, *end).name(item_of(*send).node->inputs()[0].node);
-  return debt;
+    missing.cause =
+        Stall(step_, *end).name(item_of(*send).node->inputs()[0].node);
+  return missing;
 }
 
 }  // namespace tagflow::actors

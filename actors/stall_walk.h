@@ -11,7 +11,7 @@
 namespace tagflow::actors {
 
 // The tensor that a Recv waits for, and who owes it.
-struct Debt {
+struct MissingTransfer {
   std::string tensor;   // "x", or "x:1" of another output
   std::string device;   // that sends it, "CPU:0"
   bool is_sent = true;  // by any partition
@@ -24,12 +24,12 @@ struct Debt {
 
 // Of one step, which outlives it. Walks back from Recvs, nowhere twice: many
 // wait for the same. Thread-compatible.
-class Debts {
+class MissingTransfers {
  public:
-  explicit Debts(QuietStep& step) : step_(step) {}
+  explicit MissingTransfers(QuietStep& step) : step_(step) {}
 
   // What the Recv of the iteration has not got. REQUIRES: the node is a Recv.
-  Debt of(const IterationActor& iteration, uint32_t recv);
+  MissingTransfer of(const IterationActor& iteration, uint32_t recv);
 
  private:
   using Key = std::tuple<const IterationActor*, bool, uint32_t>;

@@ -43,9 +43,9 @@ class Pinning {
         if (!asked.matches(there)) {
           const std::string reason = fmt::format(
               "\"{}\" has been on {} since it was made", key.name, *home);
-          if (group == nullptr || !gave_way(*group, key, *home, asked))
+          if (group == nullptr || !was_relaxed(*group, key, *home, asked))
             return invalid_argument("{}", refusal(*node, reason));
-          give_way(*node, reason);
+          relax(*node, reason);
         }
         graph.set_device(node, *home);
       } else if (group != nullptr) {
@@ -63,10 +63,10 @@ class Pinning {
       if (const std::string* home = find_home(homes_, other)) {
         TAGFLOW_ASSIGN(const auto there, graph::DeviceName::parse(*home));
         if (!asked.matches(there))
-          give_way(*node,
-                   fmt::format("\"{}\", which some op takes together with it, "
-                               "has been on {} since it was made",
-                               other.name, *home));
+          relax(*node,
+                fmt::format("\"{}\", which some op takes together with it, "
+                            "has been on {} since it was made",
+                            other.name, *home));
         graph.set_device(node, *home);
         return {};
       }
@@ -94,9 +94,8 @@ class Pinning {
     if (Result<graph::DeviceName> both = asked.merged(wanted); both.ok()) {
       wanted = *both;
     } else {
-      give_way(*node,
-               fmt::format("some op that takes it has kernels for {} only",
-                           fmt::join(group.types, ", ")));
+      relax(*node, fmt::format("some op that takes it has kernels for {} only",
+                               fmt::join(group.types, ", ")));
     }
     graph.set_device(node, wanted.to_string());
     return {};
@@ -111,8 +110,9 @@ class Pinning {
 
   // Whether it is for the rest of its group that a resource is elsewhere than a
   // node requests.
-  bool gave_way(const StateGroups::Group& group, const ResourceKey& key,
-                const std::string& home, const graph::DeviceName& asked) const {
+  bool was_relaxed(const StateGroups::Group& group, const ResourceKey& key,
+                   const std::string& home,
+                   const graph::DeviceName& asked) const {
     const auto is_beside = [&](const ResourceKey& other) {
       const std::string* const there = find_home(homes_, other);
       return other != key && there != nullptr && *there == home;
@@ -128,7 +128,7 @@ class Pinning {
     return fmt::format("[placement] node \"{}\" requests \"{}\", but {}",
                        node.name(), node.device(), reason);
   }
-  void give_way(const graph::Node& node, const std::string& reason) {
+  void relax(const graph::Node& node, const std::string& reason) {
     warnings_.push_back(refusal(node, reason));
   }
 

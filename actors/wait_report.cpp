@@ -42,7 +42,7 @@ class Missing {
       : iteration_(iteration),
         enters_(enters),
         plan_(*iteration.frame().plan),
-        backwards_(plan_),
+        reverse_edges_(plan_),
         entered_(plan_.children.size()) {}
 
   // The nodes that owe `node` a token.
@@ -52,7 +52,7 @@ class Missing {
   };
   Sources sources_of(uint32_t node) {
     Sources sources;
-    for (const Origin& origin : backwards_.into_node(node)) {
+    for (const Origin& origin : reverse_edges_.into_node(node)) {
       if (!is_missing(origin)) continue;
       if (!origin.is_arrival &&
           plan_.nodes[origin.index].kind == NodeKind::kRecv &&
@@ -72,7 +72,7 @@ class Missing {
     const FramePlan& child =
         iteration_.frame().run->plan->frames[size_t(plan_.children[ordinal])];
     std::vector<std::string> names;
-    for (const Origin& origin : backwards_.into_child(ordinal))
+    for (const Origin& origin : reverse_edges_.into_child(ordinal))
       if (is_missing(origin))
         names.push_back(child.arrivals[origin.edge.target].node->name());
     return names;
@@ -105,7 +105,7 @@ class Missing {
   bool was_entered(uint32_t ordinal) {
     std::optional<bool>& entered = entered_[ordinal];
     if (!entered.has_value()) {
-      const std::vector<Origin> into = backwards_.into_child(ordinal);
+      const std::vector<Origin> into = reverse_edges_.into_child(ordinal);
       entered = std::ranges::any_of(
           into, [this](const Origin& origin) { return !is_missing(origin); });
     }
@@ -115,7 +115,7 @@ class Missing {
   const IterationActor& iteration_;
   const std::vector<std::string>& enters_;
   const FramePlan& plan_;
-  const Backwards backwards_;
+  const ReverseEdges reverse_edges_;
   std::vector<std::optional<bool>> entered_;  // by child
 };
 
@@ -123,7 +123,7 @@ class Missing {
 class Report {
  public:
   explicit Report(const RunContext& context)
-      : step_(context.partitions), debts_(step_) {}
+      : step_(context.partitions), missing_transfers_(step_) {}
 
   // Kernels that have not answered, of all partitions, from the root frame
   // inwards.
@@ -247,14 +247,15 @@ class Report {
 
   void add_recv(const IterationActor& iteration, uint32_t recv,
                 bool cut_short) {
-    const Debt debt = debts_.of(iteration, recv);
-    if (cut_short && !debt.is_open) return;
+    const MissingTransfer missing = missing_transfers_.of(iteration, recv);
+    if (cut_short && !missing.is_open) return;
     line("{}{} in {} waits for \"{}\" of {}{}", on(iteration),
-         debt.is_sent ? readers(iteration, recv) : quoted_recv(iteration, recv),
-         place(iteration), debt.tensor, debt.device,
-         !debt.is_sent        ? ", which nobody sends"
-         : debt.cause.empty() ? std::string()
-                              : ", which waits for " + debt.cause);
+         missing.is_sent ? readers(iteration, recv)
+                         : quoted_recv(iteration, recv),
+         place(iteration), missing.tensor, missing.device,
+         !missing.is_sent        ? ", which nobody sends"
+         : missing.cause.empty() ? std::string()
+                                 : ", which waits for " + missing.cause);
   }
 
   static std::string quoted_recv(const IterationActor& iteration,
@@ -329,7 +330,7 @@ class Report {
   }
 
   QuietStep step_;
-  Debts debts_;
+  MissingTransfers missing_transfers_;
   std::vector<std::string> lines_;
   size_t omitted_ = 0;
 };

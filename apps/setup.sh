@@ -11,6 +11,8 @@ build_packages=(
   ccache
   cmake
   dataset-fashion-mnist
+  festlex-cmu
+  fortunes
   g++
   graphviz
   libboost-dev

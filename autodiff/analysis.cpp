@@ -38,16 +38,6 @@ Endpoint value_source(Endpoint tensor) {
   }
 }
 
-const Node* maker_of(Endpoint handle) {
-  for (;;) {
-    const Node& node = *handle.node;
-    if (node.inputs().empty() ||
-        !(node.is_identity() || node.is_switch() || node.is_enter()))
-      return &node;
-    handle = node.inputs()[0];
-  }
-}
-
 namespace {
 
 // The value of a constant scalar of int32 or int64.
@@ -61,6 +51,10 @@ std::optional<int64_t> integer_of(const Endpoint& tensor) {
 }
 
 }  // namespace
+
+bool LoopVariable::is_invariant() const {
+  return value_source(next->inputs()[0]) == Endpoint{merge, 0};
+}
 
 std::optional<Counter> counter_of(const LoopVariable& variable) {
   const DataType type = variable.merge->output_dtypes()[0];
@@ -131,35 +125,84 @@ void Analysis::find_predicates() {
   }
 }
 
+namespace {
+
+// Which input or output of an op on TensorArrays is a flow; -1: none.
+template <class Ports>
+int flow_of(const Ports& ports) {
+  for (size_t i = 0; i < ports.size(); ++i)
+    if (ports[i].name.starts_with("flow")) return int(i);
+  return -1;
+}
+
+bool is_array_op(const Node& node) {
+  return node.op().starts_with("TensorArray");
+}
+
+bool makes_gradient_array(const Node& node) {
+  return node.op().starts_with("TensorArrayGrad");
+}
+
+}  // namespace
+
 void Analysis::find_flows() {
-  std::vector<Endpoint> open;
+  for (Node* node : graph_.nodes())
+    if (node->attrs().contains(kFlowAttr))
+      flows_.insert({node, 0});
+    else if (is_array_op(*node))
+      if (const int flow = flow_of(node->op_def().outputs); flow >= 0)
+        flows_.insert({node, flow});
+  if (flows_.empty()) return;
+  follow_flows(flows_, false);
+  find_gradient_flows();
+}
+
+void Analysis::find_gradient_flows() {
+  for (const Endpoint& flow : flows_)
+    if (is_array_op(*flow.node) && !flow.node->inputs().empty() &&
+        !makes_gradient_array(*flow.node) &&
+        is_gradient_array(flow.node->inputs()[0]))
+      gradient_flows_.insert(flow);
+  follow_flows(gradient_flows_, true);
+  flows_.insert(gradient_flows_.begin(), gradient_flows_.end());
+}
+
+void Analysis::follow_flows(Tensors& flows, bool sums) const {
+  std::vector<Endpoint> open(flows.begin(), flows.end());
   const auto find = [&](const Endpoint& tensor) {
-    if (flows_.insert(tensor).second) open.push_back(tensor);
+    if (flows.insert(tensor).second) open.push_back(tensor);
   };
-  for (Node* node : graph_.nodes()) {
-    if (node->attrs().contains(kFlowAttr)) find({node, 0});
-    if (!node->op().starts_with("TensorArray")) continue;
-    const auto& outputs = node->op_def().outputs;
-    for (size_t i = 0; i < outputs.size(); ++i)
-      if (outputs[i].name == "flow" || outputs[i].name == "flow_out")
-        find({node, int(i)});
-  }
   while (!open.empty()) {
     const Endpoint flow = open.back();
     open.pop_back();
     for (const Use& use : uses(*flow.node)) {
       Node& node = *use.node;
       if (node.inputs()[use.index] != flow) continue;
+      const bool is_sum =
+          node.op() == "AddN" || node.op() == "AddV2" || node.op() == "Add";
       if (node.is_switch() && use.index == 0)
         for (int port = 0; port < node.num_outputs(); ++port)
           find({&node, port});
       else if (node.op() == "IdentityN")
         find({&node, int(use.index)});
+      else if (sums && makes_gradient_array(node))
+        find({&node, flow_of(node.op_def().outputs)});
       else if (node.is_identity() || node.is_merge() || node.is_enter() ||
-               node.is_exit() || node.is_next_iteration())
+               node.is_exit() || node.is_next_iteration() || (sums && is_sum))
         find({&node, 0});
     }
   }
+}
+
+bool Analysis::is_gradient_array(const Endpoint& handle) const {
+  return makes_gradient_array(*maker_of(handle));
+}
+
+bool Analysis::only_orders(const Node& node, size_t index) const {
+  if (node.is_switch()) return index == 1;
+  return is_array_op(node) && int(index) == flow_of(node.op_def().inputs) &&
+         (makes_gradient_array(node) || is_gradient_array(node.inputs()[0])) &&
+         !is_gradient_flow(node.inputs()[index]);
 }
 
 bool Analysis::is_container(const Endpoint& tensor) const {
@@ -168,25 +211,32 @@ bool Analysis::is_container(const Endpoint& tensor) const {
          flows_.contains(tensor);
 }
 
-const Node* Analysis::variable_of(Endpoint handle) const {
-  // As many steps as there are nodes: a loop variable leads to itself.
-  for (size_t i = 0; i <= end_id_; ++i) {
-    const Node& node = *handle.node;
-    if (node.inputs().empty()) {
-      const auto dtype = node.attr<DataType>("dtype");
-      return dtype.ok() && *dtype != DataType::kResource ? &node : nullptr;
-    }
-    if (node.is_identity() || node.is_switch() || node.is_enter() ||
-        node.is_exit())
+Node* Analysis::maker_of(Endpoint handle) const {
+  for (;;) {
+    Node& node = *handle.node;
+    if (node.inputs().empty()) return &node;
+    if (node.is_identity() || node.is_switch() || node.is_enter()) {
       handle = node.inputs()[0];
-    else if (node.op() == "IdentityN")
+    } else if (node.op() == "IdentityN") {
       handle = node.inputs()[size_t(handle.port)];
-    else if (node.is_merge())
-      handle = node.inputs()[graph::is_back_edge(node, 0)];
-    else
-      return nullptr;
+    } else if (node.is_merge()) {
+      const LoopVariable variable = loop_variable(node);
+      if (variable.merge == nullptr || !variable.is_invariant()) return &node;
+      handle = variable.enter->inputs()[0];
+    } else {
+      return &node;
+    }
   }
-  return nullptr;
+}
+
+const Node* Analysis::variable_of(Endpoint handle) const {
+  const Node* maker = maker_of(handle);
+  // An invariant handle leaves its loop as it came.
+  while (maker->is_exit()) maker = maker_of(maker->inputs()[0]);
+  const auto dtype = maker->attr<DataType>("dtype");
+  return maker->inputs().empty() && dtype.ok() && *dtype != DataType::kResource
+             ? maker
+             : nullptr;
 }
 
 std::span<const Use> Analysis::uses(const Node& node) const {
@@ -248,6 +298,12 @@ void Analysis::note(FrameId frame, const Endpoint& tensor, Kept kept) {
                     node.output_dtypes()[size_t(tensor.port)],
                     node.output_shape(tensor.port), kept,
                     user_ == nullptr ? "" : user_->name()});
+}
+
+void Analysis::narrow(const Endpoint& tensor, const PartialShape& shape) {
+  auto both = tensor.node->output_shape(tensor.port).merge(shape);
+  if (both.ok())
+    graph_.set_output_shape(tensor.node, tensor.port, *std::move(both));
 }
 
 void Analysis::add(const Node& node, FrameId frame, Conditions::Set live) {

@@ -27,14 +27,14 @@ struct LoopVariable {
   Node* merge = nullptr;
   Node* enter = nullptr;
   Node* next = nullptr;
+
+  // Whether it is the same in all iterations.
+  bool is_invariant() const;
 };
 
 // A tensor that has the value of `tensor` wherever that is live: what is behind
 // Identities and Switches.
 Endpoint value_source(Endpoint tensor);
-
-// The node that made the handle, behind Identities, Switches and Enters.
-const Node* maker_of(Endpoint handle);
 
 // Of a variable of int32 or int64 to which the same constant is added in each
 // iteration; nothing of any other.
@@ -108,7 +108,23 @@ class Analysis {
   // A list, a stack, or the flow of a TensorArray: its gradient is a variant.
   // What stands for a flow in a part of a graph says so by its kFlowAttr.
   bool is_container(const Endpoint& tensor) const;
-  // The node that made the handle or reference; null where that is not seen.
+  // Of the handle of a TensorArray: whether that is one that TensorFlow adds
+  // gradients up in, made by TensorArrayGradV3 or its like.
+  bool is_gradient_array(const Endpoint& handle) const;
+  // The flow of such an array after a write, or a sum of such flows.
+  bool is_gradient_flow(const Endpoint& tensor) const {
+    return gradient_flows_.contains(tensor);
+  }
+  bool has_gradient_flows() const { return !gradient_flows_.empty(); }
+  // Where data input `index` of the node has no part in what the node gives,
+  // but for whether that is live, and when: the predicate of a Switch, and the
+  // flow of an array into its gradient array, which begins with zeros.
+  bool only_orders(const Node& node, size_t index) const;
+
+  // The node that made a handle or reference, behind what hands it on: through
+  // branches, into loops, and around those in which it stays the same.
+  Node* maker_of(Endpoint handle) const;
+  // The variable behind the handle or reference; null where that is not seen.
   const Node* variable_of(Endpoint handle) const;
 
   // --- Of what is kept of loops.
@@ -118,6 +134,9 @@ class Analysis {
   void note(FrameId frame, const Endpoint& tensor, Kept kept);
   std::vector<KeptValue> take_notes() { return std::move(notes_); }
 
+  // Adds to what is known of a tensor's shape; no effect where that is another
+  // one.
+  void narrow(const Endpoint& tensor, const PartialShape& shape);
   // Says where a node is that was added since, and where it is live.
   void add(const Node& node, FrameId frame, Conditions::Set live);
 
@@ -132,6 +151,7 @@ class Analysis {
   void find_loops();
   void find_predicates();
   void find_flows();
+  void find_gradient_flows();
 
   Graph& graph_;
   size_t end_id_;
@@ -143,7 +163,12 @@ class Analysis {
   // By origin, per frame: a predicate that a Switch reads there.
   std::vector<std::unordered_map<Endpoint, Endpoint, graph::EndpointHash>>
       predicates_;
-  std::unordered_set<Endpoint, graph::EndpointHash> flows_;
+  using Tensors = std::unordered_set<Endpoint, graph::EndpointHash>;
+  // Adds what has the value of one of `flows`; where `sums`, what has it added
+  // to others, too.
+  void follow_flows(Tensors& flows, bool sums) const;
+  Tensors flows_;
+  Tensors gradient_flows_;
   const Node* user_ = nullptr;
   std::vector<KeptValue> notes_;
 };

@@ -1,7 +1,6 @@
 #include "autodiff/backprop.h"
 
 #include <algorithm>
-#include <ranges>
 #include <unordered_set>
 
 #include "autodiff/rule.h"
@@ -98,15 +97,15 @@ std::vector<Backprop::Unit> Backprop::order() {
 }
 
 void Backprop::run() {
-  std::vector<Unit> units = order();
-  for (const Unit& unit : units | std::views::reverse) {
+  const std::vector<Unit> units = order();
+  for (auto unit = units.rbegin(); unit != units.rend(); ++unit) {
     if (!scope().ok()) return;
-    if (unit.part != nullptr)
-      visit_part(*unit.part);
-    else if (unit.node != nullptr)
-      visit(*unit.node);
+    if (unit->part != nullptr)
+      visit_part(*unit->part);
+    else if (unit->node != nullptr)
+      visit(*unit->node);
     else
-      visit_loop(unit.loop);
+      visit_loop(unit->loop);
   }
 }
 
@@ -241,11 +240,8 @@ Gradient Backprop::total(const Endpoint& tensor) {
   // It has its tensor's shape, also where shape inference does not see that.
   if (const Output& value = total.values;
       !total.is_sparse() && value.has_tensor() &&
-      value.dtype() == tensor.node->output_dtypes()[size_t(tensor.port)]) {
-    const PartialShape& shape = tensor.node->output_shape(tensor.port);
-    if (value.shape().compatible(shape))
-      analysis().graph().set_output_shape(value.node(), value.port(), shape);
-  }
+      value.dtype() == tensor.node->output_dtypes()[size_t(tensor.port)])
+    analysis().narrow(value.endpoint(), tensor.node->output_shape(tensor.port));
   return totals_[tensor] = total;
 }
 

@@ -71,6 +71,11 @@ class Backprop {
   // The sum of the gradients that came for a tensor of the frame. REQUIRES: no
   // more will come.
   Gradient total(const Endpoint& tensor);
+  // Of all tensors that have one.
+  const std::unordered_map<Endpoint, Gradient, graph::EndpointHash>& totals()
+      const {
+    return totals_;
+  }
   // Of a gradient of `like`: itself, or what it says of all rows.
   Output dense(const Endpoint& like, const Gradient& gradient);
 

@@ -1,9 +1,13 @@
 #include "autodiff/differentiate.h"
 
 #include "autodiff/backprop.h"
+#include "autodiff/gradient_arrays.h"
+#include "autodiff/liveness_check.h"
 #include "autodiff/lower_calls.h"
+#include "autodiff/mutable_stacks.h"
 #include "autodiff/save_plan.h"
 #include "graph/builder/scope_access.h"
+#include "graph/dereference.h"
 #include "graph/loop_shapes.h"
 
 namespace tagflow::autodiff {
@@ -42,26 +46,78 @@ Result<FrameId> common_frame(const Analysis& analysis,
   return frame;
 }
 
+struct Prepared {
+  std::unique_ptr<Analysis> analysis;
+  FrameId frame;
+  Paths paths;
+};
+
+// The nodes whose gradients may need what they read of a reference, as it was
+// when they ran: for a later read may give another version. What an Identity
+// has read is what it gives.
+std::vector<Node*> readers_of_references(const graph::Graph& graph,
+                                         const Paths& paths) {
+  std::vector<Node*> readers;
+  for (Node* node : graph.nodes()) {
+    bool is_needed = node->is_switch();
+    for (int port = 0; port < node->num_outputs(); ++port)
+      is_needed = is_needed || paths.has({node, port});
+    if (!is_needed || node->is_identity()) continue;
+    for (size_t i = 0; i < node->inputs().size(); ++i)
+      if (graph::reads_reference(*node, i)) {
+        readers.push_back(node);
+        break;
+      }
+  }
+  return readers;
+}
+
+// Makes of the graph between xs and ys one of ops that have rules, and loops.
+Result<Prepared> prepare(graph::Graph& graph, const Differentiand& what) {
+  const Paths::Set stops(what.stops.begin(), what.stops.end());
+  for (bool is_first = true;; is_first = false) {
+    TAGFLOW_RETURN_IF_ERROR(lower_calls(graph, what.xs, what.ys));
+    if (is_first)
+      for (const auto& [frame, text] : what.save)
+        TAGFLOW_RETURN_IF_ERROR(set_save(graph, frame, text));
+    if (!has_open_loop(graph))
+      TAGFLOW_RETURN_IF_ERROR(graph::infer_loop_shapes(graph));
+    TAGFLOW_ASSIGN(auto analysis, Analysis::make(graph));
+    TAGFLOW_ASSIGN(const FrameId frame, common_frame(*analysis, what));
+    Paths paths(*analysis, frame, what.xs, what.ys, stops);
+    // What is replaced may show more that is to be.
+    if (const auto pops = paths.hidden_pops(what.ys); !pops.empty()) {
+      TAGFLOW_RETURN_IF_ERROR(make_stacks_persistent(*analysis, pops));
+      continue;
+    }
+    if (const auto readers = readers_of_references(graph, paths);
+        !readers.empty()) {
+      TAGFLOW_RETURN_IF_ERROR(graph::dereference(graph, readers));
+      continue;
+    }
+    TAGFLOW_RETURN_IF_ERROR(check_gradient_arrays(*analysis, paths, what.ys));
+    return Prepared{std::move(analysis), frame, std::move(paths)};
+  }
+}
+
+Status check_walk(graph::Graph& graph, const Backprop& walk,
+                  graph::NodeId first, bool has_own_grads) {
+  std::vector<GradientPair> pairs;
+  if (!has_own_grads)
+    for (const auto& [tensor, gradient] : walk.totals())
+      pairs.emplace_back(tensor, gradient.values.endpoint());
+  return check_liveness(graph, first, pairs);
+}
+
 }  // namespace
 
 Result<std::vector<Gradient>> differentiate(const Scope& scope,
                                             const Differentiand& what) {
   graph::Graph& graph = scope.graph();
-  TAGFLOW_RETURN_IF_ERROR(lower_calls(graph, what.xs, what.ys));
-  for (const auto& [frame, text] : what.save)
-    TAGFLOW_RETURN_IF_ERROR(set_save(graph, frame, text));
-  if (!has_open_loop(graph))
-    TAGFLOW_RETURN_IF_ERROR(graph::infer_loop_shapes(graph));
-  TAGFLOW_ASSIGN(const auto analysis, Analysis::make(graph));
-  TAGFLOW_ASSIGN(const FrameId frame, common_frame(*analysis, what));
+  TAGFLOW_ASSIGN(const Prepared prepared, prepare(graph, what));
+  const auto& [analysis, frame, paths] = prepared;
+  const auto first = graph::NodeId(graph.end_id());
   const Paths::Set stops(what.stops.begin(), what.stops.end());
-  const Paths paths(*analysis, frame, what.xs, what.ys, stops);
-  if (const Node* pop = paths.hidden_pop(what.ys))
-    return error(Code::kUnimplemented,
-                 "[gradients] node \"{}\" pops what a value that depends on an "
-                 "x was pushed as: mutable stacks, as TensorFlow's own "
-                 "gradients of loops have them, have no gradient",
-                 pop->name());
   TAGFLOW_ASSIGN(const Parts parts,
                  Parts::find(*analysis, paths, what.xs, what.ys));
   Differentiation all{*analysis, paths, parts, stops,
@@ -85,8 +141,10 @@ Result<std::vector<Gradient>> differentiate(const Scope& scope,
   if (what.kept != nullptr)
     for (KeptValue& kept : analysis->take_notes())
       what.kept->push_back(std::move(kept));
-  if (scope.ok()) return results;
-  return scope.status();
+  TAGFLOW_RETURN_IF_ERROR(scope.status());
+  if (what.check_liveness)
+    TAGFLOW_RETURN_IF_ERROR(check_walk(graph, walk, first, what.has_own_grads));
+  return results;
 }
 
 }  // namespace tagflow::autodiff

@@ -25,6 +25,9 @@ struct Differentiand {
   bool zeros_if_unconnected = false;
   std::map<std::string, std::string> save = {};  // as in GradientOptions
   std::vector<KeptValue>* kept = nullptr;
+  bool check_liveness = false;  // as in GradientOptions
+  // The gradients of ys may be live where they please.
+  bool has_own_grads = false;
 };
 
 // The gradients by each x, made in the scope. Lowers the calls between xs and

@@ -12,6 +12,8 @@ std::string kept_name(Kept kept) {
       return "reused";
     case Kept::kCounted:
       return "counted";
+    case Kept::kRecomputed:
+      return "recomputed";
     case Kept::kOutside:
       return "outside";
     case Kept::kConstant:

@@ -15,13 +15,14 @@ enum class Kept {
   kSavedEvery,  // on a stack, in each k-th iteration: Save::every()
   kReused,      // on a stack that an earlier gradient has made
   kCounted,     // computed from the number of the iteration
+  kRecomputed,  // computed again, from values that are there anyway
   kOutside,     // the same in all iterations: taken from outside of the loop
   kConstant,    // a constant of the graph
   kKnownShape,  // a shape that is known when the graph is built
 };
 
-// "saved", "every k-th", "reused", "counted", "outside", "constant", "known
-// shape".
+// "saved", "every k-th", "reused", "counted", "recomputed", "outside",
+// "constant", "known shape".
 std::string kept_name(Kept kept);
 
 struct KeptValue {

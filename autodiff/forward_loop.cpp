@@ -6,22 +6,15 @@ ForwardLoop::ForwardLoop(Analysis& analysis, const Loop& loop,
                          std::string prefix)
     : analysis_(analysis),
       loop_(loop),
-      prefix_(std::move(prefix)),
-      around_(analysis.parent(loop.frame)) {}
+      around_(analysis.parent(loop.frame)),
+      thread_(analysis, std::move(prefix)) {}
 
+// What leaves the loop is live where the loop runs.
 Result<Node*> ForwardLoop::add(std::string_view name, std::string_view op,
                                std::vector<Endpoint> inputs, AttrMap attrs,
-                               FrameId frame, std::vector<Node*> controls) {
-  Graph& graph = analysis_.graph();
-  TAGFLOW_ASSIGN(
-      Node * node,
-      graph.add(graph.unique_name(fmt::format("{}/{}", prefix_, name)), op,
-                inputs, std::move(attrs), controls));
-  // What leaves the loop is live where the loop runs.
-  analysis_.add(
-      *node, frame,
-      frame == around_ ? analysis_.live(*loop_.loop_cond) : Conditions::kNone);
-  return node;
+                               std::vector<Node*> controls) {
+  return thread_.add(name, op, std::move(inputs), std::move(attrs), around_,
+                     analysis_.live(*loop_.loop_cond), std::move(controls));
 }
 
 // It must not be there where the loop is on a branch that is not taken, and
@@ -33,45 +26,18 @@ Result<Endpoint> ForwardLoop::source(std::string_view op, AttrMap attrs) {
       analysis_.live(*loop_.loop_cond) != Conditions::kNone) {
     if (anchor_ == nullptr) {
       const Endpoint entering = loop_.variables.front().enter->inputs()[0];
-      TAGFLOW_ASSIGN(anchor_,
-                     add("entered", "Identity", {entering}, {}, around_));
+      TAGFLOW_ASSIGN(anchor_, add("entered", "Identity", {entering}, {}));
     }
     controls = {anchor_};
   }
-  TAGFLOW_ASSIGN(Node * node,
-                 add(op, op, {}, std::move(attrs), around_, controls));
+  TAGFLOW_ASSIGN(Node * node, add(op, op, {}, std::move(attrs), controls));
   return Endpoint{node, 0};
 }
 
-Result<ForwardLoop::Variable> ForwardLoop::add_variable(
-    const std::string& name, const Endpoint& initial) {
-  const graph::StaticFrame& frame = analysis_.frame(loop_.frame);
-  const auto part = [&](std::string_view what) {
-    return fmt::format("{}/{}", name, what);
-  };
-  TAGFLOW_ASSIGN(Node * enter,
-                 add(part("Enter"), "Enter", {initial},
-                     {{"frame_name", frame.name},
-                      {"is_constant", false},
-                      {"parallel_iterations", frame.parallel_iterations}},
-                     loop_.frame));
-  const DataType dtype = enter->output_dtypes()[0];
-  TAGFLOW_ASSIGN(Node * merge,
-                 add(part("Merge"), "Merge", {{enter, 0}, Endpoint()},
-                     {{"N", 2}, {"T", dtype}}, loop_.frame));
-  analysis_.graph().set_output_shape(merge, 0, PartialShape::scalar());
-  TAGFLOW_ASSIGN(Node * goes_on,
-                 add(part("Switch"), "Switch",
-                     {{merge, 0}, {loop_.loop_cond, 0}}, {}, loop_.frame));
-  TAGFLOW_ASSIGN(Node * exit,
-                 add(part("Exit"), "Exit", {{goes_on, 0}}, {}, around_));
-  return Variable{merge, {goes_on, 1}, exit};
-}
-
-Status ForwardLoop::close(const Variable& variable, const Endpoint& next) {
-  TAGFLOW_ASSIGN(Node * back, add("NextIteration", "NextIteration", {next}, {},
-                                  loop_.frame));
-  return analysis_.graph().set_input(variable.merge, 1, {back, 0});
+Result<Thread::Variable> ForwardLoop::add_variable(const std::string& name,
+                                                   const Endpoint& initial) {
+  TAGFLOW_ASSIGN(Node * merge, thread_.enter(name, loop_, initial));
+  return thread_.part(name, loop_, merge, {merge, 0});
 }
 
 Result<Endpoint> ForwardLoop::integer(int64_t value) {
@@ -81,27 +47,29 @@ Result<Endpoint> ForwardLoop::integer(int64_t value) {
 
 Result<Endpoint> ForwardLoop::at_least_one(const Endpoint& k) {
   TAGFLOW_ASSIGN(const Endpoint one, integer(1));
-  TAGFLOW_ASSIGN(Node * cast, add("every/Cast", "Cast", {k},
-                                  {{"DstT", DataType::kInt64}}, around_));
-  TAGFLOW_ASSIGN(Node * most, add("every/Maximum", "Maximum", {{cast, 0}, one},
-                                  {}, around_));
+  TAGFLOW_ASSIGN(Node * cast,
+                 add("every/Cast", "Cast", {k}, {{"DstT", DataType::kInt64}}));
+  TAGFLOW_ASSIGN(Node * most,
+                 add("every/Maximum", "Maximum", {{cast, 0}, one}, {}));
   return Endpoint{most, 0};
 }
 
 Result<Endpoint> ForwardLoop::number() {
   if (number_.node != nullptr) return number_;
   TAGFLOW_ASSIGN(const Endpoint zero, integer(0));
-  TAGFLOW_ASSIGN(const Variable count, add_variable("trips", zero));
-  TAGFLOW_ASSIGN(Node * now, add("trips/Identity", "Identity", {count.goes_on},
-                                 {}, loop_.frame));
-  TAGFLOW_ASSIGN(Node * one, add("trips/one", "Const", {},
-                                 {{"value", Tensor::scalar<int64_t>(1)},
-                                  {"dtype", DataType::kInt64}},
-                                 loop_.frame, {now}));
-  TAGFLOW_ASSIGN(Node * next, add("trips/AddV2", "AddV2", {{now, 0}, {one, 0}},
-                                  {}, loop_.frame));
-  TAGFLOW_RETURN_IF_ERROR(close(count, {next, 0}));
-  number_exit_ = count.exit;
+  TAGFLOW_ASSIGN(const Thread::Variable count, add_variable("trips", zero));
+  const FrameId frame = loop_.frame;
+  const Conditions::Set any = Conditions::kNone;
+  TAGFLOW_ASSIGN(Node * now, thread_.add("trips/Identity", "Identity",
+                                         {count.goes_on}, {}, frame));
+  TAGFLOW_ASSIGN(Node * one, thread_.add("trips/one", "Const", {},
+                                         {{"value", Tensor::scalar<int64_t>(1)},
+                                          {"dtype", DataType::kInt64}},
+                                         frame, any, {now}));
+  TAGFLOW_ASSIGN(Node * next, thread_.add("trips/AddV2", "AddV2",
+                                          {{now, 0}, {one, 0}}, {}, frame));
+  TAGFLOW_RETURN_IF_ERROR(thread_.close(loop_, count, {next, 0}));
+  number_ends_ = count.ends;
   return number_ = {count.merge, 0};
 }
 
@@ -109,10 +77,11 @@ Result<Endpoint> ForwardLoop::trips() {
   if (trips_.node != nullptr) return trips_;
   for (const LoopVariable& variable : loop_.variables)
     if (const auto counter = counter_of(variable);
-        counter && counter->step && number_exit_ == nullptr)
+        counter && counter->step && number_.node == nullptr)
       return counted_trips(*counter, variable.merge);
   TAGFLOW_RETURN_IF_ERROR(number().status());
-  return trips_ = {number_exit_, 0};
+  TAGFLOW_ASSIGN(Node * exit, thread_.leave("trips", loop_, number_ends_));
+  return trips_ = {exit, 0};
 }
 
 Result<Endpoint> ForwardLoop::counted_trips(const Counter& counter,
@@ -121,15 +90,15 @@ Result<Endpoint> ForwardLoop::counted_trips(const Counter& counter,
   const DataType type = merge->output_dtypes()[0];
   const auto apply = [&](std::string_view op,
                          std::vector<Endpoint> inputs) -> Status {
-    TAGFLOW_ASSIGN(Node * node, add(fmt::format("trips/{}", op), op,
-                                    std::move(inputs), {}, around_));
+    TAGFLOW_ASSIGN(Node * node,
+                   add(fmt::format("trips/{}", op), op, std::move(inputs), {}));
     trips = {node, 0};
     return {};
   };
   TAGFLOW_RETURN_IF_ERROR(apply("Sub", {trips, counter.first}));
   if (type != DataType::kInt64) {
     TAGFLOW_ASSIGN(Node * node, add("trips/Cast", "Cast", {trips},
-                                    {{"DstT", DataType::kInt64}}, around_));
+                                    {{"DstT", DataType::kInt64}}));
     trips = {node, 0};
   }
   if (counter.step != 1) {
@@ -201,46 +170,33 @@ Result<Endpoint> ForwardLoop::stacked(const Endpoint& value,
     TAGFLOW_ASSIGN(empty, source("PersistentStack", {{"elem_type", dtype}}));
   }
   const std::string name = value.node->name();
-  TAGFLOW_ASSIGN(const Variable stack, add_variable(name, empty));
-  // In and out of the branches in which the value is live.
-  Endpoint inside = stack.goes_on;
-  std::vector<Node*> switches;
-  for (const Guard& guard : guards) {
-    TAGFLOW_ASSIGN(
-        Node * node,
-        add(name + "/Switch", guard.ports == 2 ? "Switch" : "_SwitchN",
-            {inside, guard.predicate},
-            guard.ports == 2 ? AttrMap() : AttrMap{{"num_outs", guard.ports}},
-            loop_.frame));
-    switches.push_back(node);
-    inside = {node, guard.port};
-  }
-  TAGFLOW_ASSIGN(Node * push, add(name + "/Push", "PersistentStackPush",
-                                  {inside, value}, {}, loop_.frame));
-  Endpoint next{push, 0};
-  for (size_t i = guards.size(); i-- > 0;) {
-    std::vector<Endpoint> inputs;
-    for (int port = 0; port < guards[i].ports; ++port)
-      inputs.push_back(port == guards[i].port ? next
-                                              : Endpoint{switches[i], port});
-    TAGFLOW_ASSIGN(Node * merge, add(name + "/Merge", "Merge", inputs,
-                                     {{"N", guards[i].ports}}, loop_.frame));
-    next = {merge, 0};
-  }
-  TAGFLOW_RETURN_IF_ERROR(close(stack, next));
-  return Endpoint{stack.exit, 0};
+  TAGFLOW_ASSIGN(const Thread::Variable stack, add_variable(name, empty));
+  TAGFLOW_ASSIGN(
+      const Endpoint next,
+      thread_.guarded(name, stack.goes_on, guards, loop_.frame,
+                      [&](const Endpoint& inside) -> Result<Endpoint> {
+                        TAGFLOW_ASSIGN(
+                            Node * push,
+                            thread_.add(name + "/Push", "PersistentStackPush",
+                                        {inside, value}, {}, loop_.frame));
+                        return Endpoint{push, 0};
+                      }));
+  TAGFLOW_RETURN_IF_ERROR(thread_.close(loop_, stack, next));
+  TAGFLOW_ASSIGN(Node * exit, thread_.leave(name, loop_, stack.ends));
+  return Endpoint{exit, 0};
 }
 
 // As a constant of the loop.
 Result<Endpoint> ForwardLoop::entered(const std::string& name,
                                       const Endpoint& outside) {
   const graph::StaticFrame& frame = analysis_.frame(loop_.frame);
-  TAGFLOW_ASSIGN(Node * enter,
-                 add(name, "Enter", {outside},
-                     {{"frame_name", frame.name},
-                      {"is_constant", true},
-                      {"parallel_iterations", frame.parallel_iterations}},
-                     loop_.frame));
+  TAGFLOW_ASSIGN(
+      Node * enter,
+      thread_.add(name, "Enter", {outside},
+                  {{"frame_name", frame.name},
+                   {"is_constant", true},
+                   {"parallel_iterations", frame.parallel_iterations}},
+                  loop_.frame));
   return Endpoint{enter, 0};
 }
 
@@ -253,10 +209,11 @@ Result<Endpoint> ForwardLoop::saved_every(const Endpoint& value,
     TAGFLOW_ASSIGN(const Endpoint every, entered("every", k));
     TAGFLOW_ASSIGN(const Endpoint zero, integer(0));
     TAGFLOW_ASSIGN(const Endpoint none, entered("every/zero", zero));
-    TAGFLOW_ASSIGN(Node * rest, add("every/FloorMod", "FloorMod", {now, every},
-                                    {}, loop_.frame));
-    TAGFLOW_ASSIGN(Node * is_kth, add("every/Equal", "Equal", {{rest, 0}, none},
-                                      {}, loop_.frame));
+    TAGFLOW_ASSIGN(Node * rest, thread_.add("every/FloorMod", "FloorMod",
+                                            {now, every}, {}, loop_.frame));
+    TAGFLOW_ASSIGN(Node * is_kth,
+                   thread_.add("every/Equal", "Equal", {{rest, 0}, none}, {},
+                               loop_.frame));
     is_kth_ = {is_kth, 0};
   }
   TAGFLOW_ASSIGN(saved_every_[value], stacked(value, {{is_kth_, 1, 2}}));
@@ -285,7 +242,8 @@ Result<Endpoint> ForwardLoop::value_or_filler(
   for (const Guard& guard : guards) {
     TAGFLOW_ASSIGN(
         Node * node,
-        add(name + "/filler/Switch", guard.ports == 2 ? "Switch" : "_SwitchN",
+        thread_.add(
+            name + "/filler/Switch", guard.ports == 2 ? "Switch" : "_SwitchN",
             {rest, guard.predicate},
             guard.ports == 2 ? AttrMap() : AttrMap{{"num_outs", guard.ports}},
             loop_.frame));
@@ -293,9 +251,10 @@ Result<Endpoint> ForwardLoop::value_or_filler(
       if (port != guard.port) alternatives.push_back({node, port});
     rest = {node, guard.port};
   }
-  TAGFLOW_ASSIGN(Node * merge,
-                 add(name + "/or_filler", "Merge", alternatives,
-                     {{"N", int64_t(alternatives.size())}}, loop_.frame));
+  TAGFLOW_ASSIGN(
+      Node * merge,
+      thread_.add(name + "/or_filler", "Merge", alternatives,
+                  {{"N", int64_t(alternatives.size())}}, loop_.frame));
   return Endpoint{merge, 0};
 }
 
@@ -313,40 +272,28 @@ Result<Endpoint> ForwardLoop::listed(const Endpoint& value) {
   TAGFLOW_ASSIGN(const Endpoint any,
                  source("Const", {{"value", Tensor::scalar<int32_t>(-1)},
                                   {"dtype", DataType::kInt32}}));
-  TAGFLOW_ASSIGN(Node * empty,
-                 add("EmptyTensorList", "EmptyTensorList", {any, any},
-                     {{"element_dtype", dtype}}, around_));
+  TAGFLOW_ASSIGN(Node * empty, add("EmptyTensorList", "EmptyTensorList",
+                                   {any, any}, {{"element_dtype", dtype}}));
   TAGFLOW_ASSIGN(const Endpoint element, value_or_filler(value, guards));
-  const graph::StaticFrame& frame = analysis_.frame(loop_.frame);
   const std::string name = value.node->name() + "/list";
-  TAGFLOW_ASSIGN(Node * enter,
-                 add(name + "/Enter", "Enter", {{empty, 0}},
-                     {{"frame_name", frame.name},
-                      {"is_constant", false},
-                      {"parallel_iterations", frame.parallel_iterations}},
-                     loop_.frame));
-  TAGFLOW_ASSIGN(Node * merge,
-                 add(name + "/Merge", "Merge", {{enter, 0}, Endpoint()},
-                     {{"N", 2}, {"T", DataType::kVariant}}, loop_.frame));
-  analysis_.graph().set_output_shape(merge, 0, PartialShape::scalar());
+  TAGFLOW_ASSIGN(Node * merge, thread_.enter(name, loop_, {empty, 0}));
   // Before the loop ends, or where it goes on.
   Endpoint list{merge, 0};
-  Node* split = nullptr;
   const auto push = [&]() -> Status {
-    TAGFLOW_ASSIGN(Node * node,
-                   add(name + "/Push", "TensorListPushBack", {list, element},
-                       {{"element_dtype", dtype}}, loop_.frame));
+    TAGFLOW_ASSIGN(
+        Node * node,
+        thread_.add(name + "/Push", "TensorListPushBack", {list, element},
+                    {{"element_dtype", dtype}}, loop_.frame));
     list = {node, 0};
     return {};
   };
   if (has_last) TAGFLOW_RETURN_IF_ERROR(push());
-  TAGFLOW_ASSIGN(split, add(name + "/Switch", "Switch",
-                            {list, {loop_.loop_cond, 0}}, {}, loop_.frame));
-  list = {split, 1};
+  TAGFLOW_ASSIGN(const Thread::Variable parted,
+                 thread_.part(name, loop_, merge, list));
+  list = parted.goes_on;
   if (!has_last) TAGFLOW_RETURN_IF_ERROR(push());
-  TAGFLOW_RETURN_IF_ERROR(close({merge, {split, 1}, nullptr}, list));
-  TAGFLOW_ASSIGN(Node * exit,
-                 add(name + "/Exit", "Exit", {{split, 0}}, {}, around_));
+  TAGFLOW_RETURN_IF_ERROR(thread_.close(loop_, parted, list));
+  TAGFLOW_ASSIGN(Node * exit, thread_.leave(name, loop_, parted.ends));
   return listed_[value] = {exit, 0};
 }
 
@@ -357,11 +304,11 @@ Result<Endpoint> ForwardLoop::last(const Endpoint& value) {
   Conditions& conditions = analysis_.conditions();
   if (!conditions.includes(analysis_.live(value), analysis_.ends(loop_))) {
     TAGFLOW_ASSIGN(Node * node,
-                   add("last/Switch", "Switch", {value, {loop_.loop_cond, 0}},
-                       {}, loop_.frame));
+                   thread_.add("last/Switch", "Switch",
+                               {value, {loop_.loop_cond, 0}}, {}, loop_.frame));
     leaving = {node, 0};
   }
-  TAGFLOW_ASSIGN(Node * exit, add("last/Exit", "Exit", {leaving}, {}, around_));
+  TAGFLOW_ASSIGN(Node * exit, thread_.leave("last", loop_, leaving));
   return last_[value] = {exit, 0};
 }
 

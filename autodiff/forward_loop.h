@@ -8,6 +8,7 @@
 
 #include "autodiff/analysis.h"
 #include "autodiff/guard.h"
+#include "autodiff/thread.h"
 
 namespace tagflow::autodiff {
 
@@ -66,14 +67,9 @@ class ForwardLoop {
   Result<Endpoint> last(const Endpoint& value);
 
  private:
-  struct Variable {
-    Node* merge;
-    Endpoint goes_on;  // its value where there is another iteration
-    Node* exit;
-  };
-
+  // A node in the frame around the loop.
   Result<Node*> add(std::string_view name, std::string_view op,
-                    std::vector<Endpoint> inputs, AttrMap attrs, FrameId frame,
+                    std::vector<Endpoint> inputs, AttrMap attrs,
                     std::vector<Node*> controls = {});
   // A node without inputs, in the frame around the loop.
   Result<Endpoint> source(std::string_view op, AttrMap attrs);
@@ -82,9 +78,8 @@ class ForwardLoop {
   // The value, or the filler where not all of the guards hold.
   Result<Endpoint> value_or_filler(const Endpoint& value,
                                    const std::vector<Guard>& guards);
-  Result<Variable> add_variable(const std::string& name,
-                                const Endpoint& initial);
-  Status close(const Variable& variable, const Endpoint& next);
+  Result<Thread::Variable> add_variable(const std::string& name,
+                                        const Endpoint& initial);
   Result<Endpoint> counted_trips(const Counter& counter, Node* merge);
   Result<Endpoint> stacked(const Endpoint& value,
                            const std::vector<Guard>& guards);
@@ -95,11 +90,11 @@ class ForwardLoop {
 
   Analysis& analysis_;
   const Loop& loop_;
-  const std::string prefix_;
   const FrameId around_;
+  Thread thread_;
   Endpoint trips_, number_;
-  Node* number_exit_ = nullptr;
-  Endpoint is_kth_;  // whether the number is a multiple of k
+  Endpoint number_ends_;  // where the loop has ended
+  Endpoint is_kth_;       // whether the number is a multiple of k
   Node* anchor_ = nullptr;
   using Table = std::unordered_map<Endpoint, Endpoint, graph::EndpointHash>;
   Table saved_, saved_every_, listed_, last_;

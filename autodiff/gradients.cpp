@@ -39,6 +39,8 @@ class Gradients {
     what.zeros_if_unconnected = options_.zeros_if_unconnected;
     what.kept = options_.kept;
     what.save = options_.save;
+    what.check_liveness = options_.check_liveness;
+    what.has_own_grads = !options_.grad_ys.empty();
     return differentiate(scope_, what);
   }
 

@@ -30,6 +30,13 @@ struct GradientOptions {
   std::map<std::string, std::string> save = {};
   // Zeros for an x on which no y depends, in place of an invalid Gradient.
   bool zeros_if_unconnected = false;
+  // Whether it is checked that each gradient is live exactly where its tensor
+  // is, which costs about as much again: an Internal error where not.
+#ifdef NDEBUG
+  bool check_liveness = false;
+#else
+  bool check_liveness = true;
+#endif
 };
 
 // The gradients of the sum of all elements of all ys, by each of xs. An x is a

@@ -32,4 +32,17 @@ Result<std::vector<Guard>> guards_of(Analysis& analysis, FrameId frame,
   return guards;
 }
 
+bool are_exclusive(const Conditions& conditions, Conditions::Set a,
+                   Conditions::Set b) {
+  for (const Conditions::Id one : conditions.of(a))
+    for (const Conditions::Id other : conditions.of(b)) {
+      const graph::Condition& x = conditions.condition(one);
+      const graph::Condition& y = conditions.condition(other);
+      if (x.source == y.source && x.ports != 0 && x.ports == y.ports &&
+          x.port != y.port)
+        return true;
+    }
+  return false;
+}
+
 }  // namespace tagflow::autodiff

@@ -29,4 +29,8 @@ Result<std::vector<Guard>> guards_of(Analysis& analysis, FrameId frame,
                                      Conditions::Set set, Conditions::Set given,
                                      const Endpoint& what);
 
+// Whether never both hold: some predicate would have to take two ports.
+bool are_exclusive(const Conditions& conditions, Conditions::Set a,
+                   Conditions::Set b);
+
 }  // namespace tagflow::autodiff

@@ -55,7 +55,7 @@ void Backprop::visit_loop(FrameId frame) {
   for (const LoopVariable& variable : loop.variables) {
     const Endpoint inside{variable.merge, 0};
     if (!all_.paths.has(inside)) continue;
-    if (LoopRegion::is_invariant(variable))
+    if (variable.is_invariant())
       work.constants.push_back({inside, variable.enter->inputs()[0]});
     else
       work.variables.push_back({&variable});
@@ -108,8 +108,7 @@ std::vector<Leaf> Backprop::begin_gradients(LoopWork& work,
                                ? at_end.dense(merge, variable.at_end)
                                : end.zeros(merge);
     const std::string path = LoopWork::path_of(merge);
-    LoopWork::narrow(analysis().graph(), initial,
-                     gradient_shape(analysis(), merge));
+    LoopWork::narrow(analysis(), initial, gradient_shape(analysis(), merge));
     vars.push_back({path, initial});
     options.shapes[path] = gradient_shape(analysis(), merge);
   }
@@ -159,8 +158,7 @@ std::vector<Leaf> Backprop::backward_body(
     const Gradient grad = walk.total(merge);
     const Output value =
         grad.valid() ? walk.dense(merge, grad) : region.zeros(merge);
-    LoopWork::narrow(analysis().graph(), value,
-                     gradient_shape(analysis(), merge));
+    LoopWork::narrow(analysis(), value, gradient_shape(analysis(), merge));
     next.push_back({LoopWork::path_of(merge), value});
   }
   for (auto& constant : work.constants)

@@ -38,10 +38,9 @@ struct Backprop::LoopWork {
   }
   // A gradient has its tensor's shape, also where shape inference does not see
   // it. Where it sees another one, the loop refuses it.
-  static void narrow(graph::Graph& graph, const Output& value,
+  static void narrow(Analysis& analysis, const Output& value,
                      const PartialShape& shape) {
-    if (value.has_tensor() && value.shape().compatible(shape))
-      graph.set_output_shape(value.node(), value.port(), shape);
+    if (value.has_tensor()) analysis.narrow(value.endpoint(), shape);
   }
 };
 

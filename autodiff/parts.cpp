@@ -18,7 +18,7 @@ bool Stateful::runs_once(const Node& node, const NodeFlags& within) {
     return true;
   if (node.op() == "TensorArrayV3") return false;
   if (node.op().starts_with("TensorArray"))
-    return !within.has(*maker_of(node.inputs()[0]));
+    return !within.has(*analysis_.maker_of(node.inputs()[0]));
   if (!node.op_def().is_registered || graph::is_functional_op(node.op()))
     return traits_.of(node.op(), node.attrs()).has_effects;
   return node.op_def().is_stateful;

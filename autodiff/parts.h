@@ -31,11 +31,13 @@ class NodeFlags {
 class Stateful {
  public:
   // `analysis` outlives this.
-  explicit Stateful(Analysis& analysis) : traits_(analysis.graph().library()) {}
+  explicit Stateful(Analysis& analysis)
+      : analysis_(analysis), traits_(analysis.graph().library()) {}
   // `within` are the nodes that are computed again.
   bool runs_once(const Node& node, const NodeFlags& within);
 
  private:
+  const Analysis& analysis_;
   graph::LibraryTraits traits_;
 };
 

@@ -1,5 +1,8 @@
 #include "autodiff/paths.h"
 
+#include <algorithm>
+
+#include "autodiff/mutable_stacks.h"
 #include "autodiff/rule.h"
 
 namespace tagflow::autodiff {
@@ -48,12 +51,12 @@ void Paths::reach(const Use& use, const Endpoint& from, const Set& stops,
       return;
     open.push_back(to);
   };
+  if (analysis_.only_orders(node, use.index)) return;
   if (is_primitive(node)) {
     // Not out of the frame, nor into its next iteration.
     if ((node.is_exit() || node.is_next_iteration()) &&
         analysis_.frame_of(node) == frame_)
       return;
-    if (node.is_switch() && use.index == 1) return;
   } else {
     const RuleEntry* entry = RuleTable::global().find(node.op());
     if (entry != nullptr && entry->rule == nullptr &&
@@ -73,13 +76,12 @@ void Paths::go_back(std::span<const Endpoint> ys) {
   while (!open.empty()) {
     const Endpoint to = open.back();
     open.pop_back();
+    if (to.node->is_exit() && analysis_.frame_of(*to.node) == frame_) continue;
     // An x before another x has a gradient through it, too.
-    for (const Endpoint& input : to.node->inputs()) {
-      if (input.node == nullptr || !depends(input)) continue;
-      if (to.node->is_exit() && analysis_.frame_of(*to.node) == frame_)
-        continue;
-      if (to.node->is_switch() && input == to.node->inputs()[1] &&
-          input != to.node->inputs()[0])
+    for (size_t i = 0; i < to.node->inputs().size(); ++i) {
+      const Endpoint& input = to.node->inputs()[i];
+      if (input.node == nullptr || !depends(input) ||
+          analysis_.only_orders(*to.node, i))
         continue;
       if (!needed_.insert(input).second) continue;
       after_.emplace(input, to);
@@ -88,14 +90,26 @@ void Paths::go_back(std::span<const Endpoint> ys) {
   }
 }
 
-const Node* Paths::hidden_pop(std::span<const Endpoint> ys) const {
+std::vector<const Node*> Paths::hidden_pops(
+    std::span<const Endpoint> ys) const {
   std::unordered_set<const Node*> stacks;
   for (const auto& [tensor, from] : before_)
     for (const Use& use : analysis_.uses(*tensor.node))
-      if (use.index == 1 && use.node->op().starts_with("StackPush") &&
-          use.node->inputs()[1] == tensor)
-        stacks.insert(maker_of(use.node->inputs()[0]));
-  if (stacks.empty()) return nullptr;
+      if (pushes_onto_stack(*use.node) && use.node->inputs()[1] == tensor)
+        stacks.insert(analysis_.maker_of(use.node->inputs()[0]));
+  std::vector<const Node*> pops;
+  if (stacks.empty()) return pops;
+  for (const Node* node : leading_to(ys))
+    if (pops_from_stack(*node) &&
+        stacks.contains(analysis_.maker_of(node->inputs()[0])))
+      pops.push_back(node);
+  // In the same order in each run.
+  std::ranges::sort(pops, {}, &Node::id);
+  return pops;
+}
+
+std::unordered_set<const Node*> Paths::leading_to(
+    std::span<const Endpoint> ys) const {
   std::unordered_set<const Node*> known;
   std::vector<const Node*> open;
   const auto find = [&](const Node* node) {
@@ -105,12 +119,10 @@ const Node* Paths::hidden_pop(std::span<const Endpoint> ys) const {
   while (!open.empty()) {
     const Node* node = open.back();
     open.pop_back();
-    if (node->op().starts_with("StackPop") &&
-        stacks.contains(maker_of(node->inputs()[0])))
-      return node;
-    for (const Endpoint& input : node->inputs()) find(input.node);
+    for (size_t i = 0; i < node->inputs().size(); ++i)
+      if (!analysis_.only_orders(*node, i)) find(node->inputs()[i].node);
   }
-  return nullptr;
+  return known;
 }
 
 std::string Paths::describe(const Node& node) const {

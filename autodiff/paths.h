@@ -27,10 +27,13 @@ class Paths {
   bool depends(const Endpoint& tensor) const {
     return before_.contains(tensor);
   }
-  // Values also get from x to y by mutable stacks, as in gradients that
-  // TensorFlow made of its loops, where no edge leads from a push to a pop. The
-  // pop that makes some y depend on an x in this way; null where none does.
-  const Node* hidden_pop(std::span<const Endpoint> ys) const;
+  // Values also get from x to y by mutable stacks, where no edge leads from a
+  // push to a pop: Note [Mutable stacks]. The pops that make some y depend on
+  // an x in this way.
+  std::vector<const Node*> hidden_pops(std::span<const Endpoint> ys) const;
+  // The nodes on which the ys depend, whatever xs there are.
+  std::unordered_set<const Node*> leading_to(
+      std::span<const Endpoint> ys) const;
   // "x:0 -> a -> b -> y:0": a path through the node, for messages.
   std::string describe(const Node& node) const;
 

@@ -71,8 +71,7 @@ Recomputation::Segment Recomputation::set_segment(const Loop& loop) {
 bool Recomputation::is_state(const Node& enter) const {
   return segment_ != nullptr &&
          std::ranges::any_of(segment_->variables, [&](const auto& variable) {
-           return variable.enter == &enter &&
-                  !LoopRegion::is_invariant(variable);
+           return variable.enter == &enter && !variable.is_invariant();
          });
 }
 

@@ -97,18 +97,29 @@ Output Region::forward(const std::string& name, std::string_view op,
 
 // --- The outermost one ------------------------------------------------------
 
-Output PlainRegion::value(const Endpoint& tensor) { return Output(tensor); }
+// The body of the innermost loop that is being built; null outside of all.
+static graph::Context* body_around(const Scope& scope) {
+  graph::Context* context = graph::ScopeAccess::context(scope);
+  while (context != nullptr && context->kind != graph::Context::Kind::kLoop)
+    context = context->parent;
+  return context;
+}
+
+// In a body that is being built, there may be a loop to which its gradient has
+// added Exits. The builder has to know that these are in the body, too: else it
+// takes them for tensors from outside, which would have to enter.
+Output PlainRegion::value(const Endpoint& tensor) {
+  graph::BuilderState& builder = graph::ScopeAccess::state(scope());
+  if (frame() != FrameId::kRoot && builder.context_of(tensor.node) == nullptr)
+    builder.set_context(tensor.node, body_around(scope()));
+  return Output(tensor);
+}
 
 Output PlainRegion::run_time_shape(const Endpoint& tensor, DataType dtype) {
   return ops::shape(scope(), Output(tensor), {dtype});
 }
 
 // --- Loops ------------------------------------------------------------------
-
-bool LoopRegion::is_invariant(const LoopVariable& variable) {
-  const Endpoint next = value_source(variable.next->inputs()[0]);
-  return next == Endpoint{variable.merge, 0};
-}
 
 LoopRegion::LoopRegion(Region& around, ForwardLoop& forward, const Loop& loop,
                        Scope scope)
@@ -117,7 +128,7 @@ LoopRegion::LoopRegion(Region& around, ForwardLoop& forward, const Loop& loop,
       forward_(forward),
       loop_(loop) {
   for (const LoopVariable& variable : loop.variables)
-    if (is_invariant(variable))
+    if (variable.is_invariant())
       invariants_.emplace(Endpoint{variable.merge, 0},
                           variable.enter->inputs()[0]);
 }
@@ -171,24 +182,25 @@ Output BodyRegion::add_variable(std::string path, const Output& initial) {
 }
 
 Output BodyRegion::varying_value(const Endpoint& tensor) {
-  const Output value = counted(tensor);
+  if (const auto counter = counter_at(tensor)) return counted(tensor, *counter);
+  const Output value = recomputed(tensor);
   return value.valid() || !scope().ok() ? value : popped(tensor);
 }
 
-Output BodyRegion::counted(const Endpoint& tensor) {
-  for (const LoopVariable& variable : loop().variables) {
-    if (tensor != Endpoint{variable.merge, 0}) continue;
-    const auto counter = counter_of(variable);
-    if (!counter) return {};
-    analysis().note(frame(), tensor, Kept::kCounted);
-    const Scope& s = scope();
-    const DataType type = variable.merge->output_dtypes()[0];
-    Output steps = counter_;
-    if (type != DataType::kInt64) steps = ops::cast(s, steps, type);
-    if (counter->step != 1) steps = ops::mul(s, steps, counter->step);
-    return ops::add(s, around().value(counter->first), steps);
-  }
+std::optional<Counter> BodyRegion::counter_at(const Endpoint& tensor) const {
+  for (const LoopVariable& variable : loop().variables)
+    if (tensor == Endpoint{variable.merge, 0}) return counter_of(variable);
   return {};
+}
+
+Output BodyRegion::counted(const Endpoint& tensor, const Counter& counter) {
+  analysis().note(frame(), tensor, Kept::kCounted);
+  const Scope& s = scope();
+  const DataType type = tensor.node->output_dtypes()[0];
+  Output steps = counter_;
+  if (type != DataType::kInt64) steps = ops::cast(s, steps, type);
+  if (counter.step != 1) steps = ops::mul(s, steps, counter.step);
+  return ops::add(s, around().value(counter.first), steps);
 }
 
 Output BodyRegion::popped(const Endpoint& tensor) {

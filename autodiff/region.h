@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -99,9 +100,6 @@ class LoopRegion : public Region {
              graph::Scope scope);
   Output value(const Endpoint& tensor) final;
 
-  // The variable, if it is the same in all iterations.
-  static bool is_invariant(const LoopVariable& variable);
-
  protected:
   Output run_time_shape(const Endpoint& tensor, DataType dtype) final;
   // What is no constant of the loop.
@@ -110,6 +108,10 @@ class LoopRegion : public Region {
   Region& around() { return around_; }
   ForwardLoop& forward_loop() { return forward_; }
   const Loop& loop() const { return loop_; }
+  // Whether value() of the source of a value adds nothing to the graph.
+  bool has_value(const Endpoint& source) const {
+    return values_.contains(source) || outside(source).node != nullptr;
+  }
 
  private:
   // Where the value comes from outside of the loop: there; else null.
@@ -149,9 +151,17 @@ class BodyRegion final : public LoopRegion {
   Output varying_value(const Endpoint& tensor) override;
 
  private:
+  // What the loop counts with that variable, if it does.
+  std::optional<Counter> counter_at(const Endpoint& tensor) const;
   // The value of a counter, from that of the backward loop.
-  Output counted(const Endpoint& tensor);
+  Output counted(const Endpoint& tensor, const Counter& counter);
   Output popped(const Endpoint& tensor);
+
+  // recomputed.cpp: a value that is as cheap to compute again, from what is
+  // there anyway, as it is to save; invalid where it is not.
+  Output recomputed(const Endpoint& tensor);
+  bool is_recomputed(const Endpoint& tensor, int depth);
+  bool is_at_hand(const Endpoint& tensor, int depth);
 
   const Output counter_;
   const graph::structure::AddVariable grow_;

@@ -96,6 +96,9 @@ void RuleContext::set_slices(int input, Output values, Output indices) {
 
 void RuleContext::set_broadcast(int input, Output gradient) {
   if (!wants(input) || !gradient.valid()) return;
+  // A sum of flows of TensorArrays.
+  if (region_.analysis().is_container(node_.inputs()[size_t(input)]))
+    return set(input, gradient);
   const PartialShape& from = known_input_shape(input);
   const PartialShape& to = known_output_shape();
   if (from.fully_known() && to.fully_known()) {

@@ -199,8 +199,7 @@ class Backprop::Segments {
     }
     Outputs next;
     const auto take = [&](const Output& value) {
-      LoopWork::narrow(analysis().graph(), value,
-                       shape_of(begin_[next.size()]));
+      LoopWork::narrow(analysis(), value, shape_of(begin_[next.size()]));
       next.push_back(value);
     };
     int port = 0;
@@ -431,8 +430,7 @@ class Backprop::Segments {
           return joined(ops::add(branch, now[0], 1), stacks, grads);
         });
     for (size_t i = 0; i < begin_.size(); ++i)
-      LoopWork::narrow(analysis().graph(),
-                       next[next.size() - begin_.size() + i],
+      LoopWork::narrow(analysis(), next[next.size() - begin_.size() + i],
                        shape_of(begin_[i]));
     return next;
   }

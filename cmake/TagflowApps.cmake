@@ -1,10 +1,12 @@
 # What lies in apps/:
-#   apps/{checkpoint,common,conform,draw,io,placement,stepper}/*.cpp
+#   apps/{checkpoint,common,conform,draw,io,ode,placement}/*.cpp,
+#   apps/{stepper,training}/*.cpp
 #                                   library tagflow_apps, which the programs,
 #                                   their tests and fuzz targets share
 #   apps/{tagflow,bench}/**.cpp     the tagflow command
-#   apps/kmeans/*.cpp               kmeans: main.cpp; the rest is in the
-#                                   library, for its tests and benchmark
+#   apps/{fortunes,g2p,kmeans,train_images}/*.cpp
+#                                   a program each: main.cpp; the rest is in
+#                                   the library, for its tests and benchmark
 #   apps/examples/*.cpp             one executable and CTest case each
 # Without TAGFLOW_BUILD_APPS only the library is made.
 
@@ -18,8 +20,9 @@ file(GLOB_RECURSE sources CONFIGURE_DEPENDS
   "${apps}/io/*.cpp" "${apps}/common/*.cpp" "${apps}/conform/*.cpp"
   "${apps}/checkpoint/*.cpp"
   "${apps}/draw/*.cpp" "${apps}/placement/*.cpp" "${apps}/stepper/*.cpp"
-  "${apps}/kmeans/*.cpp")
-list(REMOVE_ITEM sources "${apps}/kmeans/main.cpp")
+  "${apps}/training/*.cpp" "${apps}/kmeans/*.cpp" "${apps}/train_images/*.cpp"
+  "${apps}/fortunes/*.cpp" "${apps}/g2p/*.cpp" "${apps}/ode/*.cpp")
+list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
 add_library(tagflow_apps STATIC ${sources})
 target_compile_features(tagflow_apps PUBLIC cxx_std_20)
 target_include_directories(tagflow_apps PUBLIC "${PROJECT_SOURCE_DIR}")
@@ -81,6 +84,9 @@ foreach(name IN ITEMS compare models)
 endforeach()
 
 tagflow_program(kmeans "${apps}/kmeans/main.cpp")
+tagflow_program(train_images "${apps}/train_images/main.cpp")
+tagflow_program(fortunes "${apps}/fortunes/main.cpp")
+tagflow_program(g2p "${apps}/g2p/main.cpp")
 
 file(GLOB sources CONFIGURE_DEPENDS "${apps}/examples/*.cpp")
 foreach(source IN LISTS sources)

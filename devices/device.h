@@ -13,6 +13,8 @@
 
 namespace tagflow::devices {
 
+class MemoryLedger;  // devices/memory_ledger.h
+
 // Note [Device memory]
 //
 // An accelerator's kernels read and write memory of its own, which the host
@@ -115,6 +117,9 @@ class Device {
   virtual Allocator& allocator() = 0;
   // All zero on a device that does not count.
   virtual MemoryStats memory() const = 0;
+  // What counts the memory, where it has a limit; else null, also on a device
+  // that does not tell. Lives as long as the device.
+  virtual MemoryLedger* ledger() { return nullptr; }
   // What runs the kernels, or null: they run on the engine's workers. Lives as
   // long as the device.
   virtual Accelerator* accelerator() { return nullptr; }

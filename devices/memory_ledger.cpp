@@ -24,17 +24,31 @@ int64_t MemoryLedger::reserve(size_t bytes) {
   return before + more;
 }
 
-void MemoryLedger::confirm(int64_t in_use) {
-  int64_t peak = peak_.load(std::memory_order_relaxed);
-  while (in_use > peak && !peak_.compare_exchange_weak(
-                              peak, in_use, std::memory_order_relaxed)) {
+namespace {
+
+void raise(std::atomic<int64_t>& peak, int64_t to) {
+  int64_t before = peak.load(std::memory_order_relaxed);
+  while (to > before &&
+         !peak.compare_exchange_weak(before, to, std::memory_order_relaxed)) {
   }
+}
+
+}  // namespace
+
+void MemoryLedger::confirm(int64_t in_use) {
+  raise(recent_peak_, in_use);
+  raise(peak_, in_use);
   count_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void MemoryLedger::give_back(size_t bytes) {
   in_use_.fetch_sub(counted(bytes), std::memory_order_relaxed);
   live_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+int64_t MemoryLedger::take_peak() {
+  const int64_t now = in_use();
+  return std::max(recent_peak_.exchange(now, std::memory_order_relaxed), now);
 }
 
 MemoryStats MemoryLedger::stats() const {

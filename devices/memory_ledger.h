@@ -26,6 +26,11 @@ class MemoryLedger {
   void give_back(size_t bytes);
 
   MemoryStats stats() const;
+  int64_t in_use() const { return in_use_.load(std::memory_order_relaxed); }
+  int64_t limit() const { return limit_; }
+  // The largest in_use since the last call, or since the beginning; from here
+  // on, another one is found. Who else calls it has a part of the time each.
+  int64_t take_peak();
 
  private:
   // What a buffer counts for; negative where that is more than any memory.
@@ -36,6 +41,7 @@ class MemoryLedger {
   // What every allocation changes, apart from what all others only read.
   alignas(64) std::atomic<int64_t> in_use_{0};
   std::atomic<int64_t> peak_{0};
+  std::atomic<int64_t> recent_peak_{0};  // as take_peak() says
   std::atomic<int64_t> count_{0};
   std::atomic<int64_t> live_{0};
 };

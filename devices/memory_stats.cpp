@@ -22,8 +22,14 @@ std::string bytes_text(int64_t bytes) {
 std::string to_string(const MemoryStats& stats) {
   std::string text = bytes_text(stats.in_use) + " in use";
   if (stats.limit > 0) text += " of " + bytes_text(stats.limit);
-  return text + fmt::format(", peak {}, {} buffer{}", bytes_text(stats.peak),
-                            stats.live, stats.live == 1 ? "" : "s");
+  text += fmt::format(", peak {}, {} buffer{}", bytes_text(stats.peak),
+                      stats.live, stats.live == 1 ? "" : "s");
+  if (stats.swapped_out > 0)
+    text +=
+        fmt::format(", {} swapped out, {} back", bytes_text(stats.swapped_out),
+                    bytes_text(stats.swapped_in));
+  if (stats.host_is_short) text += ", and the host has no memory for more";
+  return text;
 }
 
 }  // namespace tagflow::devices

@@ -13,10 +13,16 @@ struct MemoryStats {
   int64_t limit = 0;   // bytes; 0: none
   int64_t count = 0;   // buffers given out so far
   int64_t live = 0;    // buffers that are in use now
+  // Bytes of values in stacks that were copied to the host for want of memory,
+  // and back, so far: see devices/swapper.h.
+  int64_t swapped_out = 0;
+  int64_t swapped_in = 0;
+  bool host_is_short = false;  // it had no memory for such a value
 };
 
 // "12.3 MiB in use of 64 MiB, peak 20 MiB, 17 buffers"; without a limit "12.3
-// MiB in use, ...".
+// MiB in use, ...". What was swapped, if anything, follows: ", 3 MiB swapped
+// out, 2 MiB back", and ", and the host has no memory for more".
 std::string to_string(const MemoryStats& stats);
 
 // "512 B", "64 MiB", "12.3 GiB": one decimal, where it is not zero.

@@ -8,7 +8,9 @@ TrackingAllocator::Owner TrackingAllocator::make(Options options) {
 
 Buffer* TrackingAllocator::allocate(DataType dtype, int64_t count) {
   const size_t bytes = size_t(count) * dtype_size(dtype);
-  const int64_t in_use = ledger_.reserve(bytes);
+  int64_t in_use = ledger_.reserve(bytes);
+  while (in_use < 0 && swapper_ != nullptr && swapper_->make_room(bytes))
+    in_use = ledger_.reserve(bytes);
   if (in_use < 0) return nullptr;
   Buffer* buffer = host_allocator().allocate(dtype, count);
   if (buffer == nullptr) {
@@ -29,6 +31,12 @@ void TrackingAllocator::deallocate(Buffer* buffer) {
 
 void TrackingAllocator::release() {
   if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+}
+
+MemoryStats TrackingAllocator::stats() const {
+  MemoryStats stats = ledger_.stats();
+  if (swapper_ != nullptr) swapper_->add_to(stats);
+  return stats;
 }
 
 std::string TrackingAllocator::describe() const {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "devices/memory_ledger.h"
+#include "devices/swapper.h"
 #include "graph/allocator.h"
 
 namespace tagflow::devices {
@@ -17,7 +18,7 @@ namespace tagflow::devices {
 // is the owner's, one each buffer's; the last one destroys it.
 //
 // Thread-safe.
-class TrackingAllocator final : public Allocator {
+class TrackingAllocator final : public Allocator, public SwappableMemory {
  public:
   struct Options {
     std::string name;          // of the device, for messages
@@ -35,6 +36,13 @@ class TrackingAllocator final : public Allocator {
   TrackingAllocator(const TrackingAllocator&) = delete;
   TrackingAllocator& operator=(const TrackingAllocator&) = delete;
 
+  // What does not fit has saved values leave from here on. REQUIRES: nothing
+  // was allocated yet.
+  void swap_by(std::shared_ptr<Swapper> swapper) {
+    swapper_ = std::move(swapper);
+  }
+  Swapper* swapper() const override { return swapper_.get(); }
+
   // Null where the limit would be exceeded, or the host has no more.
   Buffer* allocate(DataType dtype, int64_t count) override;
   void deallocate(Buffer* buffer) override;
@@ -43,7 +51,8 @@ class TrackingAllocator final : public Allocator {
   std::string describe() const override;
 
   // REQUIRES: the owner is there.
-  MemoryStats stats() const { return ledger_.stats(); }
+  MemoryStats stats() const;
+  MemoryLedger& ledger() { return ledger_; }
 
  private:
   explicit TrackingAllocator(Options options)
@@ -53,6 +62,7 @@ class TrackingAllocator final : public Allocator {
 
   const Options options_;
   MemoryLedger ledger_;
+  std::shared_ptr<Swapper> swapper_;
   std::atomic<int64_t> refs_{1};  // buffers, and the owner
 };
 

@@ -61,18 +61,20 @@ Status follow_references(Graph& graph) {
 
 class Reads {
  public:
-  explicit Reads(Program& program) : program_(program), graph_(program.graph) {}
+  explicit Reads(Graph& graph) : graph_(graph) {}
 
-  Status run() {
-    const std::vector<Node*> nodes(graph_.nodes().begin(),
-                                   graph_.nodes().end());
-    for (Node* node : nodes) {
+  Status run(std::span<Node* const> readers) {
+    for (Node* node : readers) {
       const auto count = node->inputs().size();
       for (size_t i = 0; i < count; ++i)
         if (reads_reference(*node, i))
           TAGFLOW_RETURN_IF_ERROR(read_for(*node, i));
     }
-    for (Endpoint& fetch : program_.fetches)
+    return {};
+  }
+
+  Status read_fetches(std::vector<Endpoint>& fetches) {
+    for (Endpoint& fetch : fetches)
       if (is_reference(fetch)) {
         TAGFLOW_ASSIGN(
             Node * read,
@@ -126,7 +128,6 @@ class Reads {
     return {};
   }
 
-  Program& program_;
   Graph& graph_;
 };
 
@@ -146,12 +147,21 @@ bool reads_reference(const Node& node, size_t input) {
 
 Status dereference(Program& program) {
   if (has_references(program.graph)) {
-    TAGFLOW_RETURN_IF_ERROR(follow_references(program.graph));
-    TAGFLOW_RETURN_IF_ERROR(Reads(program).run());
+    Graph& graph = program.graph;
+    TAGFLOW_RETURN_IF_ERROR(follow_references(graph));
+    const std::vector<Node*> nodes(graph.nodes().begin(), graph.nodes().end());
+    Reads reads(graph);
+    TAGFLOW_RETURN_IF_ERROR(reads.run(nodes));
+    TAGFLOW_RETURN_IF_ERROR(reads.read_fetches(program.fetches));
   }
   for (const auto& body : program.bodies)
     TAGFLOW_RETURN_IF_ERROR(dereference(*body));
   return {};
+}
+
+Status dereference(Graph& graph, std::span<Node* const> readers) {
+  TAGFLOW_RETURN_IF_ERROR(follow_references(graph));
+  return Reads(graph).run(readers);
 }
 
 }  // namespace tagflow::graph

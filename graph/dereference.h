@@ -34,6 +34,8 @@
 // may be rewritten; the read itself is stateful, and on the variable's device.
 #pragma once
 
+#include <span>
+
 #include "graph/program.h"
 
 namespace tagflow::graph {
@@ -45,5 +47,9 @@ bool reads_reference(const Node& node, size_t input);
 // Puts the reads in, in the program's graph and those of its bodies.
 // REQUIRES: the program is valid, and its functions are lowered.
 Status dereference(Program& program);
+
+// Puts in the reads of these nodes alone, for what is to know the values that
+// they read. The graph runs as before. REQUIRES: a valid graph.
+Status dereference(Graph& graph, std::span<Node* const> readers);
 
 }  // namespace tagflow::graph

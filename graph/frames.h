@@ -65,8 +65,8 @@ class FrameMap {
   FrameId of(const Node& node) const { return of_[node.id()]; }
   // Where its outputs arrive: differs for Enter and Exit.
   FrameId output_of(const Node& node) const { return output_of_[node.id()]; }
-  // What is odd, but no error: Enters of one frame that disagree on
-  // parallel_iterations. Later ones come behind.
+  // Of Enters of one frame that disagree on parallel_iterations. Later warnings
+  // are appended.
   const std::vector<std::string>& warnings() const { return warnings_; }
   // `inner` is `outer` or inside it.
   bool is_within(FrameId inner, FrameId outer) const;

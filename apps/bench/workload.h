@@ -120,6 +120,9 @@ Result<Measurement> measure_lstm_backward_ratio(const BenchOptions& options);
 // state.cpp: us per step or update
 Result<Measurement> measure_embedding(const BenchOptions& options);
 Result<Measurement> measure_stream_assign(const BenchOptions& options);
+// memory.cpp: a ratio; MiB
+Result<Measurement> measure_swap(const BenchOptions& options);
+Result<Measurement> measure_freeing_first(const BenchOptions& options);
 // checkpoint.cpp: GB/s
 Result<Measurement> measure_checkpoint(const BenchOptions& options);
 // kernels.cpp: one thread

@@ -22,8 +22,9 @@ std::string memory_json(const devices::MemoryStats& memory) {
   if (!is_counted) return "null";
   return fmt::format(
       R"({{"bytes_in_use": {}, "peak_bytes": {}, "limit_bytes": {}, )"
-      R"("allocations": {}}})",
-      memory.in_use, memory.peak, memory.limit, memory.count);
+      R"("allocations": {}, "swapped_out_bytes": {}, "swapped_in_bytes": {}}})",
+      memory.in_use, memory.peak, memory.limit, memory.count,
+      memory.swapped_out, memory.swapped_in);
 }
 
 std::string result_line(const FetchName& name, const Tensor& value) {

@@ -7,21 +7,24 @@
 
 namespace tagflow::apps {
 
+std::string duration_text(double seconds) {
+  constexpr int64_t kMinute = 60, kHour = 60 * kMinute;
+  const int64_t whole = std::llround(seconds);
+  if (whole >= kHour)
+    return fmt::format("{} h {} min", whole / kHour, whole % kHour / kMinute);
+  if (whole >= kMinute)
+    return fmt::format("{} min {} s", whole / kMinute, whole % kMinute);
+  return fmt::format("{} s", whole);
+}
+
 std::string progress_text(int64_t step, int64_t steps,
                           double steps_per_second) {
   std::string text =
       fmt::format("step {} of {}, {:.{}f} steps/s", step, steps,
                   steps_per_second, steps_per_second < 10 ? 2 : 0);
   if (steps_per_second <= 0) return text;
-  constexpr int64_t kMinute = 60, kHour = 60 * kMinute;
-  const int64_t left = std::llround(double(steps - step) / steps_per_second);
-  if (left >= kHour)
-    return text + fmt::format(", {} h {} min left", left / kHour,
-                              left % kHour / kMinute);
-  if (left >= kMinute)
-    return text +
-           fmt::format(", {} min {} s left", left / kMinute, left % kMinute);
-  return text + fmt::format(", {} s left", left);
+  return text + fmt::format(", {} left", duration_text(double(steps - step) /
+                                                       steps_per_second));
 }
 
 StepProgress::StepProgress(int64_t first, int64_t last, bool is_shown)

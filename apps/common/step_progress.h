@@ -7,6 +7,8 @@
 
 namespace tagflow::apps {
 
+// "25 s", "1 min 39 s", "2 h 46 min". REQUIRES: seconds >= 0.
+std::string duration_text(double seconds);
 // "step 120 of 1000, 35.2 steps/s, 25 s left".
 std::string progress_text(int64_t step, int64_t steps, double steps_per_second);
 

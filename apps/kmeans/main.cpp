@@ -13,7 +13,7 @@
 #include "apps/common/terminal.h"
 #include "apps/common/trace.h"
 #include "apps/io/file.h"
-#include "apps/io/idx.h"
+#include "apps/io/image_set.h"
 #include "apps/kmeans/graph.h"
 #include "apps/kmeans/progress.h"
 #include "apps/kmeans/reference.h"
@@ -27,7 +27,7 @@ using namespace tagflow::apps;  // NOLINT
 namespace fs = std::filesystem;
 
 struct Options {
-  std::string data = "/usr/share/datasets/fashion-mnist";
+  std::string data = io::kFashionMnist;
   std::string out = "out/kmeans";
   int64_t clusters = 10;
   int64_t points = 0;  // 0: all
@@ -45,35 +45,16 @@ struct Data {
   int side = 0;   // of a picture
 };
 
-Result<Tensor> first_rows(const Tensor& tensor, int64_t rows,
-                          int64_t features) {
-  if (rows == tensor.dim(0)) return tensor.reshaped({rows, features});
-  return Tensor::of<uint8_t>(
-      {rows, features}, tensor.flat<uint8_t>().first(size_t(rows * features)));
-}
-
 Result<Data> load_data(const Options& options) {
-  const fs::path folder = options.data;
-  TAGFLOW_ASSIGN(Tensor images,
-                 io::read_idx(folder / "train-images-idx3-ubyte.gz"));
-  TAGFLOW_ASSIGN(Tensor labels,
-                 io::read_idx(folder / "train-labels-idx1-ubyte.gz"));
-  if (images.rank() != 3 || labels.rank() != 1 ||
-      images.dim(0) != labels.dim(0) || images.dim(1) != images.dim(2) ||
-      images.num_elements() == 0) {
-    return invalid_argument(
-        "[kmeans] the images, {}, and the labels, {}, do not match",
-        images.describe(), labels.describe());
-  }
-  const int64_t all = images.dim(0);
-  const int64_t points =
-      options.points == 0 ? all : std::min(options.points, all);
+  TAGFLOW_ASSIGN(
+      const io::ImageSet set,
+      io::read_image_set(options.data, io::ImagePart::kTrain, options.points));
   Data data;
-  data.side = int(images.dim(1));
-  TAGFLOW_ASSIGN(data.images,
-                 first_rows(images, points, int64_t{data.side} * data.side));
-  TAGFLOW_ASSIGN(Tensor rows, first_rows(labels, points, 1));
-  TAGFLOW_ASSIGN(data.labels, rows.reshaped({points}));
+  data.side = int(set.images.dim(1));
+  TAGFLOW_ASSIGN(
+      data.images,
+      set.images.reshaped({set.images.dim(0), int64_t{data.side} * data.side}));
+  data.labels = set.labels;
   return data;
 }
 

@@ -14,13 +14,13 @@
 #include "apps/common/results.h"
 #include "apps/common/terminal.h"
 #include "apps/common/trace.h"
+#include "apps/common/training.h"
 #include "apps/common/watched_run.h"
 #include "apps/io/file.h"
 #include "apps/tagflow/commands.h"
 #include "apps/tagflow/filling.h"
 #include "apps/tagflow/signature.h"
 #include "apps/tagflow/steps.h"
-#include "apps/tagflow/training.h"
 
 namespace tagflow::apps {
 namespace {

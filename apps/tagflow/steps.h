@@ -4,9 +4,9 @@
 #include <cstdint>
 
 #include "actors/trace.h"
+#include "apps/common/training.h"
 #include "apps/common/watched_run.h"
 #include "apps/tagflow/signature.h"
-#include "apps/tagflow/training.h"
 
 namespace tagflow::apps {
 

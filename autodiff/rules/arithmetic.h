@@ -34,19 +34,33 @@ inline Output real_part(const Scope& s, const Output& x) {
 //
 // An element that is not zero divides the product by itself. For a zero it is
 // the product of what is not zero, times the other zeros of the group. That
-// factor is written out for up to one other zero: then the derivative of what
-// this makes is right, too, though its value is zero. With two others, that
-// derivative is zero as well.
+// factor is zero where there are any, but is written out for up to three, as an
+// elementary symmetric polynomial by sums of powers: then its derivatives are
+// right up to the third, and so all gradients of the product up to the fourth.
+// With more other zeros they are zero as well.
 template <class Sum, class Product>
 Output products_of_others(const Scope& s, const Output& x, const Output& all,
                           Sum sum, Product product) {
   const Output is_zero = ops::equal(s, x, 0);
-  const Output zeros = sum(ops::cast(s, is_zero, DataType::kInt32));
+  const Output number = sum(ops::cast(s, is_zero, DataType::kInt32));
   const Output divisor = ops::select(s, is_zero, 1, x);
-  const Output other_zero = ops::sub(s, sum(ops::select(s, is_zero, x, 0)), x);
+  // Sums of the k-th powers of the other zeros.
+  const Output zero = ops::select(s, is_zero, x, 0);
+  const Output square = ops::square(s, zero);
+  const Output cube = ops::mul(s, square, zero);
+  const Output p1 = ops::sub(s, sum(zero), zero);
+  const Output p2 = ops::sub(s, sum(square), square);
+  const Output p3 = ops::sub(s, sum(cube), cube);
+  const Output e2 = ops::real_div(s, ops::sub(s, ops::square(s, p1), p2), 2);
+  const Output e3 = ops::real_div(
+      s, ops::add(s, ops::mul(s, p1, ops::sub(s, e2, p2)), p3), 3);
+  const auto with = [&](int zeros, const graph::Input& product_of_zeros,
+                        const graph::Input& otherwise) {
+    return ops::select(s, ops::equal(s, number, zeros), product_of_zeros,
+                       otherwise);
+  };
   const Output other_zeros =
-      ops::select(s, ops::equal(s, zeros, 1), 1,
-                  ops::select(s, ops::equal(s, zeros, 2), other_zero, 0));
+      with(1, 1, with(2, p1, with(3, e2, with(4, e3, 0))));
   return ops::select(s, is_zero, ops::mul(s, product(divisor), other_zeros),
                      ops::real_div(s, all, divisor));
 }

@@ -156,12 +156,6 @@ void optional_get_value_rule(RuleContext& r) {
   r.set(0, gradients);
 }
 
-void mutable_stack_rule(RuleContext& r) {
-  r.fail(
-      "what is pushed onto this stack comes back at another node, which the "
-      "graph does not show; PersistentStack is a stack with gradients");
-}
-
 void tensor_map_rule(RuleContext& r) {
   r.fail("gradients of maps are not implemented");
 }
@@ -176,9 +170,12 @@ void add_container_rules(RuleTable& table) {
   table.add("PersistentStackDrop", persistent_drop_rule);
   table.add_none({"PersistentStack", "ZeroVariant"}, "it has no elements");
   table.add_none({"PersistentStackSize"}, "its result is a number of elements");
-  table.add({"Stack", "StackV2", "StackPush", "StackPushV2", "StackPop",
-             "StackPopV2", "StackClose", "StackCloseV2"},
-            mutable_stack_rule);
+  // Stacks that lead from an x to a y were replaced: Note [Mutable stacks].
+  table.add({"StackPush", "StackPushV2"},
+            [](RuleContext& r) { r.set(1, r.slices()); });
+  table.add_none({"Stack", "StackV2", "StackPop", "StackPopV2", "StackClose",
+                  "StackCloseV2"},
+                 "no edge leads from what was pushed to it");
   table.add("OptionalFromValue", optional_from_value_rule);
   table.add("OptionalGetValue", optional_get_value_rule);
   table.add_none({"OptionalNone"}, "it has no value");

@@ -1,43 +1,59 @@
 // TensorArrays: their gradients go along the flow, a scalar whose gradient is
 // that of the array.
+#include "autodiff/region.h"
 #include "autodiff/rules/containers.h"
 
 namespace tagflow::autodiff {
 namespace {
 
+// A gradient array adds what is written to what it has, so that elements stay
+// when what is written is taken from their gradient. Its flow begins with that
+// of the array that it is the gradient of, on whose elements it does not
+// depend. What is written and read under one name of a source is one array,
+// whatever the flows are: hidden writes were refused (Paths).
+bool adds(RuleContext& r) {
+  return r.region().analysis().is_gradient_array(r.node().inputs()[0]);
+}
+
+void set_flow(RuleContext& r, int input, const Output& gradient) {
+  if (!r.region().analysis().only_orders(r.node(), size_t(input)))
+    r.set(input, gradient);
+}
+
 void array_write_rule(RuleContext& r) {
-  r.set(3, taken_gradient(r, r.input(1), 2, 3));
+  if (!adds(r)) return r.set(3, taken_gradient(r, r.input(1), 2, 3));
+  if (r.wants(2)) r.set(2, gradient_at(r, r.grad(), r.input(1), 2));
+  set_flow(r, 3, r.grad());
 }
 
 void array_read_rule(RuleContext& r) {
-  r.set(2, one_gradient(r, r.input(1), r.grad()));
+  set_flow(r, 2, one_gradient(r, r.input(1), r.grad()));
 }
 
 void array_gather_rule(RuleContext& r) {
-  r.set(2, row_gradients(r, r.input(1), r.grad()));
+  set_flow(r, 2, row_gradients(r, r.input(1), r.grad()));
 }
 
 void array_scatter_rule(RuleContext& r) {
-  r.set(3, taken_gradient_rows(r, r.input(1), 2, 3));
+  if (!adds(r)) return r.set(3, taken_gradient_rows(r, r.input(1), 2, 3));
+  if (r.wants(2)) r.set(2, gradient_rows_at(r, r.grad(), r.input(1), 2));
+  set_flow(r, 3, r.grad());
 }
 
 void array_concat_rule(RuleContext& r) {
-  r.set(1, part_gradients(r, r.grad(), r.output(1)));
+  set_flow(r, 1, part_gradients(r, r.grad(), r.output(1)));
 }
 
 // No element is written twice: so what is left in the gradient is looked for by
-// no earlier write.
+// no earlier write. Of a gradient array it is what earlier writes have added
+// to.
 void array_split_rule(RuleContext& r) {
   if (r.wants(1)) r.set(1, gradient_parts(r, r.grad(), r.input(2), 1));
-  r.set(3, r.grad());
+  set_flow(r, 3, r.grad());
 }
 
-// Its flow is that of the array, or that of another gradient array of the same
-// name, which is the same: the graph does not say which.
 void gradient_array_rule(RuleContext& r) {
-  r.fail(
-      "gradients of gradients that TensorFlow has made with TensorArrays are "
-      "not implemented; differentiate the graph without them twice");
+  if (r.has_grad(1)) set_flow(r, 1, r.grad(1));
 }
 
 }  // namespace

@@ -211,11 +211,6 @@ void fused_rule(RuleContext& r) {
       "the graph that was written");
 }
 
-// As in TensorFlow.
-void cell_gradient_rule(RuleContext& r) {
-  r.fail("second derivatives of recurrent cells that are one op are not known");
-}
-
 }  // namespace
 
 void add_constant_rules(RuleTable& table) {
@@ -229,9 +224,6 @@ void add_constant_rules(RuleTable& table) {
       {"_FusedBatchMatMulV2", "_FusedConv2D", "_FusedDepthwiseConv2dNative",
        "_FusedElementwise", "_FusedMatMul"},
       fused_rule);
-  table.add({"BlockLSTMGrad", "BlockLSTMGradV2", "GRUBlockCellGrad",
-             "LSTMBlockCellGrad"},
-            cell_gradient_rule);
 }
 
 }  // namespace tagflow::autodiff

@@ -1,9 +1,12 @@
-// Fused recurrent cells, by the ops that are their gradients. These have no
-// gradients: a second derivative of a fused cell is an error.
+// Fused recurrent cells, by the ops that are their gradients. What those do not
+// compute, as second derivatives, is made of primitives.
+#include <algorithm>
 #include <initializer_list>
 
 #include "autodiff/rule.h"
 #include "autodiff/rules/attributes.h"
+#include "autodiff/rules/expression.h"
+#include "autodiff/rules/recurrent_expressions.h"
 #include "autodiff/rules/rules.h"
 #include "graph/builder/ops_array.h"
 #include "graph/builder/ops_math.h"
@@ -15,21 +18,13 @@ namespace ops = graph::ops;
 
 namespace {
 
-// The gradient ops take the gradients of cells and outputs only.
-bool has_gates_alone(RuleContext& r, std::initializer_list<int> gates) {
-  for (int port : gates)
-    if (r.has_grad(port)) {
-      r.fail(fmt::format("output {} is a gate or an activation inside the cell",
-                         port));
-      return true;
-    }
-  return false;
+// The gradient ops take the gradients of cells and outputs only, and none of
+// the gates and activations inside of the cell.
+bool has_gates(const RuleContext& r, std::initializer_list<int> gates) {
+  return std::ranges::any_of(gates, [&](int port) { return r.has_grad(port); });
 }
 
 // --- LSTM -------------------------------------------------------------------
-
-// The outputs of LSTM ops.
-enum LstmPort { kI, kCs, kF, kO, kCi, kCo, kH };
 
 graph::Inputs all_inputs(RuleContext& r) {
   graph::Inputs inputs;
@@ -41,7 +36,8 @@ constexpr std::string_view kLstmAttrs[] = {"use_peephole"};
 
 // All steps: the gradient op has everything.
 void block_lstm_rule(RuleContext& r) {
-  if (has_gates_alone(r, {kI, kF, kO, kCi, kCo})) return;
+  if (has_gates(r, {kI, kF, kO, kCi, kCo}))
+    return set_by_expression(r, express_lstm);
   graph::Inputs inputs = all_inputs(r);
   for (int port = kI; port <= kH; ++port) inputs.add(r.output(port));
   inputs.add(r.grad(kCs)).add(r.grad(kH));
@@ -55,7 +51,8 @@ void block_lstm_rule(RuleContext& r) {
 // One step: the gradient op leaves the products with weights to be made of the
 // gradients of the gates. Inputs: x, cs_prev, h_prev, w, wci, wcf, wco, b.
 void lstm_cell_rule(RuleContext& r) {
-  if (has_gates_alone(r, {kI, kF, kO, kCi, kCo})) return;
+  if (has_gates(r, {kI, kF, kO, kCi, kCo}))
+    return set_by_expression(r, express_lstm);
   const Scope& s = r.scope();
   graph::Inputs inputs = all_inputs(r);
   for (int port : {kI, kCs, kF, kO, kCi, kCo}) inputs.add(r.output(port));
@@ -87,7 +84,7 @@ void lstm_cell_rule(RuleContext& r) {
 
 // Inputs: x, h_prev, w_ru, w_c, b_ru, b_c; outputs: r, u, c, h.
 void gru_cell_rule(RuleContext& r) {
-  if (has_gates_alone(r, {0, 1, 2})) return;
+  if (has_gates(r, {0, 1, 2})) return set_by_expression(r, express_gru_cell);
   const Scope& s = r.scope();
   graph::Inputs inputs = all_inputs(r);
   for (int port : {0, 1, 2}) inputs.add(r.output(port));
@@ -114,6 +111,11 @@ void add_recurrent_rules(RuleTable& table) {
   table.add("LSTMBlockCell", lstm_cell_rule);
   table.add({"BlockLSTM", "BlockLSTMV2"}, block_lstm_rule);
   table.add("GRUBlockCell", gru_cell_rule);
+  table.add({"LSTMBlockCellGrad", "BlockLSTMGrad", "BlockLSTMGradV2"},
+            [](RuleContext& r) { set_by_expression(r, express_lstm_grad); });
+  table.add("GRUBlockCellGrad", [](RuleContext& r) {
+    set_by_expression(r, express_gru_cell_grad);
+  });
 }
 
 }  // namespace tagflow::autodiff

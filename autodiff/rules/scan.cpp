@@ -22,9 +22,10 @@ ops::ScanAttrs backwards(const ops::ScanAttrs& attrs) {
 // of g_i times the product without x_k. Along one row, in the scan's direction:
 //
 //   the first zero    that is the scan of x with this zero replaced by 1.
-//   the second        the first zero, times the scan with both replaced. It is
-//                     zero, but written out, so that its derivative is right.
-//   further ones      zero, and so is the derivative of that.
+//   the n-th          the zeros before it, times the scan with these and itself
+//                     replaced. It is zero, but written out up to the fourth,
+//                     so that all gradients are right up to the fourth.
+//   further ones      zero, and so are three derivatives of that.
 void cumprod_rule(RuleContext& r) {
   const Scope& s = r.scope();
   const ops::ScanAttrs attrs = scan_attrs(r);
@@ -41,15 +42,21 @@ void cumprod_rule(RuleContext& r) {
   const Output number =
       ops::cumsum(s, ops::cast(s, is_zero, DataType::kInt32), axis,
                   {.exclusive = false, .reverse = attrs.reverse});
-  const Output is_first =
-      ops::logical_and(s, is_zero, ops::less_equal(s, number, 1));
-  const Output up_to_second =
-      ops::logical_and(s, is_zero, ops::less_equal(s, number, 2));
-  const Output first =
-      ops::reduce_sum(s, ops::select(s, is_first, x, 0), axis, {true});
-  const Output at_zero =
-      ops::select(s, is_first, grads_times(without(is_first)),
-                  ops::mul(s, first, grads_times(without(up_to_second))));
+  Output at_zero, before;
+  for (int n = 1; n <= 4; ++n) {
+    const Output is_nth =
+        ops::logical_and(s, is_zero, ops::equal(s, number, n));
+    const Output up_to_nth =
+        ops::logical_and(s, is_zero, ops::less_equal(s, number, n));
+    const Output part = grads_times(without(up_to_nth));
+    at_zero = n == 1
+                  ? part
+                  : ops::select(s, is_nth, ops::mul(s, before, part), at_zero);
+    const Output nth =
+        ops::reduce_sum(s, ops::select(s, is_nth, x, 0), axis, {true});
+    before = n == 1 ? nth : ops::mul(s, before, nth);
+  }
+  at_zero = ops::select(s, ops::less_equal(s, number, 4), at_zero, 0);
   const Output elsewhere = ops::real_div(s, grads_times(r.conj(r.output())),
                                          ops::select(s, is_zero, 1, x));
   r.set(0, ops::select(s, is_zero, at_zero, elsewhere));

@@ -18,13 +18,14 @@ namespace tagflow::checkpoint {
 // temporary names, *published* when the files have their names. Whatever was
 // not published is removed with the writer.
 //
-// Note [Publishing] The index is what makes files a checkpoint. So it is the
-// last to get its name, after all others have theirs on the disk: whoever finds
-// an index, at whatever moment the process or the machine ended, has all of it.
-// Where a checkpoint of the same prefix is replaced, its index goes first: the
-// shards of the two have the same names, and must not be mixed. So in between
-// there is none; who cannot bear that gives each checkpoint a prefix of its
-// own, as savers do, which number them.
+// Note [Publishing]
+// The index is what makes files a checkpoint. So it is the last to get its
+// name, after all others have theirs on the disk: whoever finds an index, at
+// whatever moment the process or the machine ended, has all of it. Where a
+// checkpoint of the same prefix is replaced, its index goes first: the shards
+// of the two have the same names, and must not be mixed. So in between there is
+// none; who cannot bear that gives each checkpoint a prefix of its own, as
+// savers do, which number them.
 //
 // Thread-compatible.
 class BundleWriter {

@@ -25,6 +25,9 @@ class CpuDevice final : public Device {
   MemoryStats memory() const override {
     return tracking_ ? tracking_->stats() : MemoryStats();
   }
+  MemoryLedger* ledger() override {
+    return tracking_ ? &tracking_->ledger() : nullptr;
+  }
 
  private:
   TrackingAllocator::Owner tracking_;

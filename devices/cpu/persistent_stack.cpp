@@ -12,6 +12,10 @@ PersistentStack::PersistentStack(const PersistentStack& other)
       size_(other.size_),
       top_(other.top_) {}
 
+PersistentStack::Chunk::Chunk(Part rest, bool swaps)
+    : saved(swaps ? std::make_unique<Saved>() : nullptr),
+      below(std::move(rest)) {}
+
 // Chunk by chunk: a stack may be as long as memory allows.
 PersistentStack::Chunk::~Chunk() {
   for (Tensor& element : elements)
@@ -24,18 +28,30 @@ std::string PersistentStack::describe() const {
   return fmt::format("PersistentStack[{}] of {}", size_, dtype_name(dtype_));
 }
 
-void PersistentStack::push(const Tensor& value) {
+Tensor PersistentStack::Chunk::take(uint32_t at) {
+  if (saved != nullptr && (*saved)[at] != nullptr)
+    return std::exchange((*saved)[at], nullptr)->take();
+  return std::move(elements[at]);
+}
+
+void PersistentStack::push(const Tensor& value, uint64_t step) {
+  SavedOwner swappable = save(value, step);
   uint32_t expected = top_.count;
   const bool has_room =
       top_.chunk && top_.count < kChunk &&
+      (swappable == nullptr || top_.chunk->saved != nullptr) &&
       top_.chunk->used.compare_exchange_strong(expected, top_.count + 1,
                                                std::memory_order_relaxed);
   if (!has_room) {
-    auto chunk = make_ref_counted<Chunk>(std::move(top_));
+    auto chunk = make_ref_counted<Chunk>(std::move(top_), swappable != nullptr);
     chunk->used.store(1, std::memory_order_relaxed);
     top_ = {std::move(chunk), 0};
   }
-  top_.chunk->elements[top_.count++] = value;
+  if (swappable != nullptr) {
+    (*top_.chunk->saved)[top_.count++] = std::move(swappable);
+  } else {
+    top_.chunk->elements[top_.count++] = value;
+  }
   ++size_;
 }
 
@@ -44,11 +60,13 @@ Tensor PersistentStack::pop() {
   Tensor value;
   if (top_.chunk->unique()) {
     // Whatever lies above belonged to stacks that are gone.
-    value = std::move(top_.chunk->elements[at]);
     for (uint32_t i = top_.chunk->used.load(std::memory_order_relaxed);
          i-- > top_.count;)
-      release_nested(std::exchange(top_.chunk->elements[i], Tensor()));
+      release_nested(top_.chunk->take(i));
+    value = top_.chunk->take(at);
     top_.chunk->used.store(at, std::memory_order_relaxed);
+  } else if (const Ref<SavedTensor> saved = next_saved()) {
+    value = saved->read();
   } else {
     value = top_.chunk->elements[at];
   }
@@ -59,6 +77,11 @@ Tensor PersistentStack::pop() {
     top_ = std::move(below);
   }
   return value;
+}
+
+Ref<SavedTensor> PersistentStack::next_saved() const {
+  if (size_ == 0 || top_.chunk->saved == nullptr) return {};
+  return Ref((*top_.chunk->saved)[top_.count - 1].get());
 }
 
 Ref<GradientValue> PersistentStack::copy() const {

@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "devices/cpu/variant_arithmetic.h"
+#include "devices/saved_tensor.h"
 #include "graph/handle.h"
 #include "graph/tensor.h"
 
@@ -19,6 +20,8 @@ namespace tagflow::devices {
 //      hands it on only as part of a stack of n + 1 elements.
 //   2. No stack reads an element at or above its count: so a chunk is shared
 //      by stacks of different heights without locks.
+//   3. Whether a chunk can hold values of an accelerator's memory, which may be
+//      swapped, is known when it is made. Each slot has one of the two kinds.
 //
 // A stack of the gradients of another one's elements has them at the same
 // distance from the top. Those below its end are zeros, and so is an element
@@ -42,9 +45,12 @@ class PersistentStack final : public GradientValue {
   Status accumulate(VariantSum& sum, const GradientValue& term) override;
 
   // REQUIRES: value.dtype() == dtype(), or the value is not valid.
-  void push(const Tensor& value);
-  // REQUIRES: size() > 0
+  // Of a value that may be swapped `step` is told to observers.
+  void push(const Tensor& value, uint64_t step = 0);
+  // In whatever memory it is. REQUIRES: size() > 0
   Tensor pop();
+  // What pop() would take, where that may be swapped; else null.
+  Ref<SavedTensor> next_saved() const;
 
  private:
   static constexpr uint32_t kChunk = 15;
@@ -55,9 +61,13 @@ class PersistentStack final : public GradientValue {
     uint32_t count = 0;
   };
   struct Chunk : RefCounted {
-    explicit Chunk(Part rest) : below(std::move(rest)) {}
+    using Saved = std::array<SavedOwner, kChunk>;
+    Chunk(Part rest, bool swaps);
     ~Chunk() override;
+    // Takes the element out of its slot.
+    Tensor take(uint32_t at);
     std::array<Tensor, kChunk> elements;
+    const std::unique_ptr<Saved> saved;  // null: it holds none of these
     std::atomic<uint32_t> used{0};
     Part below;
   };

@@ -54,7 +54,7 @@ class PersistentPushKernel final : public CheapKernel {
     if (stack == nullptr) {
       TAGFLOW_ASSIGN(auto* made, new_value_output<PersistentStack>(
                                      context, 0, element.dtype()));
-      made->push(element);
+      made->push(element, context.step().step_id);
       return {};
     }
     if (element.dtype() != stack->dtype())
@@ -62,10 +62,17 @@ class PersistentPushKernel final : public CheapKernel {
                           stack->describe());
     TAGFLOW_ASSIGN(auto* output,
                    changed_value_output<PersistentStack>(context, 0, 0));
-    output->push(element);
+    output->push(element, context.step().step_id);
     return {};
   }
 };
+
+// What the pops take; nothing where the input is wrong, as they will say.
+Ref<SavedTensor> top_of_input(const KernelContext& context) {
+  const auto stack = stack_or_zeros(context);
+  if (!stack.ok() || *stack == nullptr) return {};
+  return (*stack)->next_saved();
+}
 
 // PersistentStackPushZero. Below all elements that are not zero it has nothing
 // to do: what is below the end of a stack is zero.
@@ -92,12 +99,16 @@ class PersistentPushZeroKernel final : public CheapKernel {
   DataType dtype_;
 };
 
-class PersistentPopKernel final : public CheapKernel {
+class PersistentPopKernel final : public CheapKernel, public SavedReader {
  public:
   static constexpr bool kTakesHandles = true;
 
   explicit PersistentPopKernel(const KernelInfo& info)
       : dtype_(info.output_dtype(1)) {}
+
+  Ref<SavedTensor> next_saved(const KernelContext& context) const override {
+    return top_of_input(context);
+  }
 
   Status compute(KernelContext& context) const override {
     TAGFLOW_ASSIGN(const auto* stack,
@@ -122,12 +133,18 @@ class PersistentPopKernel final : public CheapKernel {
 };
 
 // PersistentStackPopOrZero, and PersistentStackDrop, which has no element.
-class PersistentPopOrZeroKernel final : public CheapKernel {
+class PersistentPopOrZeroKernel final : public CheapKernel, public SavedReader {
  public:
   static constexpr bool kTakesHandles = true;
 
   explicit PersistentPopOrZeroKernel(const KernelInfo& info)
       : dtype_(attr_of<DataType>(info, "elem_type")) {}
+
+  // What is dropped need not come.
+  Ref<SavedTensor> next_saved(const KernelContext& context) const override {
+    return context.num_outputs() == 1 ? Ref<SavedTensor>()
+                                      : top_of_input(context);
+  }
 
   Status compute(KernelContext& context) const override {
     TAGFLOW_ASSIGN(const auto* stack, stack_or_zeros(context, dtype_));

@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "devices/cpu/container_kernels.h"
+#include "devices/saved_tensor.h"
 
 namespace tagflow::devices {
 
@@ -14,18 +15,20 @@ class Stack final : public StepObject {
   // No bound where max_size is negative.
   Stack(std::string name, DataType dtype, int64_t max_size)
       : name_(std::move(name)), dtype_(dtype), max_size_(max_size) {}
-  ~Stack() override { release_nested(std::move(elements_)); }
+  ~Stack() override { release(std::move(elements_)); }
 
   Status push(const KernelContext& context, const Tensor& value) {
     if (value.dtype() != dtype_)
       return context.fail("cannot push {} onto {}", value.describe(),
                           describe());
+    Element element{{}, save(value, context.step().step_id)};
+    if (element.saved == nullptr) element.value = value;
     std::lock_guard lock(mutex_);
     if (closed_) return closed(context);
     if (max_size_ >= 0 && int64_t(elements_.size()) >= max_size_)
       return context.fail("stack \"{}\" is full: its max_size is {}", name_,
                           max_size_);
-    elements_.push_back(value);
+    elements_.push_back(std::move(element));
     return {};
   }
 
@@ -33,9 +36,17 @@ class Stack final : public StepObject {
     std::lock_guard lock(mutex_);
     if (closed_) return closed(context);
     if (elements_.empty()) return context.fail("stack \"{}\" is empty", name_);
-    Tensor value = std::move(elements_.back());
+    Element element = std::move(elements_.back());
     elements_.pop_back();
-    return value;
+    if (element.saved != nullptr) return element.saved->take();
+    return std::move(element.value);
+  }
+
+  // What the next pop will take, unless another one comes first.
+  Ref<SavedTensor> next_saved() const {
+    std::lock_guard lock(mutex_);
+    if (elements_.empty()) return {};
+    return Ref(elements_.back().saved.get());
   }
 
   std::string describe() const override {
@@ -45,18 +56,31 @@ class Stack final : public StepObject {
   }
 
   void end() override {
-    std::vector<Tensor> elements;
+    std::vector<Element> elements;
     {
       std::lock_guard lock(mutex_);
       closed_ = true;
       elements.swap(elements_);
     }
-    release_nested(std::move(elements));
+    release(std::move(elements));
   }
 
   DataType dtype() const { return dtype_; }
 
  private:
+  // A value, or in its place what may be swapped.
+  struct Element {
+    Tensor value;
+    SavedOwner saved;
+  };
+
+  static void release(std::vector<Element>&& elements) {
+    for (Element& element : elements)
+      if (!is_plain(element.value.dtype()))
+        release_nested(std::move(element.value));
+    elements.clear();
+  }
+
   Status closed(const KernelContext& context) const {
     return context.fail("stack \"{}\" has been closed", name_);
   }
@@ -66,7 +90,7 @@ class Stack final : public StepObject {
   const int64_t max_size_;
   mutable std::mutex mutex_;
   bool closed_ = false;
-  std::vector<Tensor> elements_;
+  std::vector<Element> elements_;
 };
 
 // What both generations say of the stacks they make.
@@ -172,12 +196,21 @@ class StackPushKernel final : public CheapKernel {
 };
 
 template <class By>
-class StackPopKernel final : public CheapKernel {
+class StackPopKernel final : public CheapKernel, public SavedReader {
  public:
   static constexpr bool kTakesHandles = true;
 
   explicit StackPopKernel(const KernelInfo& info)
       : dtype_(info.output_dtype(0)) {}
+
+  Ref<SavedTensor> next_saved(const KernelContext& context) const override {
+    Ref<SavedTensor> saved;
+    const Status found = By::with_stack(context, [&](Stack& stack) -> Status {
+      saved = stack.next_saved();
+      return {};
+    });
+    return found.ok() ? saved : Ref<SavedTensor>();
+  }
 
   Status compute(KernelContext& context) const override {
     return By::with_stack(context, [&](Stack& stack) -> Status {

@@ -6,10 +6,11 @@
 // denormals are those of the standard functions (sigmoid underflows to 0 where
 // exp(-x) overflows). One number gives the same result alone as in a loop.
 //
-// Note [Exponential]: x = n ln 2 + r with an integer n and |r| <= ln 2 / 2, so
-// e^x = 2^n e^r, and e^r - 1 is a short Taylor series. n is found by adding a
-// number so large that its last mantissa bit has the weight 1: the sum's bits
-// then contain n, without a conversion that NaN would make undefined.
+// Note [Exponential]
+// x = n ln 2 + r with an integer n and |r| <= ln 2 / 2, so e^x = 2^n e^r, and
+// e^r - 1 is a short Taylor series. n is found by adding a number so large that
+// its last mantissa bit has the weight 1: the sum's bits then contain n,
+// without a conversion that NaN would make undefined.
 #pragma once
 
 #include <array>

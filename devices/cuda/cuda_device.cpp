@@ -36,11 +36,16 @@ Status with_memory(KernelContext& context, Allocator& allocator, F&& f,
 CudaDevice::CudaDevice(graph::DeviceInfo info, CudaMemory::Owner memory)
     : Device(std::move(info)),
       memory_(std::move(memory)),
+      swapper_(std::make_shared<Swapper>(*this, memory_->ledger(),
+                                         this->info().memory_limit)),
       home_("cuda", this->info().name.to_string(), *memory_),
       stopwatch_(memory_->device()),
-      mover_(*memory_) {}
+      mover_(*memory_) {
+  memory_->swap_by(swapper_);
+}
 
 CudaDevice::~CudaDevice() {
+  swapper_->close();
   // None is gone before the last callback, which may use any of them. Launches
   // wait for copies to the device: were their thread gone first, a callback on
   // that of the copies, which may launch, would wait for itself.
@@ -71,6 +76,11 @@ Status CudaDevice::open() {
   };
   for (Stream* stream : {&launching_, &to_device_, &to_host_})
     stream->enqueue(use_device);
+  const auto let_wait = [](Stream& stream, Swapper::Waits waits) {
+    stream.enqueue([waits](Stream::Turn) { Swapper::set_thread_waits(waits); });
+  };
+  let_wait(launching_, Swapper::Waits::kForAll);
+  let_wait(to_device_, Swapper::Waits::kForLeaving);
   return {};
 }
 

@@ -30,6 +30,9 @@ namespace tagflow::devices {
 // there. So a loop whose predicate is computed here has it fetched as soon as
 // it is there, while launches go on.
 //
+// The first two may wait for saved values to leave, where memory is short: Note
+// [Swapping] in devices/swapper.h.
+//
 // Every copy goes through pinned memory, of which there is a fixed amount: the
 // rest of a large one waits for its beginning.
 //
@@ -46,6 +49,7 @@ class CudaDevice final : public Device, public Accelerator {
 
   Allocator& allocator() override { return *memory_; }
   MemoryStats memory() const override { return memory_->stats(); }
+  MemoryLedger* ledger() override { return &memory_->ledger(); }
   Accelerator* accelerator() override { return this; }
 
   void launch(const Kernel& kernel, KernelContext& context,
@@ -96,6 +100,7 @@ class CudaDevice final : public Device, public Accelerator {
   Status checked(Status status);
 
   const CudaMemory::Owner memory_;
+  const std::shared_ptr<Swapper> swapper_;
   const TensorHome home_;
   CudaStopwatch stopwatch_;
   CudaMover mover_;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "devices/kernel_registry.h"
+#include "devices/saved_tensor.h"
 
 namespace tagflow::devices {
 
@@ -25,7 +26,7 @@ namespace tagflow::devices {
 // Small enough, and what steers: held in the token, or some integers or bools.
 bool is_small_value(const Tensor& tensor);
 
-class CudaKernel : public Kernel {
+class CudaKernel : public Kernel, public SavedReader {
  public:
   // Who does the work.
   enum class Runs : uint8_t {
@@ -52,6 +53,10 @@ class CudaKernel : public Kernel {
   bool may_be_expensive() const final { return false; }
   ScalarFunction scalar_function() const final {
     return cpu_->scalar_function();
+  }
+
+  Ref<SavedTensor> next_saved(const KernelContext& context) const final {
+    return devices::next_saved(*cpu_, context);
   }
 
   const Kernel& cpu() const { return *cpu_; }

@@ -76,6 +76,21 @@ Buffer* CudaMemory::allocate(DataType dtype, int64_t count) {
 Buffer* CudaMemory::allocate_on(const CudaLane& lane, DataType dtype,
                                 int64_t count) {
   const size_t bytes = size_t(count) * dtype_size(dtype);
+  Buffer* buffer = try_allocate(lane, dtype, count);
+  while (buffer == nullptr && swapper_ != nullptr && swapper_->make_room(bytes))
+    buffer = try_allocate(lane, dtype, count);
+  return buffer;
+}
+
+MemoryStats CudaMemory::stats() const {
+  MemoryStats stats = ledger_.stats();
+  if (swapper_ != nullptr) swapper_->add_to(stats);
+  return stats;
+}
+
+Buffer* CudaMemory::try_allocate(const CudaLane& lane, DataType dtype,
+                                 int64_t count) {
+  const size_t bytes = size_t(count) * dtype_size(dtype);
   auto buffer = std::make_unique<CudaBuffer>();
   const int64_t in_use = ledger_.reserve(bytes);
   if (in_use < 0) return nullptr;

@@ -10,6 +10,7 @@
 
 #include "devices/cuda/lane.h"
 #include "devices/memory_ledger.h"
+#include "devices/swapper.h"
 #include "graph/tensor.h"
 
 namespace tagflow::devices {
@@ -32,7 +33,7 @@ namespace tagflow::devices {
 //
 // Counts, with a limit where there is one. Thread-safe. Tensors may outlive
 // the device: the memory is held by references, of its owner and its buffers.
-class CudaMemory final : public Allocator {
+class CudaMemory final : public Allocator, public SwappableMemory {
  public:
   struct Options {
     std::string name;   // of the device, for messages
@@ -53,6 +54,13 @@ class CudaMemory final : public Allocator {
   CudaMemory(const CudaMemory&) = delete;
   CudaMemory& operator=(const CudaMemory&) = delete;
 
+  // What does not fit has saved values leave from here on. REQUIRES: nothing
+  // was allocated yet.
+  void swap_by(std::shared_ptr<Swapper> swapper) {
+    swapper_ = std::move(swapper);
+  }
+  Swapper* swapper() const override { return swapper_.get(); }
+
   // For launches. Null where the limit or the memory is exhausted.
   Buffer* allocate(DataType dtype, int64_t count) override;
   void deallocate(Buffer* buffer) override;
@@ -61,7 +69,8 @@ class CudaMemory final : public Allocator {
 
   // The same memory for what the lane `arrivals` writes.
   Allocator& for_arrivals() { return for_arrivals_; }
-  MemoryStats stats() const { return ledger_.stats(); }
+  MemoryStats stats() const;
+  MemoryLedger& ledger() { return ledger_; }
   int device() const { return options_.device; }
   CudaLane& compute() { return *compute_; }
   CudaLane& arrivals() { return *arrivals_; }
@@ -102,6 +111,7 @@ class CudaMemory final : public Allocator {
   void close();
   void release();
   Buffer* allocate_on(const CudaLane& lane, DataType dtype, int64_t count);
+  Buffer* try_allocate(const CudaLane& lane, DataType dtype, int64_t count);
   void free_pending();
   Status hold_for(const CudaBuffer& buffer, cudaStream_t stream);
 
@@ -109,6 +119,7 @@ class CudaMemory final : public Allocator {
 
   const Options options_;
   MemoryLedger ledger_;
+  std::shared_ptr<Swapper> swapper_;
   cudaMemPool_t pool_ = nullptr;
   std::unique_ptr<CudaLane> compute_, arrivals_;
   ForArrivals for_arrivals_{*this};

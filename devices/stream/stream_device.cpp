@@ -79,9 +79,19 @@ StreamDevice::StreamDevice(graph::DeviceInfo info, StreamOptions options)
       options_(options),
       allocator_(TrackingAllocator::make(
           {this->info().name.to_string(), options.memory, false})),
-      home_("stream", this->info().name.to_string(), *allocator_) {}
+      swapper_(std::make_shared<Swapper>(*this, allocator_->ledger(),
+                                         options.memory)),
+      home_("stream", this->info().name.to_string(), *allocator_) {
+  allocator_->swap_by(swapper_);
+  const auto let_wait = [](Stream& stream, Swapper::Waits waits) {
+    stream.enqueue([waits](Stream::Turn) { Swapper::set_thread_waits(waits); });
+  };
+  let_wait(execution_, Swapper::Waits::kForAll);
+  let_wait(to_device_, Swapper::Waits::kForLeaving);
+}
 
 StreamDevice::~StreamDevice() {
+  swapper_->close();
   // All of them first, and none gone before the last callback, which may use
   // any of them.
   for (Stream* stream : {&execution_, &to_device_, &to_host_}) stream->stop();

@@ -36,8 +36,9 @@ struct StreamOptions {
 // one another, but for one event: a launch with inputs in the host's memory has
 // them copied while kernels before it still run, and waits for the end of that.
 // What does not fit then is copied when its turn has come, as memory may have
-// become free. A launch is answered when its kernel is done; so who holds a
-// tensor of this device may use it on any stream.
+// become free. What still does not fit waits for saved values to leave: Note
+// [Swapping] in devices/swapper.h. A launch is answered when its kernel is
+// done; so who holds a tensor of this device may use it on any stream.
 //
 // Copies and launches take at least the time that the options say. The threads
 // are awake for that time, for timers are too coarse.
@@ -54,6 +55,7 @@ class StreamDevice final : public Device, public Accelerator {
 
   Allocator& allocator() override { return *allocator_; }
   MemoryStats memory() const override { return allocator_->stats(); }
+  MemoryLedger* ledger() override { return &allocator_->ledger(); }
   Accelerator* accelerator() override { return this; }
 
   void launch(const Kernel& kernel, KernelContext& context,
@@ -87,6 +89,7 @@ class StreamDevice final : public Device, public Accelerator {
 
   const StreamOptions options_;
   const TrackingAllocator::Owner allocator_;
+  const std::shared_ptr<Swapper> swapper_;
   const TensorHome home_;
   ActivityObserver observer_;
   std::array<std::atomic<int64_t>, 3> busy_ns_{};

@@ -104,8 +104,9 @@ class Colocation::Builder {
       State& state = states[groups_.find(node->id())];
       state.stays_on_host |= demand.stays_on_host;
       const DeviceSets::Id own =
-          demand.stays_on_host ? demand.said
-                               : sets_.intersection(demand.said, demand.able);
+          demand.stays_on_host
+              ? demand.matching
+              : sets_.intersection(demand.matching, demand.runnable);
       state.set = sets_.intersection(state.set, own);
     }
     return states;
@@ -228,7 +229,8 @@ class Colocation::Builder {
     for (const Node* node : nodes()) {
       const Demand& demand = demands_.of(*node);
       const uint32_t root = groups_.find(node->id());
-      set_of_root_[node->id()] = sets_.intersection(demand.able, demand.asked);
+      set_of_root_[node->id()] =
+          sets_.intersection(demand.runnable, demand.requested);
       if (groups_.size_of(root) > 1) grouped.emplace_back(root, node);
     }
     std::ranges::stable_sort(grouped, {},

@@ -77,10 +77,10 @@ Result<Demand> Demands::of(const Node& node) {
   // What handles stand for has kernels on some accelerators only.
   if (has_handles(node))
     demand.stays_on_host =
-        sets_.intersection(demand.able, hosts_) == demand.able;
+        sets_.intersection(demand.runnable, hosts_) == demand.runnable;
   if (demand.stays_on_host && !sets_.is_empty(said) &&
       sets_.is_empty(sets_.intersection(said, hosts_)))
-    demand.asked = DeviceSets::kAll;
+    demand.requested = DeviceSets::kAll;
   return demand;
 }
 
@@ -123,11 +123,11 @@ Result<DeviceSets::Id> Demands::find_asked(const Node& node) {
 
 std::string Demands::refusal(const Node& node, const Demand& demand) const {
   const std::string limits = limits_of(node, demand);
-  if (sets_.is_empty(demand.able))
+  if (sets_.is_empty(demand.runnable))
     return fmt::format(
         "node \"{}\" (op {}) {}, and so can run on none of the devices {}",
         node.name(), node.op(), limits, names_of(DeviceSets::kAll));
-  if (sets_.is_empty(demand.asked))
+  if (sets_.is_empty(demand.requested))
     return fmt::format(
         "node \"{}\" asks for \"{}\", and there is no such device; the "
         "devices are {}; --devices (SessionOptions::devices) makes others, and "
@@ -138,7 +138,7 @@ std::string Demands::refusal(const Node& node, const Demand& demand) const {
 }
 
 std::string Demands::excuse(const Node& node, const Demand& demand) const {
-  if (sets_.is_empty(demand.asked)) return "which does not exist";
+  if (sets_.is_empty(demand.requested)) return "which does not exist";
   return fmt::format("where {} cannot run (it {})", node.op(),
                      limits_of(node, demand));
 }
@@ -147,7 +147,7 @@ std::string Demands::explain(const Node& node, const Demand& demand) const {
   std::string text = fmt::format("\"{}\"", node.name());
   const bool has_asked = !node.device().empty();
   if (has_asked) text += fmt::format(" asks for \"{}\"", node.device());
-  if (demand.able != DeviceSets::kAll)
+  if (demand.runnable != DeviceSets::kAll)
     text += fmt::format("{} (op {}) {}", has_asked ? " and" : "", node.op(),
                         limits_of(node, demand));
   return text;
@@ -158,7 +158,7 @@ std::string Demands::limits_of(const Node& node, const Demand& demand) const {
     return fmt::format(
         "calls a function that needs memory that the host reads and runs as "
         "one, on {}",
-        names_of(demand.able));
+        names_of(demand.runnable));
   if (gets_fed(node)) return "needs memory that the host reads";
   std::string text;
   for (const std::string& type : catalog_.types_of(node.op())) {

@@ -17,10 +17,10 @@ namespace tagflow::graph {
 bool has_handles(const Node& node);
 
 struct Demand {
-  DeviceSets::Id able = DeviceSets::kAll;   // where it can run
-  DeviceSets::Id said = DeviceSets::kAll;   // what its constraint matches
-  DeviceSets::Id asked = DeviceSets::kAll;  // what counts of that
-  bool stays_on_host = false;               // Note [What stays on the host]
+  DeviceSets::Id runnable = DeviceSets::kAll;   // where it can run
+  DeviceSets::Id matching = DeviceSets::kAll;   // what its constraint matches
+  DeviceSets::Id requested = DeviceSets::kAll;  // what counts of that
+  bool stays_on_host = false;                   // Note [What stays on the host]
 
   bool operator==(const Demand&) const = default;
 };
@@ -63,8 +63,8 @@ class Demands {
   // Those of the type "CPU", and those whose memory the host reads.
   DeviceSets::Id cpus() const { return cpus_; }
   DeviceSets::Id hosts() const { return hosts_; }
-  // Why no device is both able and asked: `node "x" asks for "/gpu:0", and
-  // there is no such device; the devices are ...`.
+  // Why no device is both runnable and requested: `node "x" asks for "/gpu:0",
+  // and there is no such device; the devices are ...`.
   std::string refusal(const Node& node, const Demand& demand) const;
   // The same of a constraint that gives way: `which does not exist`.
   std::string excuse(const Node& node, const Demand& demand) const;

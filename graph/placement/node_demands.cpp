@@ -34,7 +34,7 @@ Status NodeDemands::find() {
   for (const Endpoint& fetch : program_.fetches)
     if (fetch.node->output_dtypes()[size_t(fetch.port)] == DataType::kVariant) {
       Demand& demand = of_nodes_[fetch.node->id()];
-      demand.able = sets_.intersection(demand.able, demands_.hosts());
+      demand.runnable = sets_.intersection(demand.runnable, demands_.hosts());
       demand.stays_on_host = true;
     }
   return {};
@@ -51,16 +51,16 @@ Demand NodeDemands::with_body(const Node& node, Demand demand) {
   const std::optional<size_t> body = body_of(node);
   if (!body) return demand;
   const Demand& more = of_bodies_[*body];
-  demand.able = sets_.intersection(demand.able, more.able);
+  demand.runnable = sets_.intersection(demand.runnable, more.runnable);
   if (!options_.soft) return demand;
-  const DeviceSets::Id asked = sets_.intersection(demand.asked, more.asked);
-  if (sets_.is_empty(sets_.intersection(demand.able, asked))) {
-    give_way(node,
-             fmt::format("which gives way to what function \"{}\" asks for",
-                         program_.bodies[*body]->name));
-    demand.asked = more.asked;
+  const DeviceSets::Id asked =
+      sets_.intersection(demand.requested, more.requested);
+  if (sets_.is_empty(sets_.intersection(demand.runnable, asked))) {
+    relax(node, fmt::format("which gives way to what function \"{}\" asks for",
+                            program_.bodies[*body]->name));
+    demand.requested = more.requested;
   } else {
-    demand.asked = asked;
+    demand.requested = asked;
   }
   return demand;
 }
@@ -69,7 +69,7 @@ Result<std::vector<Demand>> NodeDemands::demands_in(const Graph& graph) {
   std::vector<Demand> result(graph.end_id());
   for (const Node* node : graph.nodes()) {
     TAGFLOW_ASSIGN(Demand demand, demands_.of(*node));
-    if (demand.asked != demand.said) asks_nothing_.insert(node);
+    if (demand.requested != demand.matching) asks_nothing_.insert(node);
     demand = with_body(*node, demand);
     TAGFLOW_RETURN_IF_ERROR(relax(*node, demand));
     result[node->id()] = demand;
@@ -78,18 +78,20 @@ Result<std::vector<Demand>> NodeDemands::demands_in(const Graph& graph) {
 }
 
 Status NodeDemands::relax(const Node& node, Demand& demand) {
-  if (sets_.is_empty(demand.able) && options_.passes_follow)
-    demand.able = DeviceSets::kAll;
-  if (!sets_.is_empty(sets_.intersection(demand.able, demand.asked))) return {};
-  if (!options_.soft || sets_.is_empty(demand.able))
+  if (sets_.is_empty(demand.runnable) && options_.passes_follow)
+    demand.runnable = DeviceSets::kAll;
+  if (!sets_.is_empty(sets_.intersection(demand.runnable, demand.requested)))
+    return {};
+  if (!options_.soft || sets_.is_empty(demand.runnable))
     return invalid_argument("[placement] {}{}", demands_.refusal(node, demand),
                             limits_of_function(node));
   const bool on_cpu =
-      !sets_.is_empty(sets_.intersection(demand.able, demands_.cpus()));
-  give_way(node, demands_.excuse(node, demand),
-           on_cpu ? GivenWay::Outcome::kOnCpu : GivenWay::Outcome::kWhereItCan);
-  demand.asked = on_cpu ? demands_.cpus() : DeviceSets::kAll;
-  demand.said = demand.asked;
+      !sets_.is_empty(sets_.intersection(demand.runnable, demands_.cpus()));
+  relax(node, demands_.excuse(node, demand),
+        on_cpu ? RelaxedConstraints::Outcome::kOnCpu
+               : RelaxedConstraints::Outcome::kWhereItCan);
+  demand.requested = on_cpu ? demands_.cpus() : DeviceSets::kAll;
+  demand.matching = demand.requested;
   return {};
 }
 
@@ -118,7 +120,7 @@ Status NodeDemands::find_demands_of_bodies() {
         if (std::exchange(able, fewer) != fewer)
           limits_of_bodies_[b].push_back(member);
       }
-      changed |= std::exchange(of_bodies_[b].able, able) != able;
+      changed |= std::exchange(of_bodies_[b].runnable, able) != able;
     }
   }
   for (size_t b = 0; b < demands.size(); ++b) {
@@ -126,7 +128,7 @@ Status NodeDemands::find_demands_of_bodies() {
       return fmt::format("function \"{}\" runs as one",
                          program_.bodies[b]->name);
     };
-    TAGFLOW_ASSIGN(of_bodies_[b].asked,
+    TAGFLOW_ASSIGN(of_bodies_[b].requested,
                    common_set(members_of_body(b, demands[b]), why_together));
   }
   return {};
@@ -170,19 +172,20 @@ Result<DeviceSets::Id> NodeDemands::common_set(
       return conflict(members.first(i + 1), why_together);
   }
   const auto is_soft = [this](const Member& member) {
-    return sets_.intersection(member.demand.able, member.demand.asked) !=
-           strict(member);
+    return sets_.intersection(member.demand.runnable,
+                              member.demand.requested) != strict(member);
   };
   if (std::ranges::none_of(members, is_soft)) return set;
   // Of those that ask for the same, the same is said.
   std::unordered_map<DeviceSets::Id, std::string> reasons;
   // What has given way already asks last.
   std::vector<size_t> order;
-  for (const bool gave_way : {false, true})
+  for (const bool was_relaxed : {false, true})
     for (size_t i = 0; i < members.size(); ++i)
-      if (given_way_.contains(*members[i].node) == gave_way) order.push_back(i);
+      if (relaxed_.contains(*members[i].node) == was_relaxed)
+        order.push_back(i);
   for (const size_t i : order) {
-    const DeviceSets::Id asked = members[i].demand.asked;
+    const DeviceSets::Id asked = members[i].demand.requested;
     const DeviceSets::Id fewer = sets_.intersection(set, asked);
     if (sets_.is_empty(fewer)) {
       // What it has to do with is on a host, as if it were one of those nodes
@@ -197,7 +200,7 @@ Result<DeviceSets::Id> NodeDemands::common_set(
       if (reason.empty())
         reason = "which gives way to a node on the same device: " +
                  explain(culprit(members, i));
-      give_way(*members[i].node, reason);
+      relax(*members[i].node, reason);
     } else {
       set = fewer;
     }
@@ -209,8 +212,9 @@ DeviceSets::Id NodeDemands::strict(const Member& member) const {
   // State is where it is: what is said of those that have to do with it gives
   // way to that.
   return options_.soft || has_handles(*member.node)
-             ? member.demand.able
-             : sets_.intersection(member.demand.able, member.demand.asked);
+             ? member.demand.runnable
+             : sets_.intersection(member.demand.runnable,
+                                  member.demand.requested);
 }
 
 std::string NodeDemands::explain(const Member& member) const {
@@ -222,9 +226,9 @@ const Member& NodeDemands::culprit(std::span<const Member> members,
                                    size_t i) const {
   for (const Member& other : members) {
     const DeviceSets::Id both =
-        sets_.intersection(other.demand.able, other.demand.asked);
+        sets_.intersection(other.demand.runnable, other.demand.requested);
     if (&other != &members[i] &&
-        sets_.is_empty(sets_.intersection(both, members[i].demand.asked)))
+        sets_.is_empty(sets_.intersection(both, members[i].demand.requested)))
       return other;
   }
   return members[i == 0 ? members.size() - 1 : i - 1];
@@ -264,13 +268,13 @@ Status NodeDemands::conflict(std::span<const Member> members,
 
 std::vector<Counting> NodeDemands::counting_in(const Graph& graph) const {
   std::vector<Counting> counting(graph.end_id());
-  if (given_way_.empty() && asks_nothing_.empty()) return counting;
+  if (relaxed_.empty() && asks_nothing_.empty()) return counting;
   for (const Node* node : graph.nodes()) {
     Counting& what = counting[node->id()];
     if (asks_nothing_.contains(node)) {
       what = Counting::kNothing;
-    } else if (given_way_.contains(*node)) {
-      what = given_way_.outcome(*node) == GivenWay::Outcome::kOnCpu
+    } else if (relaxed_.contains(*node)) {
+      what = relaxed_.outcome(*node) == RelaxedConstraints::Outcome::kOnCpu
                  ? Counting::kAnyCpu
                  : Counting::kNothing;
     }

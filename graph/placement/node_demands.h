@@ -12,7 +12,7 @@
 
 #include "graph/placement/colocation.h"
 #include "graph/placement/demands.h"
-#include "graph/placement/given_way.h"
+#include "graph/placement/relaxed_constraints.h"
 
 namespace tagflow::graph {
 
@@ -53,7 +53,7 @@ class NodeDemands {
   // or that of a body.
   std::vector<Counting> counting_in(const Graph& graph) const;
   // Which constraints gave way, and why.
-  std::vector<std::string> warnings() const { return given_way_.warnings(); }
+  std::vector<std::string> warnings() const { return relaxed_.warnings(); }
 
  private:
   // The number of the function that it calls.
@@ -82,9 +82,10 @@ class NodeDemands {
   Status conflict(std::span<const Member> members,
                   const WhyTogether& why_together) const;
   // The node's constraint counts no longer.
-  void give_way(const Node& node, std::string_view reason,
-                GivenWay::Outcome outcome = GivenWay::Outcome::kWithOthers) {
-    given_way_.add(node, reason, outcome);
+  void relax(const Node& node, std::string_view reason,
+             RelaxedConstraints::Outcome outcome =
+                 RelaxedConstraints::Outcome::kWithOthers) {
+    relaxed_.add(node, reason, outcome);
   }
 
   const Program& program_;
@@ -95,7 +96,7 @@ class NodeDemands {
   std::vector<Demand> of_bodies_;  // what a call of each asks for
   // Of each body the nodes because of which a call cannot be everywhere.
   std::vector<std::vector<Member>> limits_of_bodies_;
-  GivenWay given_way_;
+  RelaxedConstraints relaxed_;
   // What they say does not count: Note [What stays on the host].
   std::unordered_set<const Node*> asks_nothing_;
 };

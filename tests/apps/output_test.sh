@@ -52,6 +52,9 @@ prints 1 tagflow --help
 prints 1 tagflow --version
 prints 1 tagflow run --help
 prints 1 kmeans --help
+prints 1 fortunes --help
+prints 1 g2p --help
+prints 1 train_images --help
 # What went wrong first decides.
 prints 5 tagflow step "$here/graphs/lonely_recv.pbtxt" --fetch y:0
 # Who prints nothing needs no stdout; and what is opened is not taken for it.

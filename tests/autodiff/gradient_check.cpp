@@ -98,6 +98,7 @@ class Derivatives {
     for (const std::vector<Tensor>& of_order : weights) {
       Outputs ys;
       GradientOptions options;
+      options.check_liveness = true;
       for (size_t i = 0; i < last.size(); ++i) {
         if (!last[i].valid()) continue;
         ys.push_back(last[i]);

@@ -89,10 +89,10 @@ TEST_CASE("gradients are the same to the bit over devices") {
     for (const double x : {0.3, -0.7, 0.5})
       xs.push_back(graph::ops::constant(s, Tensor::of<double>({2}, {x, -x})));
     const graph::Outputs ys = RandomProgram(seed).build(s, xs);
-    const graph::Outputs first =
-        dense_gradients(s, ys, xs, {.zeros_if_unconnected = true});
-    const graph::Outputs second =
-        dense_gradients(s, first, xs, {.zeros_if_unconnected = true});
+    const GradientOptions checked{.zeros_if_unconnected = true,
+                                  .check_liveness = true};
+    const graph::Outputs first = dense_gradients(s, ys, xs, checked);
+    const graph::Outputs second = dense_gradients(s, first, xs, checked);
     graph::Outputs all = first;
     for (const graph::Output& output : second) all.push_back(output);
     const std::vector<Tensor> expected = evaluate(s, all);

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # CTest case check.tsan: the short pass with ThreadSanitizer, where threads
-# meet: over the engine, and over the device that has threads of its own. It is
-# also the pass that compiles with clang, without precompiled headers, with
-# warnings as errors.
+# meet: over the engine, the device that has threads of its own, and what steps
+# share. It is also the pass that compiles with clang, without precompiled
+# headers, with warnings as errors.
 # usage: tsan.sh CMAKE BUILD_DIR [...]   what follows is for asan.sh
 set -euo pipefail
 source "$(dirname "$0")/sanitizer.sh"
@@ -13,4 +13,5 @@ if ! command -v clang++-14 >/dev/null; then
 fi
 
 sanitizer_pass tsan "$1" "$2" 'actors|devices' \
-  'tests/actors/|tests/devices/stream/' actors_tests devices_tests
+  'tests/actors/|tests/devices/stream/|tests/devices/state/' \
+  actors_tests devices_tests

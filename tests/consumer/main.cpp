@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "actors/session.h"
+#include "autodiff/gradients.h"
 #include "devices/kernel_registry.h"
 #include "graph/builder/builder.h"
 #include "graph/op_registry.h"
@@ -108,6 +109,37 @@ void computes_polynomials_in_a_loop() {
   const Scope bad(refused);
   bad.op("Polynomial", {1.0}, {{"coefficients", std::vector<float>{}}});
   expect(!bad.ok(), "a polynomial without coefficients");
+}
+
+// x^2 twice over is x^4, whose derivatives are 4 x^3 and 12 x^2.
+void differentiates_polynomials_in_a_loop() {
+  Graph graph;
+  const Scope s(graph);
+  const Output x = ops::placeholder(s.named("x"), DataType::kFloat);
+  const Output y = while_loop(
+      s,
+      [](const Scope& in, const Outputs& v) { return ops::less(in, v[0], 2); },
+      [](const Scope& in, const Outputs& v) -> Outputs {
+        return {ops::add(in, v[0], 1),
+                in.op("Polynomial", {v[1]},
+                      {{"coefficients", std::vector<float>{0, 0, 1}}})};
+      },
+      {0, x})[1];
+  const Output first = autodiff::dense_gradients(s, {y}, {x})[0];
+  const Output second = autodiff::dense_gradients(s, {first}, {x})[0];
+  expect(s.ok(), s.status().to_string());
+  const auto results = open(graph)->run({{"x", Tensor::scalar(2.0f)}},
+                                        {first.name(), second.name()});
+  expect(results.ok(), results.status().to_string());
+  if (results.ok())
+    expect((*results)[0].scalar_value<float>() == 32 &&
+               (*results)[1].scalar_value<float>() == 48,
+           "the derivatives of x^4 at 2");
+
+  const Output constant =
+      s.op("Polynomial", {x}, {{"coefficients", std::vector<float>{3}}});
+  const auto none = autodiff::gradients(s, {constant}, {x});
+  expect(s.ok() && !none[0].valid(), "a constant depends on nothing");
 }
 
 // Where Take is, and the answer of a run that fetches it.
@@ -213,7 +245,9 @@ int main() {
   expect(add_polynomial().code() == Code::kAlreadyExists, "a second time");
   parses_numbers();
   survives_what_is_thrown();
+  add_polynomial_gradient();
   computes_polynomials_in_a_loop();
+  differentiates_polynomials_in_a_loop();
   waits_for_values();
   if (faults == 0) std::printf("consumer: ok\n");
   return faults == 0 ? 0 : 1;

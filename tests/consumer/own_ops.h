@@ -8,6 +8,8 @@
 tagflow::Status add_parse_number();
 // Polynomial(x: T) -> y: T of floats, coefficients: those of 1, x, x^2, ...
 tagflow::Status add_polynomial();
+// The rule by which Polynomial is differentiated, before the first gradients.
+void add_polynomial_gradient();
 // Take() -> value: double, which waits for one in the mailbox, and
 // Put(value: double), which puts one there.
 tagflow::Status add_mailbox_ops();

@@ -22,6 +22,14 @@ TEST_CASE("statistics read as a sentence") {
   CHECK(to_string(stats) == "0 B in use, peak 0 B, 0 buffers");
   stats = {.in_use = 512, .peak = 2048, .limit = 4096, .count = 9, .live = 1};
   CHECK(to_string(stats) == "512 B in use of 4 KiB, peak 2 KiB, 1 buffer");
+  stats.swapped_out = 3072;
+  stats.swapped_in = 1024;
+  CHECK(to_string(stats) ==
+        "512 B in use of 4 KiB, peak 2 KiB, 1 buffer, 3 KiB swapped out, 1 KiB "
+        "back");
+  stats.host_is_short = true;
+  CHECK(to_string(stats).ends_with(
+      "1 KiB back, and the host has no memory for more"));
 }
 
 }  // namespace tagflow::devices

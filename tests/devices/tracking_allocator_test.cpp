@@ -60,6 +60,21 @@ TEST_CASE("the limit is kept exactly, and what is given back is there again") {
   CHECK(allocator->stats().count == 3);
 }
 
+TEST_CASE("a recent peak is the largest use since it was last asked for") {
+  const auto allocator = TrackingAllocator::make({"here", 1024});
+  MemoryLedger& ledger = allocator->ledger();
+  Buffer* large = allocator->allocate(DataType::kInt8, 512);
+  Buffer* small = allocator->allocate(DataType::kInt8, 64);
+  give_back(large);
+  CHECK(ledger.in_use() == 64);
+  CHECK(ledger.take_peak() == 576);
+  CHECK(ledger.take_peak() == 64);
+  give_back(allocator->allocate(DataType::kInt8, 128));
+  CHECK(ledger.take_peak() == 192);
+  CHECK(ledger.stats().peak == 576);
+  give_back(small);
+}
+
 TEST_CASE("elements that the host must not see are not printed") {
   const auto allocator = TrackingAllocator::make({"there", 0, false});
   const Tensor small = *Tensor::allocate(DataType::kFloat, {}, *allocator);

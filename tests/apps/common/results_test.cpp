@@ -69,10 +69,11 @@ TEST_CASE("the results of a step are lines of text, or one of JSON") {
 TEST_CASE("results are valid JSON, with the statistics") {
   actors::RunStats stats;
   stats.fired = 12;
-  const auto json = nlohmann::json::parse(format_results_json(
-      kPorts, kResults, stats,
-      std::vector<DeviceMemory>{{"/device:CPU:0", {}},
-                                {"/device:STREAM:0", {1, 20, 300, 4, 5}}}));
+  const auto json = nlohmann::json::parse(
+      format_results_json(kPorts, kResults, stats,
+                          std::vector<DeviceMemory>{
+                              {"/device:CPU:0", {}},
+                              {"/device:STREAM:0", {1, 20, 300, 4, 5, 5, 6}}}));
   CHECK(json["fetches"]["a/b:1"]["dtype"] == "float");
   CHECK(json["fetches"]["a/b:1"]["shape"] == nlohmann::json({2}));
   CHECK(json["fetches"]["a/b:1"]["value"] == nlohmann::json({1.0, 2.5}));
@@ -80,10 +81,13 @@ TEST_CASE("results are valid JSON, with the statistics") {
   CHECK(json["stats"]["fired"] == 12);
   CHECK(json["devices"][0]["device"] == "/device:CPU:0");
   CHECK(json["devices"][0]["memory"].is_null());
-  CHECK(json["devices"][1]["memory"] == nlohmann::json({{"bytes_in_use", 1},
-                                                        {"peak_bytes", 20},
-                                                        {"limit_bytes", 300},
-                                                        {"allocations", 4}}));
+  CHECK(json["devices"][1]["memory"] ==
+        nlohmann::json({{"bytes_in_use", 1},
+                        {"peak_bytes", 20},
+                        {"limit_bytes", 300},
+                        {"allocations", 4},
+                        {"swapped_out_bytes", 5},
+                        {"swapped_in_bytes", 6}}));
 }
 
 TEST_CASE("results are files, numbers as .npy and strings as .json") {

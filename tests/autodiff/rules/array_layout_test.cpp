@@ -24,8 +24,8 @@ TEST_CASE("paddings have gradients of what is inside, and of the padding") {
   check_squares(op_with_unknown("Pad", {paddings({1, 0, 2, 1})}), {x});
   check_squares(op_with("Pad", {paddings({})}), {values({})});
   check_squares(
-      [](const graph::Scope& s, const graph::Outputs& x) {
-        return s.op("PadV2", {x[0], paddings({1, 0, 2, 1}), x[1]});
+      [](const graph::Scope& s, const graph::Outputs& xs) {
+        return s.op("PadV2", {xs[0], paddings({1, 0, 2, 1}), xs[1]});
       },
       {x, values({})});
   for (const char* mode : {"REFLECT", "SYMMETRIC"}) {

@@ -26,8 +26,8 @@ TEST_CASE("sums into a tensor have gradients, if indices repeat") {
   for (const char* op :
        {"TensorScatterAdd", "TensorScatterSub", "ScatterNdNonAliasingAdd"})
     check_squares(
-        [=](const graph::Scope& s, const graph::Outputs& x) {
-          return s.op(op, {x[0], rows, x[1]});
+        [=](const graph::Scope& s, const graph::Outputs& xs) {
+          return s.op(op, {xs[0], rows, xs[1]});
         },
         {x, updates});
 }

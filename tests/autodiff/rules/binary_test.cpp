@@ -157,8 +157,8 @@ TEST_CASE("what was not chosen has a gradient of zero") {
   const Tensor rows = Tensor::vector<bool>({true, false});
   const Tensor columns = Tensor::vector<bool>({true, false, true});
   const auto choose = [](const char* op, Tensor condition) -> Function {
-    return [=](const graph::Scope& s, const graph::Outputs& x) {
-      return s.op(op, {condition, ops::square(s, x[0]), ops::exp(s, x[1])});
+    return [=](const graph::Scope& s, const graph::Outputs& xs) {
+      return s.op(op, {condition, ops::square(s, xs[0]), ops::exp(s, xs[1])});
     };
   };
   check_gradients(choose("Select", rows), {x, y});
@@ -169,8 +169,8 @@ TEST_CASE("what was not chosen has a gradient of zero") {
   check_gradients(choose("SelectV2", Tensor::scalar(false)), {values({}), row});
   // Also where the gradient is infinite.
   const auto grads = gradients_of(
-      [=](const graph::Scope& s, const graph::Outputs& x) {
-        return ops::mul(s, ops::select(s, columns, x[0], x[1]), kInfinity);
+      [=](const graph::Scope& s, const graph::Outputs& xs) {
+        return ops::mul(s, ops::select(s, columns, xs[0], xs[1]), kInfinity);
       },
       {row, row});
   CHECK(identical(grads[0], Tensor::vector<double>({kInfinity, 0, kInfinity})));

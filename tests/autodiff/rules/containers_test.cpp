@@ -546,10 +546,4 @@ TEST_CASE("what has no gradient is said") {
         return {s.op("TensorMapLookup", {map, 1}, {{"value_dtype", kDouble}})};
       },
       "gradients of maps are not implemented");
-  refused(
-      [](const Scope& s, const Outputs& x) -> Outputs {
-        const Output handle = s.op("StackV2", {-1}, kOnStack);
-        return {s.op("StackPushV2", {handle, x[0]})};
-      },
-      "PersistentStack is a stack with gradients");
 }

@@ -20,8 +20,8 @@ void check_reduction(const char* op, std::vector<int32_t> axes, const Tensor& x,
     const AttrMap attrs = {{"keep_dims", keep_dims}};
     check_gradients(op_with(op, {known}, attrs), {x}, {}, line);
     check_gradients(
-        [=](const graph::Scope& s, const graph::Outputs& x) {
-          return s.op(op, {x[0], ops::add(s, known, 0)}, attrs);
+        [=](const graph::Scope& s, const graph::Outputs& xs) {
+          return s.op(op, {xs[0], ops::add(s, known, 0)}, attrs);
         },
         {x}, {}, line);
   }
@@ -78,6 +78,13 @@ TEST_CASE("products have gradients where factors are zero") {
   check_gradients(op_with("Prod", {0}), {x});
   check_gradients(op_with("Prod", {1}),
                   {Tensor::of<double>({2, 2}, {0, 0, 0, 1})}, {.order = 3});
+  // Of n zeros the derivative of order n is not zero. By each factor alone the
+  // product is linear, so that large steps are as right as small ones.
+  check_gradients(op_with("Prod", {1}),
+                  {Tensor::of<double>({2, 3}, {0, 0, 0, 0, 0, 2})},
+                  {.order = 4, .step = 0.1});
+  check_gradients(op_with("Prod", {0}), {Tensor::vector<double>({0, 0, 0, 0})},
+                  {.order = 4, .step = 0.1, .unknown_shapes = false});
   CHECK(reduction_gradient("Prod", {2, 0, 3}) == std::vector<double>{0, 6, 0});
 }
 

@@ -40,6 +40,9 @@ TEST_CASE("products so far have gradients where factors are zero") {
   check_scan("Cumprod", 0, Tensor::vector<double>({0, 2, 0, 3, 0}));
   check_scan("Cumprod", 0, Tensor::vector<double>({2, 0, 0, 3}),
              {.order = 3, .tolerance = 1e-4});
+  check_gradients(op_with("Cumprod", {0}),
+                  {Tensor::vector<double>({0, 2, 0, 0, 0})},
+                  {.order = 4, .step = 0.1, .unknown_shapes = false});
 }
 
 // Of the exclusive ones, the sum of nothing is minus infinity.

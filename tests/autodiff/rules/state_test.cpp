@@ -129,3 +129,59 @@ TEST_CASE("a temporary variable is read when it is destroyed") {
       evaluate(s, dense_gradients(s, {ops::square(s, value)}, {assigned}));
   CHECK(identical(results[0], Tensor::vector<double>({2, 4})));
 }
+
+TEST_CASE("a gradient has the version of a variable that its op has read") {
+  graph::Graph graph;
+  const graph::Scope s(graph);
+  const Output v =
+      ops::reference_variable(s, DataType::kDouble, PartialShape::scalar());
+  const Output init = ops::group(s, {ops::assign(s, v, 3.0)});
+  const Output x = ops::constant(s, 2.0);
+  const auto after = [&](const Output& y) {
+    return s.with_control_dependencies({y});
+  };
+  // Each reads v itself, and the gradient begins when v has changed.
+  const Output product = ops::mul(s, x, v);
+  const Output square = ops::square(after(product), v);
+  const Output assigned = ops::assign(after(square), v, 10.0);
+  const Output late = ops::mul(after(assigned), x, v);
+  const Output begin = ops::constant(after(late), 1.0);
+  graph::Outputs results{product, square, late};
+  GradientOptions options;
+  options.grad_ys = {begin};
+  const auto add = [&](const Output& y, const Output& by) {
+    results.push_back(dense_gradients(s, {y}, {by}, options)[0]);
+  };
+  add(product, x);
+  add(square, v);
+  add(late, x);
+  add(late, v);
+  CHECK(numbers(s, results, {}, {}, init) ==
+        std::vector<double>{6, 9, 20, 3, 6, 10, 2});
+}
+
+TEST_CASE("each iteration reads the version of a variable that it changes") {
+  graph::Graph graph;
+  const graph::Scope s(graph);
+  const Output v =
+      ops::reference_variable(s, DataType::kDouble, PartialShape::scalar());
+  const Output init = ops::group(s, {ops::assign(s, v, 1.0)});
+  const Output x = ops::constant(s, 1.0);
+  // x * 1 * 2 * 4
+  const Output y = graph::while_loop(
+      s,
+      [](const graph::Scope& in, const graph::Outputs& i) {
+        return ops::less(in, i[0], 3);
+      },
+      [&](const graph::Scope& in, const graph::Outputs& i) -> graph::Outputs {
+        const Output next = ops::mul(in, i[1], v);
+        const graph::Scope then = in.with_control_dependencies({next});
+        const Output doubled = ops::assign(then, v, ops::mul(then, v, 2.0));
+        const graph::Scope last = in.with_control_dependencies({doubled});
+        return {ops::add(last, i[0], 1), ops::identity(last, next)};
+      },
+      {0, x}, {.parallel_iterations = 1})[1];
+  const graph::Outputs grads = dense_gradients(s, {y}, {x, v});
+  CHECK(numbers(s, {y, grads[0], grads[1]}, {}, {}, init) ==
+        std::vector<double>{8, 8, 8 + 4 + 2});
+}

@@ -11,7 +11,7 @@
 namespace tagflow::graph {
 
 // Nodes must outlive it. Thread-compatible.
-class GivenWay {
+class RelaxedConstraints {
  public:
   // What becomes of the node.
   enum class Outcome : uint8_t { kWithOthers, kOnCpu, kWhereItCan };

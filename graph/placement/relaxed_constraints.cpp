@@ -1,4 +1,4 @@
-#include "graph/placement/given_way.h"
+#include "graph/placement/relaxed_constraints.h"
 
 #include <algorithm>
 
@@ -11,7 +11,8 @@ constexpr size_t kMaxWarnings = 100;
 
 }  // namespace
 
-void GivenWay::add(const Node& node, std::string_view reason, Outcome outcome) {
+void RelaxedConstraints::add(const Node& node, std::string_view reason,
+                             Outcome outcome) {
   if (const auto known = group_of_.find(&node); known != group_of_.end()) {
     Group& before = groups_[known->second];
     if (outcome != Outcome::kWithOthers || before.outcome == outcome) return;
@@ -25,7 +26,7 @@ void GivenWay::add(const Node& node, std::string_view reason, Outcome outcome) {
   group_of_[&node] = it->second;
 }
 
-std::vector<std::string> GivenWay::warnings() const {
+std::vector<std::string> RelaxedConstraints::warnings() const {
   std::vector<std::string> warnings;
   size_t left = 0;
   for (const auto& [reason, outcome, nodes] : groups_) {

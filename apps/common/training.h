@@ -1,5 +1,5 @@
-// What a run starts from, and what it leaves for the next one: the options of
-// `tagflow run` that restore, initialise and save variables.
+// What a run starts from, and what it leaves for the next one: the options that
+// restore, initialise and save variables, of all programs that train.
 #pragma once
 
 #include <chrono>
@@ -28,7 +28,10 @@ struct TrainingOptions {
   std::vector<std::string> init;
 };
 
-// Declares the options; `options` must outlive the parsing.
+// Declares --save, --save-every and --keep, with what `options` says as
+// defaults; or all of the options, for whoever does not know how a model
+// begins. `options` must outlive the parsing.
+void add_saving_options(CLI::App& app, TrainingOptions& options);
 void add_training_options(CLI::App& app, TrainingOptions& options);
 
 // How often --save-every asks to save: one of the two is zero. InvalidArgument

@@ -19,9 +19,9 @@ struct Origin {
 };
 
 // The edges of a frame, backwards.
-class Backwards {
+class ReverseEdges {
  public:
-  explicit Backwards(const FramePlan& plan)
+  explicit ReverseEdges(const FramePlan& plan)
       : plan_(plan), into_node_(plan.nodes.size()) {
     for (uint32_t n = 0; n < plan.nodes.size(); ++n)
       for (uint32_t p = 0; p <= plan.nodes[n].num_outputs; ++p)

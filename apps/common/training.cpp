@@ -1,4 +1,4 @@
-#include "apps/tagflow/training.h"
+#include "apps/common/training.h"
 
 #include <spdlog/spdlog.h>
 
@@ -105,19 +105,27 @@ Result<SaveInterval> parse_save_every(const std::string& text) {
       text);
 }
 
-void add_training_options(CLI::App& app, TrainingOptions& options) {
-  add_output_option(app, "--save", options.save,
-                    "save the variables to this folder, and go on from the "
-                    "newest checkpoint that is there",
-                    "DIR");
+void add_saving_options(CLI::App& app, TrainingOptions& options) {
+  const std::string interval =
+      options.save_every.empty() ? "600s" : options.save_every;
+  CLI::Option* save =
+      add_output_option(app, "--save", options.save,
+                        "save the variables to this folder, and go on from the "
+                        "newest checkpoint that is there",
+                        "DIR");
+  if (!options.save.empty()) save->capture_default_str();
   app.add_option("--save-every", options.save_every,
-                 "after how many steps, or seconds, to save; default: 600s; "
-                 "the last step is always saved")
+                 "after how many steps, or seconds, to save; default: " +
+                     interval + "; the last step is always saved")
       ->type_name("N|Ns");
   app.add_option("--keep", options.keep,
                  "how many checkpoints stay in the folder; 0: all")
       ->capture_default_str()
       ->check(CLI::Range(0, 1'000'000));
+}
+
+void add_training_options(CLI::App& app, TrainingOptions& options) {
+  add_saving_options(app, options);
   add_output_option(app, "--restore", options.restore,
                     "read the variables from this: a folder, of which the "
                     "newest checkpoint is taken, a checkpoint's prefix, or a "

@@ -1,4 +1,4 @@
-#include "graph/placement/given_way.h"
+#include "graph/placement/relaxed_constraints.h"
 
 #include "tests/graph/placement/placing.h"
 

@@ -1,0 +1,35 @@
+// Batches of pictures.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "apps/io/image_set.h"
+#include "apps/training/trainer.h"
+
+namespace tagflow::train_images {
+
+// read_image_set(), of pictures with labels below kClasses: InvalidArgument
+// otherwise.
+Result<io::ImageSet> read_pictures(const std::filesystem::path& folder,
+                                   io::ImagePart part, int64_t limit = 0);
+
+// The batches of a training: images and labels, shuffled by the seed. With
+// `is_augmented`, half of the pictures are mirrored, and all moved by up to two
+// pixels, which follows from seed and step. InvalidArgument where the set does
+// not fill a batch.
+struct TrainBatches {
+  training::BatchFn batch;
+  int64_t steps_per_epoch = 0;
+};
+Result<TrainBatches> train_batches(io::ImageSet set, int64_t batch,
+                                   uint64_t seed, bool is_augmented);
+
+// The whole set in its order, by so many; the last ones may be fewer.
+struct TestBatches {
+  training::BatchFn batch;
+  int64_t count = 0;
+};
+TestBatches test_batches(io::ImageSet set, int64_t batch);
+
+}  // namespace tagflow::train_images

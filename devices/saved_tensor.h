@@ -1,0 +1,88 @@
+// SavedTensor: a value in a stack, which may be on the host meanwhile.
+#pragma once
+
+#include <boost/intrusive/set_hook.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "devices/kernel.h"
+#include "graph/ref.h"
+
+namespace tagflow::devices {
+
+class Swapper;
+
+// Of the sets that a value is in.
+template <class Tag>
+using SavedHook = boost::intrusive::set_base_hook<
+    boost::intrusive::tag<Tag>,
+    boost::intrusive::link_mode<boost::intrusive::safe_link>>;
+
+// Made by save(), for what is in the memory of an accelerator that swaps: Note
+// [Swapping] in devices/swapper.h. Its owners are the places in stacks that it
+// was pushed to; who has a Ref alone may find it given up. Thread-safe.
+class SavedTensor final : public RefCounted,
+                          public SavedHook<struct SavedByNumber>,
+                          public SavedHook<struct SavedByBuffer> {
+ public:
+  using Fetched = std::function<void()>;
+
+  SavedTensor(std::shared_ptr<Swapper> swapper, Tensor value, uint64_t step);
+
+  // The value, in the memory where it is. It has been popped. REQUIRES: called
+  // for an owner.
+  Tensor read();
+  // The same, for one that nobody can pop from again.
+  Tensor take();
+  // One owner less. Without any the value is let go of, and moved no more.
+  void give_up();
+  // Calls `done` once, when the value is in the accelerator's memory, or could
+  // not come: now or later, from any thread. It stays until it is popped.
+  void fetch(Fetched done);
+
+ private:
+  friend class Swapper;
+  enum class Moves : uint8_t { kNot, kLeaving, kComing };
+
+  const std::shared_ptr<Swapper> swapper_;
+  const uint64_t step_;
+  const int64_t bytes_;
+  // By the swapper's mutex.
+  uint64_t number_ = 0;  // of its last push, in the order of all
+  int owners_ = 1;
+  Tensor here_;  // in the accelerator's memory, or not valid
+  Tensor away_;  // the host's copy, or not valid
+  Moves moves_ = Moves::kNot;
+  bool is_wanted_ = false;   // it will be popped next
+  bool is_refused_ = false;  // the host did not take it
+  std::vector<Fetched> waiting_;
+};
+
+struct GiveUpSaved {
+  void operator()(SavedTensor* saved) const {
+    saved->give_up();
+    saved->release();
+  }
+};
+using SavedOwner = std::unique_ptr<SavedTensor, GiveUpSaved>;
+
+// What a stack is to keep in place of a value that is pushed. Null where the
+// value stays as it is: outside of an accelerator's memory, or no plain one.
+// Throws std::bad_alloc. Thread-safe.
+SavedOwner save(const Tensor& value, uint64_t step);
+
+// A kernel that takes a value from a stack.
+class SavedReader {
+ public:
+  virtual ~SavedReader() = default;
+  // What compute() will take. Null where that is not kept by a swapper, or
+  // there is nothing to take. Thread-safe.
+  virtual Ref<SavedTensor> next_saved(const KernelContext& context) const = 0;
+};
+
+// The same of any kernel; null where it is none of these.
+Ref<SavedTensor> next_saved(const Kernel& kernel, const KernelContext& context);
+
+}  // namespace tagflow::devices

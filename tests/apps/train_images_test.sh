@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# CTest case apps/train_images: trainings on a few hundred pictures, as they are
+# begun, ended, resumed, and refused.
+source "$(dirname "$0")/harness.sh"
+data=/usr/share/datasets/fashion-mnist
+few="--pictures 320 --batch 32 --epochs 2"
+
+# same FOLDER FOLDER WHAT: both trainings came to the same bits.
+same() {
+  for file in history.csv model.ckpt-20.data-00000-of-00001; do
+    cmp -s "$work/$1/$file" "$work/$2/$file" || complain "$3" "$1 $2 $file"
+  done
+}
+
+# --- What is refused ----------------------------------------------------------
+expect 0 'mlp' - train_images --help
+expect 0 '--epochs' - train_images cnn --help
+expect 2 - 'subcommand' train_images
+expect 2 - 'no subcommand "mpl"' train_images mpl
+expect 2 - '--epochs' train_images mlp --epochs 0
+expect 2 - '--rate' train_images mlp --rate -1
+expect 2 - '"often" is neither a number of steps' \
+  train_images mlp --save-every often
+expect 2 - 'the path is empty' train_images mlp --save ''
+expect 3 - 'dataset-fashion-mnist' train_images mlp --data nowhere
+
+if [ ! -d "$data" ]; then
+  finish
+  exit
+fi
+# shellcheck disable=SC2086
+{
+# --- Stopped, and resumed -----------------------------------------------------
+for model in mlp lstm cnn; do
+  expect 0 '^test accuracy: 0\.' 'epoch 2, step 20 of 20: loss .* images/s' \
+    train_images $model $few --report-every 5 --save $model
+  head -c 8 "$work/$model/loss.png" | grep -q PNG ||
+    complain "there is no picture" $model
+  expect 0 '^step: 7 of 20$' '' \
+    train_images $model $few --save part_$model --stop-at 7
+  expect 0 "\"model\": \"$model\", \"step\": 20, .*\"test_accuracy\": 0\." \
+    'resumed after step 7' train_images $model $few --save part_$model --json
+  same $model part_$model "a resumed training is another one"
+done
+python3 - "$work/mlp/history.csv" <<'END' || complain "the loss does not fall" -
+import sys
+rows = [line.split(",") for line in open(sys.argv[1])][1:]
+losses = [float(row[2]) for row in rows if row[1] == "train"]
+assert len(losses) == 20 and len(rows) == 22, rows
+assert sum(losses[-5:]) < 0.8 * sum(losses[:5]), losses
+END
+# A signal ends it, whenever it comes, or even without a word; the same command
+# goes on.
+for signal in TERM KILL; do
+  cases=$((cases + 1))
+  (cd "$work" && exec "$bin/train_images" mlp $few --save ended_$signal \
+    --report-every 1 --save-every 2 2>ended.err >/dev/null) &
+  training=$!
+  until grep -q 'step [3-9] of' "$work/ended.err" 2>/dev/null ||
+    ! kill -0 $training 2>/dev/null; do :; done
+  kill -$signal $training 2>/dev/null
+  wait $training 2>/dev/null
+  code=$?
+  [ $code = $((128 + $(kill -l $signal))) ] || [ $code = 0 ] ||
+    complain "exit code $code of what a signal ended" train_images
+  expect 0 '^step: 20 of 20$' '' train_images mlp $few --save ended_$signal
+  same mlp ended_$signal "what a signal ended goes on otherwise"
+  rm "$work/ended.err"
+done
+# Over, and begun anew.
+expect 0 '^step: 20 of 20$' 'resumed after step 20' \
+  train_images mlp $few --save ended_TERM
+expect 0 '^step: 5 of 20$' '' \
+  train_images mlp $few --save ended_TERM --fresh --stop-at 5
+[ ! -e "$work/ended_TERM/model.ckpt-20.index" ] ||
+  complain "an old checkpoint is left" train_images --fresh
+expect 1 - 'is of another model' train_images cnn $few --save mlp
+
+# --- Damaged ------------------------------------------------------------------
+cp -r "$work/part_mlp" "$work/damaged"
+truncate -s 99 "$work"/damaged/model.ckpt-20.data-*
+expect 0 '^step: 20 of 20$' \
+  'warning: .*model.ckpt-20.data-.*" has 99 bytes.*model.ckpt-7" is taken' \
+  train_images mlp $few --save damaged
+cmp -s "$work/mlp/history.csv" "$work/damaged/history.csv" ||
+  complain "from an older checkpoint it goes on otherwise" train_images
+truncate -s 99 "$work"/damaged/*.data-*
+expect 1 - 'no whole one in "damaged"' train_images mlp $few --save damaged
+echo 'loss' >"$work/part_mlp/history.csv"
+expect 1 - 'DataLoss: \[history\] "part_mlp/history.csv" does not begin' \
+  train_images mlp $few --save part_mlp
+mkdir "$work/data"
+cp "$data"/t10k-* "$data"/train-labels* "$work/data"
+head -c 100000 "$data/train-images-idx3-ubyte.gz" \
+  >"$work/data/train-images-idx3-ubyte.gz"
+expect 1 - 'DataLoss: .*data/train-images-idx3-ubyte.gz' \
+  train_images mlp $few --data data
+cp "$data/t10k-images-idx3-ubyte.gz" "$work/data/train-images-idx3-ubyte.gz"
+expect 1 - 'do not match' train_images mlp $few --data data
+expect 1 - '20 rows do not fill a batch of 32' \
+  train_images mlp --pictures 20 --batch 32
+
+# --- A full disk --------------------------------------------------------------
+# No file may be larger than 1 MiB: a checkpoint is.
+cases=$((cases + 1))
+(cd "$work" && ulimit -f 1024 && "$bin/train_images" mlp $few --save full \
+  >stdout 2>stderr)
+[ $? = 1 ] && matches "$work/stderr" \
+  '^error: .*\[--save\] .*full/model.ckpt-0.*File too large' ||
+  complain "a checkpoint that cannot be written" train_images
+ls "$work"/full/*.index 2>/dev/null && complain "half a checkpoint is left" -
+rm -f "$work/mlp/loss.png"
+mkdir "$work/mlp/loss.png"
+expect 1 - 'cannot write "mlp/loss.png"' train_images mlp $few --save mlp
+}
+finish

@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""CTest case check.references: what a comment or a page refers to exists. Each
+Note [Name] that is named is written down somewhere, once; each path of a file
+or folder of ours, in a comment or between backticks, leads to one.
+"""
+
+import pathlib
+import re
+import sys
+
+FOLDERS = ("graph", "autodiff", "devices", "actors", "net", "apps", "tests",
+           "cmake")
+SOURCES = {".h", ".cpp", ".cu", ".cuh"}
+SCRIPTS = {".py", ".sh", ".cmake"}
+
+# The heading of a note is a line of its own, in the first comment about it.
+HEADING = re.compile(r"^\s*(?://|#)\s*Note (\[[^\]]+\])\s*$")
+# One note, or several in a row.
+NAMED = re.compile(r"\bNotes?\s+(\[[^\]]+\](?:(?:,\s*|\s+and\s+)\[[^\]]+\])*)")
+# Not the name of a CTest case, nor a pattern, as array_*.cpp.
+PATH = re.compile(rf"(?<![\w./-])(?<!CTest case )(?:{'|'.join(FOLDERS)})"
+                  r"/[\w./-]*\w(?:/|\b)(?![*<{])")
+# What stands for any name is written in capitals.
+ANY = re.compile(r"/[A-Z]{3,}\b")
+COMMENT = re.compile(r"//(.*)$|^\s*#(?!include|define|if|el|endif|pragma)(.*)$")
+
+
+def files(top):
+    """Pages and sources that we wrote."""
+    for path in sorted(top.glob("*.md")):
+        yield path
+    for folder in FOLDERS:
+        for path in sorted((top / folder).rglob("*")):
+            if path.suffix in SOURCES | SCRIPTS | {".md"}:
+                yield path
+
+
+def prose(path):
+    """The comments of a source, or the page outside of its blocks of code, as
+    one text; and the number of the line at each of its offsets."""
+    text, lines, in_block = [], [], False
+    for number, line in enumerate(
+            path.read_text(encoding="utf-8").splitlines(), 1):
+        if path.suffix == ".md":
+            if line.lstrip().startswith("```"):
+                in_block = not in_block
+                continue
+            words = "" if in_block else line
+        else:
+            match = COMMENT.search(line)
+            words = (match.group(1) or match.group(2) or "") if match else ""
+        text.append(words + " ")
+        lines += [number] * (len(words) + 1)
+    return "".join(text), lines
+
+
+def exists(top, path):
+    """Whether a file or folder of that name exists, or a file with a suffix."""
+    target = top / path.rstrip("/.")
+    return target.exists() or any(target.parent.glob(target.name + ".*"))
+
+
+def main():
+    """Prints what is wrong; the exit status says whether anything is."""
+    top = pathlib.Path(__file__).resolve().parents[2]
+    headings, named, wrong = {}, [], []
+    for path in files(top):
+        place = path.relative_to(top)
+        for number, line in enumerate(
+                path.read_text(encoding="utf-8").splitlines(), 1):
+            if match := HEADING.match(line):
+                headings.setdefault(match.group(1), []).append(
+                    f"{place}:{number}")
+        text, lines = prose(path)
+        for match in NAMED.finditer(text):
+            where = f"{place}:{lines[match.start()]}"
+            for note in re.findall(r"\[[^\]]+\]", match.group(1)):
+                named.append((re.sub(r"\s+", " ", note), where))
+        for match in PATH.finditer(text):
+            if not (ANY.search(match.group()) or
+                    exists(top, match.group())):
+                wrong.append(f"{place}:{lines[match.start()]}: there is no "
+                             f"{match.group()}")
+    for note, places in headings.items():
+        if len(places) > 1:
+            wrong.append(f"{places[1]}: Note {note} is also at {places[0]}")
+    for note, where in named:
+        if note not in headings:
+            wrong.append(f"{where}: there is no Note {note}")
+    for line in wrong:
+        print(line)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
