@@ -157,7 +157,9 @@ bool makes_gradient_array(const Node& node) {
 
 void Analysis::find_flows() {
   for (Node* node : graph_.nodes())
-    if (is_array_op(*node))
+    if (node->attrs().contains(kFlowAttr))
+      flows_.insert({node, 0});
+    else if (is_array_op(*node))
       if (const int flow = flow_of(node->op_def().outputs); flow >= 0)
         flows_.insert({node, flow});
   if (flows_.empty()) return;
@@ -242,8 +244,9 @@ const Node* Analysis::variable_of(Endpoint handle) const {
   // An invariant handle leaves its loop as it came.
   while (maker->is_exit()) maker = maker_of(maker->inputs()[0]);
   // An argument of a function says nothing of its variable.
+  const auto dtype = maker->attr<DataType>("dtype");
   return maker->inputs().empty() && maker->op() != "Placeholder" &&
-                 maker->op_def().find_attr("dtype") != nullptr
+                 dtype.ok() && *dtype != DataType::kResource
              ? maker
              : nullptr;
 }

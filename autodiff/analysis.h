@@ -50,6 +50,9 @@ struct Counter {
 };
 std::optional<Counter> counter_of(const LoopVariable& variable);
 
+// The attribute of a node whose output 0 is the flow of a TensorArray.
+inline constexpr std::string_view kFlowAttr = "_tensor_array_flow";
+
 // A loop as the graph has it.
 struct Loop {
   FrameId frame = FrameId::kRoot;
@@ -118,6 +121,7 @@ class Analysis {
   }
 
   // A list, a stack, or the flow of a TensorArray: its gradient is a variant.
+  // What stands for a flow in a part of a graph says so by its kFlowAttr.
   bool is_container(const Endpoint& tensor) const;
   // Of the handle of a TensorArray: whether that is one that TensorFlow adds
   // gradients up in, made by TensorArrayGradV3 or its like.

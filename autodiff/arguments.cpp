@@ -4,6 +4,7 @@
 #include "autodiff/lower_calls.h"
 #include "autodiff/mutable_stacks.h"
 #include "autodiff/recursive_calls.h"
+#include "autodiff/save_plan.h"
 #include "graph/builder/scope_access.h"
 #include "graph/dereference.h"
 #include "graph/loop_shapes.h"
@@ -113,25 +114,33 @@ Status Arguments::check(const Scope& scope) const {
 
 Result<Prepared> prepare(const Scope& scope, const Arguments& arguments) {
   TAGFLOW_RETURN_IF_ERROR(arguments.check(scope));
+  return prepare(scope,
+                 Tensors{endpoints_of(arguments.ys), endpoints_of(arguments.xs),
+                         endpoints_of(arguments.stop_gradients)});
+}
+
+Result<Prepared> prepare(const Scope& scope, const Tensors& tensors,
+                         const std::map<std::string, std::string>& save) {
   Graph& graph = scope.graph();
-  const std::vector<Endpoint> ys = endpoints_of(arguments.ys);
+  const std::vector<Endpoint>& ys = tensors.ys;
   const size_t first_id = graph.end_id();
-  for (;;) {
-    TAGFLOW_RETURN_IF_ERROR(lower_calls(graph, endpoints_of(arguments.xs), ys));
+  for (bool is_first = true;; is_first = false) {
+    TAGFLOW_RETURN_IF_ERROR(lower_calls(graph, tensors.xs, ys));
+    if (is_first)
+      for (const auto& [frame, plan] : save)
+        TAGFLOW_RETURN_IF_ERROR(set_save(graph, frame, plan));
     if (!has_open_loop(graph))
       TAGFLOW_RETURN_IF_ERROR(graph::infer_loop_shapes(graph));
     Prepared made;
     made.calls = std::make_unique<CallTable>();
     TAGFLOW_ASSIGN(made.analysis, Analysis::make(graph, made.calls.get()));
     Analysis& analysis = *made.analysis;
-    for (const Endpoint& x : endpoints_of(arguments.xs))
-      made.xs.push_back(lowered_output(x));
+    for (const Endpoint& x : tensors.xs) made.xs.push_back(lowered_output(x));
+    for (const Endpoint& stop : tensors.stops)
+      made.stops.insert(lowered_output(stop));
     made.frame = analysis.output_frame(*ys[0].node);
     TAGFLOW_RETURN_IF_ERROR(check_frames(analysis, made.frame, ys, made.xs));
-    Paths::Set stops;
-    for (const Endpoint& stop : endpoints_of(arguments.stop_gradients))
-      stops.insert(lowered_output(stop));
-    const Paths before(analysis, made.frame, made.xs, ys, stops);
+    const Paths before(analysis, made.frame, made.xs, ys, made.stops);
     // What is replaced may show more that is to be.
     if (const auto pops = before.hidden_pops(ys); !pops.empty()) {
       TAGFLOW_RETURN_IF_ERROR(make_stacks_persistent(analysis, pops));
@@ -143,10 +152,10 @@ Result<Prepared> prepare(const Scope& scope, const Arguments& arguments) {
       continue;
     }
     TAGFLOW_RETURN_IF_ERROR(check_gradient_arrays(analysis, before, ys));
-    TAGFLOW_RETURN_IF_ERROR(
-        extend_calls(analysis, *made.calls, made.frame, made.xs, ys, stops));
+    TAGFLOW_RETURN_IF_ERROR(extend_calls(analysis, *made.calls, made.frame,
+                                         made.xs, ys, made.stops));
     made.paths =
-        std::make_unique<Paths>(analysis, made.frame, made.xs, ys, stops);
+        std::make_unique<Paths>(analysis, made.frame, made.xs, ys, made.stops);
     tell_builder(scope, analysis, made.frame, first_id, *ys[0].node);
     return made;
   }
@@ -170,6 +179,12 @@ Status check_same_kind(const Analysis& analysis, const Output& given,
     const auto known = variable->attr<PartialShape>("shape");
     shape = known.ok() ? *known : PartialShape();
   }
+  return check_kind(given, dtype, shape, like, what, like_what);
+}
+
+Status check_kind(const Output& given, DataType dtype,
+                  const PartialShape& shape, const Output& like,
+                  std::string_view what, std::string_view like_what) {
   if (remove_ref(given.dtype()) == dtype && given.shape().compatible(shape))
     return {};
   return invalid_argument(

@@ -2,7 +2,9 @@
 // ready.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "autodiff/analysis.h"
@@ -30,6 +32,7 @@ struct Prepared {
   std::unique_ptr<Analysis> analysis;
   FrameId frame;             // where all ys are
   std::vector<Endpoint> xs;  // there, or in frames around it
+  Paths::Set stops;
   std::unique_ptr<Paths> paths;
 };
 
@@ -40,11 +43,23 @@ struct Prepared {
 // get from one to the other in a way that is not seen.
 Result<Prepared> prepare(const graph::Scope& scope, const Arguments& arguments);
 
+// The same of tensors that were checked. `save` is that of GradientOptions.
+struct Tensors {
+  std::vector<Endpoint> ys, xs;
+  std::vector<Endpoint> stops;  // taken for constants
+};
+Result<Prepared> prepare(const graph::Scope& scope, const Tensors& tensors,
+                         const std::map<std::string, std::string>& save = {});
+
 std::vector<Endpoint> endpoints_of(const Outputs& outputs);
 
-// An error where `given`, which goes with `like`, has another type or shape:
-// `what` and `like_what` are for the message. Of a variable's handle that of
-// its value counts, where it is known.
+// An error where `given`, which goes with `like`, is not of this type and
+// shape: `what` and `like_what` are for the message.
+Status check_kind(const Output& given, DataType dtype,
+                  const PartialShape& shape, const Output& like,
+                  std::string_view what, std::string_view like_what);
+// The same of the type and shape of `like`; of a variable's handle that of its
+// value counts, where it is known.
 Status check_same_kind(const Analysis& analysis, const Output& given,
                        const Output& like, std::string_view what,
                        std::string_view like_what);

@@ -4,10 +4,13 @@
 #include <unordered_set>
 
 #include "autodiff/rule.h"
+#include "autodiff/stand_in.h"
 #include "graph/builder/ops_array.h"
 #include "graph/builder/ops_math.h"
 #include "graph/builder/ops_reduction.h"
 #include "graph/node_name.h"
+#include "graph/node_types.h"
+#include "graph/op_registry.h"
 #include "graph/topology.h"
 
 namespace tagflow::autodiff {
@@ -38,8 +41,9 @@ bool Backprop::is_source(const Endpoint& tensor) {
 }
 
 Backprop::Unit Backprop::unit_of(const Endpoint& tensor) {
+  if (const Part* part = all_.parts.of(*tensor.node)) return {.part = part};
   if (tensor.node->is_exit())
-    return {nullptr, analysis().frame_of(*tensor.node)};
+    return {.loop = analysis().frame_of(*tensor.node)};
   return {tensor.node};
 }
 
@@ -48,7 +52,9 @@ std::vector<Endpoint> Backprop::inputs_of(const Unit& unit) {
   const auto take = [&](const Endpoint& input) {
     if (all_.paths.has(input)) inputs.push_back(input);
   };
-  if (unit.node == nullptr) {
+  if (unit.part != nullptr) {
+    for (const Endpoint& input : unit.part->inputs) take(input);
+  } else if (unit.node == nullptr) {
     for (const Node* enter : analysis().frame(unit.loop).enters)
       take(enter->inputs()[0]);
   } else if (unit.node->is_switch()) {
@@ -94,7 +100,9 @@ void Backprop::run() {
   const std::vector<Unit> units = order();
   for (auto unit = units.rbegin(); unit != units.rend(); ++unit) {
     if (!scope().ok()) return;
-    if (unit->node != nullptr)
+    if (unit->part != nullptr)
+      visit_part(*unit->part);
+    else if (unit->node != nullptr)
       visit(*unit->node);
     else
       visit_loop(unit->loop);
@@ -117,10 +125,17 @@ void Backprop::visit(Node& node) {
 }
 
 void Backprop::visit_by_rule(Node& node, std::vector<Gradient> grads) {
+  const Result<size_t> outputs = stand_in_outputs(node);
+  if (!outputs.ok()) return scope().fail(outputs.status());
+  // Of a node that stands for another one, that one's outputs come first.
+  const size_t first = *outputs;
+  if (first > 0) grads.resize(first);
   std::vector<bool> wanted;
-  for (const Endpoint& input : node.inputs())
-    wanted.push_back(all_.paths.has(input));
-  if (std::ranges::find(wanted, true) == wanted.end()) return;
+  for (size_t i = first; i < node.inputs().size(); ++i)
+    wanted.push_back(all_.paths.has(node.inputs()[i]));
+  if (std::ranges::find(wanted, true) == wanted.end() ||
+      std::ranges::none_of(grads, &Gradient::valid))
+    return;
   const auto found = rule_of(node);
   if (!found.ok()) return scope().fail(found.status());
   const RuleEntry* entry = *found;
@@ -134,12 +149,12 @@ void Backprop::visit_by_rule(Node& node, std::vector<Gradient> grads) {
   if (entry->rule == nullptr) return;
   analysis().set_user(&node);
   RuleContext context(region_, node, node.name() + "_grad", std::move(grads),
-                      std::move(wanted));
+                      std::move(wanted), first);
   entry->rule(context);
   std::vector<Gradient> results = std::move(context).take_results();
   const Conditions::Set live = analysis().live(node);
   for (size_t i = 0; i < results.size(); ++i)
-    if (results[i].valid()) add(node.inputs()[i], live, results[i]);
+    if (results[i].valid()) add(node.inputs()[first + i], live, results[i]);
 }
 
 void Backprop::add(const Endpoint& tensor, Conditions::Set live,

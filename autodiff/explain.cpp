@@ -6,6 +6,8 @@ std::string kept_name(Kept kept) {
   switch (kept) {
     case Kept::kSaved:
       return "saved";
+    case Kept::kSavedEvery:
+      return "every k-th";
     case Kept::kReused:
       return "reused";
     case Kept::kCounted:

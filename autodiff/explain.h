@@ -12,6 +12,7 @@ namespace tagflow::autodiff {
 // How a value of an iteration gets to its gradient.
 enum class Kept {
   kSaved,       // on a stack, in each iteration
+  kSavedEvery,  // on a stack, in each k-th iteration: Save::every()
   kReused,      // on a stack that an earlier gradient has made
   kCounted,     // computed from the number of the iteration
   kRecomputed,  // computed again, from values that are there anyway
@@ -20,8 +21,8 @@ enum class Kept {
   kKnownShape,  // a shape that is known when the graph is built
 };
 
-// "saved", "reused", "counted", "recomputed", "outside", "constant", "known
-// shape".
+// "saved", "every k-th", "reused", "counted", "recomputed", "outside",
+// "constant", "known shape".
 std::string kept_name(Kept kept);
 
 struct KeptValue {

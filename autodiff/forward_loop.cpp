@@ -40,14 +40,23 @@ Result<Thread::Variable> ForwardLoop::add_variable(const std::string& name,
   return thread_.part(name, loop_, merge, {merge, 0});
 }
 
-Result<Endpoint> ForwardLoop::trips() {
-  if (trips_.node != nullptr) return trips_;
-  for (const LoopVariable& variable : loop_.variables)
-    if (const auto counter = counter_of(variable); counter && counter->step)
-      return counted_trips(*counter, variable.merge);
-  TAGFLOW_ASSIGN(const Endpoint zero,
-                 source("Const", {{"value", Tensor::scalar<int64_t>(0)},
-                                  {"dtype", DataType::kInt64}}));
+Result<Endpoint> ForwardLoop::integer(int64_t value) {
+  return source(
+      "Const", {{"value", Tensor::scalar(value)}, {"dtype", DataType::kInt64}});
+}
+
+Result<Endpoint> ForwardLoop::at_least_one(const Endpoint& k) {
+  TAGFLOW_ASSIGN(const Endpoint one, integer(1));
+  TAGFLOW_ASSIGN(Node * cast,
+                 add("every/Cast", "Cast", {k}, {{"DstT", DataType::kInt64}}));
+  TAGFLOW_ASSIGN(Node * most,
+                 add("every/Maximum", "Maximum", {{cast, 0}, one}, {}));
+  return Endpoint{most, 0};
+}
+
+Result<Endpoint> ForwardLoop::number() {
+  if (number_.node != nullptr) return number_;
+  TAGFLOW_ASSIGN(const Endpoint zero, integer(0));
   TAGFLOW_ASSIGN(const Thread::Variable count, add_variable("trips", zero));
   const FrameId frame = loop_.frame;
   const Conditions::Set any = Conditions::kNone;
@@ -60,7 +69,18 @@ Result<Endpoint> ForwardLoop::trips() {
   TAGFLOW_ASSIGN(Node * next, thread_.add("trips/AddV2", "AddV2",
                                           {{now, 0}, {one, 0}}, {}, frame));
   TAGFLOW_RETURN_IF_ERROR(thread_.close(loop_, count, {next, 0}));
-  TAGFLOW_ASSIGN(Node * exit, thread_.leave("trips", loop_, count.ends));
+  number_ends_ = count.ends;
+  return number_ = {count.merge, 0};
+}
+
+Result<Endpoint> ForwardLoop::trips() {
+  if (trips_.node != nullptr) return trips_;
+  for (const LoopVariable& variable : loop_.variables)
+    if (const auto counter = counter_of(variable);
+        counter && counter->step && number_.node == nullptr)
+      return counted_trips(*counter, variable.merge);
+  TAGFLOW_RETURN_IF_ERROR(number().status());
+  TAGFLOW_ASSIGN(Node * exit, thread_.leave("trips", loop_, number_ends_));
   return trips_ = {exit, 0};
 }
 
@@ -138,6 +158,12 @@ Result<Endpoint> ForwardLoop::saved(const Endpoint& value,
   if (const Endpoint before = saved_before(value, guards);
       before.node != nullptr)
     return saved_[value] = before;
+  TAGFLOW_ASSIGN(saved_[value], stacked(value, guards));
+  return saved_[value];
+}
+
+Result<Endpoint> ForwardLoop::stacked(const Endpoint& value,
+                                      const std::vector<Guard>& guards) {
   const DataType dtype = value.node->output_dtypes()[size_t(value.port)];
   Endpoint& empty = empty_[int(dtype)];
   if (empty.node == nullptr) {
@@ -157,7 +183,118 @@ Result<Endpoint> ForwardLoop::saved(const Endpoint& value,
                       }));
   TAGFLOW_RETURN_IF_ERROR(thread_.close(loop_, stack, next));
   TAGFLOW_ASSIGN(Node * exit, thread_.leave(name, loop_, stack.ends));
-  return saved_[value] = {exit, 0};
+  return Endpoint{exit, 0};
+}
+
+// As a constant of the loop.
+Result<Endpoint> ForwardLoop::entered(const std::string& name,
+                                      const Endpoint& outside) {
+  const graph::StaticFrame& frame = analysis_.frame(loop_.frame);
+  TAGFLOW_ASSIGN(
+      Node * enter,
+      thread_.add(name, "Enter", {outside},
+                  {{"frame_name", frame.name},
+                   {"is_constant", true},
+                   {"parallel_iterations", frame.parallel_iterations}},
+                  loop_.frame));
+  return Endpoint{enter, 0};
+}
+
+Result<Endpoint> ForwardLoop::saved_every(const Endpoint& value,
+                                          const Endpoint& k) {
+  if (const auto known = saved_every_.find(value); known != saved_every_.end())
+    return known->second;
+  if (is_kth_.node == nullptr) {
+    TAGFLOW_ASSIGN(const Endpoint now, number());
+    TAGFLOW_ASSIGN(const Endpoint every, entered("every", k));
+    TAGFLOW_ASSIGN(const Endpoint zero, integer(0));
+    TAGFLOW_ASSIGN(const Endpoint none, entered("every/zero", zero));
+    TAGFLOW_ASSIGN(Node * rest, thread_.add("every/FloorMod", "FloorMod",
+                                            {now, every}, {}, loop_.frame));
+    TAGFLOW_ASSIGN(Node * is_kth,
+                   thread_.add("every/Equal", "Equal", {{rest, 0}, none}, {},
+                               loop_.frame));
+    is_kth_ = {is_kth, 0};
+  }
+  TAGFLOW_ASSIGN(saved_every_[value], stacked(value, {{is_kth_, 1, 2}}));
+  return saved_every_[value];
+}
+
+Result<Endpoint> ForwardLoop::filler(const std::string& name, DataType dtype) {
+  Endpoint outside;
+  if (dtype == DataType::kVariant) {
+    TAGFLOW_ASSIGN(outside, source("ZeroVariant", {}));
+  } else {
+    TAGFLOW_ASSIGN(outside,
+                   source("Const", {{"value", Tensor::make(dtype, {0})},
+                                    {"dtype", dtype}}));
+  }
+  return entered(name + "/filler", outside);
+}
+
+Result<Endpoint> ForwardLoop::value_or_filler(
+    const Endpoint& value, const std::vector<Guard>& guards) {
+  if (guards.empty()) return value;
+  const std::string& name = value.node->name();
+  TAGFLOW_ASSIGN(Endpoint rest,
+                 filler(name, value.node->output_dtypes()[size_t(value.port)]));
+  std::vector<Endpoint> alternatives{value};
+  for (const Guard& guard : guards) {
+    TAGFLOW_ASSIGN(
+        Node * node,
+        thread_.add(
+            name + "/filler/Switch", guard.ports == 2 ? "Switch" : "_SwitchN",
+            {rest, guard.predicate},
+            guard.ports == 2 ? AttrMap() : AttrMap{{"num_outs", guard.ports}},
+            loop_.frame));
+    for (int port = 0; port < guard.ports; ++port)
+      if (port != guard.port) alternatives.push_back({node, port});
+    rest = {node, guard.port};
+  }
+  TAGFLOW_ASSIGN(
+      Node * merge,
+      thread_.add(name + "/or_filler", "Merge", alternatives,
+                  {{"N", int64_t(alternatives.size())}}, loop_.frame));
+  return Endpoint{merge, 0};
+}
+
+Result<Endpoint> ForwardLoop::listed(const Endpoint& value) {
+  if (const auto known = listed_.find(value); known != listed_.end())
+    return known->second;
+  const DataType dtype = value.node->output_dtypes()[size_t(value.port)];
+  const Conditions::Set goes_on = analysis_.goes_on(loop_);
+  const Conditions::Set live = analysis_.live(value);
+  const bool has_last = !analysis_.conditions().includes(live, goes_on);
+  TAGFLOW_ASSIGN(
+      const auto guards,
+      guards_of(analysis_, loop_.frame, live,
+                has_last ? analysis_.live(*loop_.loop_cond) : goes_on, value));
+  TAGFLOW_ASSIGN(const Endpoint any,
+                 source("Const", {{"value", Tensor::scalar<int32_t>(-1)},
+                                  {"dtype", DataType::kInt32}}));
+  TAGFLOW_ASSIGN(Node * empty, add("EmptyTensorList", "EmptyTensorList",
+                                   {any, any}, {{"element_dtype", dtype}}));
+  TAGFLOW_ASSIGN(const Endpoint element, value_or_filler(value, guards));
+  const std::string name = value.node->name() + "/list";
+  TAGFLOW_ASSIGN(Node * merge, thread_.enter(name, loop_, {empty, 0}));
+  // Before the loop ends, or where it goes on.
+  Endpoint list{merge, 0};
+  const auto push = [&]() -> Status {
+    TAGFLOW_ASSIGN(
+        Node * node,
+        thread_.add(name + "/Push", "TensorListPushBack", {list, element},
+                    {{"element_dtype", dtype}}, loop_.frame));
+    list = {node, 0};
+    return {};
+  };
+  if (has_last) TAGFLOW_RETURN_IF_ERROR(push());
+  TAGFLOW_ASSIGN(const Thread::Variable parted,
+                 thread_.part(name, loop_, merge, list));
+  list = parted.goes_on;
+  if (!has_last) TAGFLOW_RETURN_IF_ERROR(push());
+  TAGFLOW_RETURN_IF_ERROR(thread_.close(loop_, parted, list));
+  TAGFLOW_ASSIGN(Node * exit, thread_.leave(name, loop_, parted.ends));
+  return listed_[value] = {exit, 0};
 }
 
 Result<Endpoint> ForwardLoop::last(const Endpoint& value) {

@@ -39,6 +39,17 @@ class ForwardLoop {
   // All results are tensors of the frame around the loop, live where the loop
   // runs.
 
+  // The number of the iteration, from 0 on: an int64 scalar of the loop's
+  // frame.
+  Result<Endpoint> number();
+  // A PersistentStack with `value` as it was in iterations 0, k, 2k, ...; `k`
+  // is an int64 scalar of the frame around, at least 1. REQUIRES: a variable of
+  // the loop, and the same k each time.
+  Result<Endpoint> saved_every(const Endpoint& value, const Endpoint& k);
+  // An int64 scalar of the frame around, as live as the loop.
+  Result<Endpoint> integer(int64_t value);
+  // `k`, an integer scalar of that frame, as int64, or 1 where it is less.
+  Result<Endpoint> at_least_one(const Endpoint& k);
   // How many trips it made: an int64 scalar. By a counter that the loop has, if
   // it has one.
   Result<Endpoint> trips();
@@ -47,6 +58,11 @@ class ForwardLoop {
   // is not saved again. REQUIRES: a tensor of the loop's frame.
   Result<Endpoint> saved(const Endpoint& value,
                          const std::vector<Guard>& guards);
+  // A list with an element for each iteration that goes on: `value`, or, where
+  // that is not live, an element that means nothing. Where `value` may be live
+  // in the last iteration, there is one for that, too. REQUIRES: a tensor of
+  // the loop's frame, no reference and no handle.
+  Result<Endpoint> listed(const Endpoint& value);
   // `value` in the last iteration, which only finds out that the loop ends.
   Result<Endpoint> last(const Endpoint& value);
 
@@ -57,9 +73,17 @@ class ForwardLoop {
                     std::vector<Node*> controls = {});
   // A node without inputs, in the frame around the loop.
   Result<Endpoint> source(std::string_view op, AttrMap attrs);
+  // A constant of the loop.
+  Result<Endpoint> filler(const std::string& name, DataType dtype);
+  // The value, or the filler where not all of the guards hold.
+  Result<Endpoint> value_or_filler(const Endpoint& value,
+                                   const std::vector<Guard>& guards);
   Result<Thread::Variable> add_variable(const std::string& name,
                                         const Endpoint& initial);
   Result<Endpoint> counted_trips(const Counter& counter, Node* merge);
+  Result<Endpoint> stacked(const Endpoint& value,
+                           const std::vector<Guard>& guards);
+  Result<Endpoint> entered(const std::string& name, const Endpoint& outside);
   // The stack that has the value already; null where there is none.
   Endpoint saved_before(const Endpoint& value,
                         const std::vector<Guard>& guards);
@@ -68,10 +92,12 @@ class ForwardLoop {
   const Loop& loop_;
   const FrameId around_;
   Thread thread_;
-  Endpoint trips_;
+  Endpoint trips_, number_;
+  Endpoint number_ends_;  // where the loop has ended
+  Endpoint is_kth_;       // whether the number is a multiple of k
   Node* anchor_ = nullptr;
   using Table = std::unordered_map<Endpoint, Endpoint, graph::EndpointHash>;
-  Table saved_, last_;
+  Table saved_, saved_every_, listed_, last_;
   std::unordered_map<int, Endpoint> empty_;  // stacks, by type
 };
 

@@ -14,11 +14,11 @@ namespace ops = graph::ops;
 
 ForwardContext::ForwardContext(Region& region, const Node& node,
                                std::vector<Output> tangents,
-                               std::vector<bool> wanted)
-    : NodeContext(region, node, node.name() + "_tangent"),
+                               std::vector<bool> wanted, size_t first_input)
+    : NodeContext(region, node, node.name() + "_tangent", first_input),
       tangents_(std::move(tangents)),
       wanted_(std::move(wanted)),
-      results_(size_t(node.num_outputs())) {}
+      results_(wanted_.size()) {}
 
 Output ForwardContext::tangent(int input) {
   Output& tangent = tangents_[size_t(input)];

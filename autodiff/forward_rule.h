@@ -23,9 +23,10 @@ namespace tagflow::autodiff {
 // Thread-compatible.
 class ForwardContext : public NodeContext {
  public:
-  // `tangents`: by input; invalid ones are zero.
+  // `tangents`: by input; invalid ones are zero. `first_input` as of
+  // RuleContext.
   ForwardContext(Region& region, const Node& node, std::vector<Output> tangents,
-                 std::vector<bool> wanted);
+                 std::vector<bool> wanted, size_t first_input = 0);
 
   // --- What comes in. At least one input has a tangent.
   bool has_tangent(int input) const { return tangents_[size_t(input)].valid(); }

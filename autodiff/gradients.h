@@ -8,6 +8,8 @@
 // is made is a plain graph again.
 #pragma once
 
+#include <map>
+#include <string>
 #include <vector>
 
 #include "autodiff/explain.h"
@@ -23,6 +25,9 @@ struct GradientOptions {
   graph::Outputs stop_gradients = {};
   // Where given, what the gradient needs of the values of loops is added to it.
   std::vector<KeptValue>* kept = nullptr;
+  // Of loops, by the names of their frames, what gradients keep, in place of
+  // what WhileOptions::save said: "all", "every:K" or "log".
+  std::map<std::string, std::string> save = {};
   // Zeros for an x on which no y depends, in place of an invalid Gradient.
   bool zeros_if_unconnected = false;
   // Whether it is checked that each gradient is live exactly where its tensor

@@ -14,7 +14,8 @@
 // the loop.
 #include <algorithm>
 
-#include "autodiff/backprop.h"
+#include "autodiff/loop_work.h"
+#include "autodiff/save_plan.h"
 #include "graph/builder/ops_array.h"
 #include "graph/builder/ops_math.h"
 #include "graph/builder/ops_reduction.h"
@@ -35,41 +36,7 @@ PartialShape gradient_shape(const Analysis& analysis, const Endpoint& tensor) {
   return tensor.node->output_shape(tensor.port);
 }
 
-// A gradient has its tensor's shape, also where shape inference does not see
-// it. Where it sees another one, the loop refuses it.
-void narrow(Analysis& analysis, const Output& value,
-            const PartialShape& shape) {
-  if (value.has_tensor())
-    narrow_shape(analysis.graph(), value.endpoint(), shape);
-}
-
 }  // namespace
-
-// What is the same in all iterations: its gradient is a sum.
-struct Backprop::LoopConstant {
-  Endpoint inside;       // in the loop
-  Endpoint outside;      // what enters
-  Gradient at_end = {};  // of what it is in the last iteration
-  // Which results of the backward loop have the sum: one, or a list of rows and
-  // one of indices.
-  size_t result = 0;
-  size_t results = 0;
-  DataType type = DataType::kInvalid;
-  DataType index_type = DataType::kInvalid;
-};
-
-// One loop while its gradient is made.
-struct Backprop::LoopWork {
-  // A variable that changes, and has a gradient of its own in each iteration.
-  struct Variable {
-    const LoopVariable* of;
-    Gradient at_end = {};  // of what it is in the last iteration
-  };
-  const Loop& loop;
-  ForwardLoop& forward;
-  std::vector<Variable> variables = {};
-  std::vector<LoopConstant> constants = {};
-};
 
 void Backprop::visit_loop(FrameId frame) {
   const Loop& loop = analysis().loop(frame);
@@ -97,7 +64,13 @@ void Backprop::visit_loop(FrameId frame) {
     if (all_.paths.has({enter, 0}))
       work.constants.push_back({{enter, 0}, enter->inputs()[0]});
   end_gradients(work);
-  run_backward(work);
+  auto plan = SavePlan::of(loop);
+  if (!plan.ok())
+    scope().fail(std::move(plan).status());
+  else if (plan->kind == graph::Save::Kind::kAll)
+    run_backward(work);
+  else
+    run_segments(work, *plan);
 }
 
 // The gradients by what the last iteration begins with.
@@ -110,8 +83,36 @@ void Backprop::end_gradients(LoopWork& work) {
   walk.run();
   for (auto& variable : work.variables)
     variable.at_end = walk.total({variable.of->merge, 0});
-  for (auto& constant : work.constants)
+  for (auto& constant : work.constants) {
     constant.at_end = walk.total(constant.inside);
+    const auto sum = sums_.find(constant.outside);
+    if (sum == sums_.end() || !scope().ok()) continue;
+    if (constant.at_end.valid())
+      add(constant.outside, analysis().live(*work.loop.loop_cond),
+          constant.at_end);
+    constant.at_end = sum->second;
+    constant.is_begun = true;
+    sums_.erase(sum);
+  }
+}
+
+// What the backward loop's variables begin with: the gradients at the end.
+std::vector<Leaf> Backprop::begin_gradients(LoopWork& work,
+                                            graph::WhileOptions& options) {
+  EndRegion end(region_, work.forward, work.loop, scope());
+  Backprop at_end(all_, end);
+  std::vector<Leaf> vars;
+  for (const auto& variable : work.variables) {
+    const Endpoint merge{variable.of->merge, 0};
+    const Output initial = variable.at_end.valid()
+                               ? at_end.dense(merge, variable.at_end)
+                               : end.zeros(merge);
+    const std::string path = LoopWork::path_of(merge);
+    LoopWork::narrow(analysis(), initial, gradient_shape(analysis(), merge));
+    vars.push_back({path, initial});
+    options.shapes[path] = gradient_shape(analysis(), merge);
+  }
+  return vars;
 }
 
 void Backprop::run_backward(LoopWork& work) {
@@ -121,23 +122,12 @@ void Backprop::run_backward(LoopWork& work) {
     scope().fail(std::move(trips).status());
     return;
   }
-  EndRegion end(region_, work.forward, work.loop, scope());
-  Backprop at_end(all_, end);
   std::vector<Leaf> vars{{"trips", region_.value(*trips)}};
   graph::WhileOptions options;
   options.name = graph::to_node_name(frame.name) + "_grad";
   options.parallel_iterations = frame.parallel_iterations;
-  for (const auto& variable : work.variables) {
-    const Endpoint merge{variable.of->merge, 0};
-    const Output initial = variable.at_end.valid()
-                               ? at_end.dense(merge, variable.at_end)
-                               : end.zeros(merge);
-    const std::string path =
-        fmt::format("gradient of \"{}\"", merge.to_string());
-    narrow(analysis(), initial, gradient_shape(analysis(), merge));
-    vars.push_back({path, initial});
-    options.shapes[path] = gradient_shape(analysis(), merge);
-  }
+  for (Leaf& leaf : begin_gradients(work, options))
+    vars.push_back(std::move(leaf));
   if (!scope().ok()) return;
   const Outputs results = graph::structure::while_loop(
       scope(),
@@ -168,9 +158,8 @@ std::vector<Leaf> Backprop::backward_body(
     const Gradient grad = walk.total(merge);
     const Output value =
         grad.valid() ? walk.dense(merge, grad) : region.zeros(merge);
-    narrow(analysis(), value, gradient_shape(analysis(), merge));
-    next.push_back(
-        {fmt::format("gradient of \"{}\"", merge.to_string()), value});
+    LoopWork::narrow(analysis(), value, gradient_shape(analysis(), merge));
+    next.push_back({LoopWork::path_of(merge), value});
   }
   for (auto& constant : work.constants)
     add_to_sum(constant, *this, walk, region, 1 + work.variables.size());
@@ -185,38 +174,55 @@ void Backprop::add_to_sum(LoopConstant& constant, Backprop& outer,
                           Backprop& walk, BodyRegion& region, size_t first) {
   const Gradient grad = walk.total(constant.inside);
   if (!grad.valid() || !outer.scope().ok()) return;
-  Region& around = outer.region_;
-  const Scope& in = region.scope();
+  // Who gave the sum gets the rows, and adds them.
+  if (grad.is_sparse() && constant.is_begun) constant.at_end = {};
   constant.result = first + region.next_values().size();
+  const std::vector<Leaf> sums = outer.begin_sums(constant, grad);
+  Outputs before;
+  for (const Leaf& sum : sums)
+    before.push_back(region.add_variable(sum.path, sum.output));
+  for (Leaf& next : next_sums(region.scope(), sums, before, grad))
+    region.next_values().push_back(std::move(next));
+}
+
+// What sums of the constant's gradients begin with, where each is like `grad`:
+// one, or the two lists of sparse ones.
+std::vector<Leaf> Backprop::begin_sums(LoopConstant& constant,
+                                       const Gradient& grad) {
+  const std::string path = LoopWork::path_of(constant.inside);
   constant.type = grad.values.dtype();
-  const std::string path =
-      fmt::format("gradient of \"{}\"", constant.inside.to_string());
   if (!grad.is_sparse()) {
     constant.results = 1;
     const Output initial = constant.at_end.valid()
-                               ? outer.dense(constant.outside, constant.at_end)
-                               : around.zeros(constant.outside, constant.type);
+                               ? dense(constant.outside, constant.at_end)
+                               : region_.zeros(constant.outside, constant.type);
     constant.at_end = {};
-    const Output sum = region.add_variable(path, initial);
-    region.next_values().push_back({path, ops::add_n(in, {sum, grad.values})});
-    return;
+    return {{path, initial}};
   }
   constant.results = 2;
   constant.index_type = grad.indices.dtype();
-  const auto append = [&](const Output& rows, const char* what) {
-    const Output empty = outer.scope().op(
+  const auto empty = [&](DataType type) -> Output {
+    return scope().op(
         "TensorListReserve",
-        {around.constant(Tensor::scalar<int32_t>(-1)),
-         around.constant(Tensor::scalar<int32_t>(0))},
-        {{"element_dtype", rows.dtype()}, {"shape_type", DataType::kInt32}});
-    const std::string name = fmt::format("{} of the {}", what, path);
-    const Output list = region.add_variable(name, empty);
-    region.next_values().push_back(
-        {name, in.op("TensorListPushBack", {list, rows},
-                     {{"element_dtype", rows.dtype()}})});
+        {region_.constant(Tensor::scalar<int32_t>(-1)),
+         region_.constant(Tensor::scalar<int32_t>(0))},
+        {{"element_dtype", type}, {"shape_type", DataType::kInt32}});
   };
-  append(grad.values, "rows");
-  append(grad.indices, "indices");
+  return {{fmt::format("rows of the {}", path), empty(constant.type)},
+          {fmt::format("indices of the {}", path), empty(constant.index_type)}};
+}
+
+std::vector<Leaf> Backprop::next_sums(const Scope& in,
+                                      const std::vector<Leaf>& sums,
+                                      const Outputs& before,
+                                      const Gradient& grad) {
+  if (!grad.is_sparse())
+    return {{sums[0].path, ops::add_n(in, {before[0], grad.values})}};
+  const auto appended = [&](size_t i, const Output& rows) -> Leaf {
+    return {sums[i].path, in.op("TensorListPushBack", {before[i], rows},
+                                {{"element_dtype", rows.dtype()}})};
+  };
+  return {appended(0, grad.values), appended(1, grad.indices)};
 }
 
 // The results of the backward loop, as gradients of what entered the loop.

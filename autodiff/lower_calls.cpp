@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "autodiff/analysis.h"
+#include "autodiff/checkpoint.h"
 #include "autodiff/function_body.h"
 #include "graph/frames.h"
 #include "graph/function.h"
@@ -214,9 +215,26 @@ class LoweredCall {
       NodeDef def = Graph::to_def(*node);
       if (def.op == "_Call") keep_own_frame(def, traits);
       for (std::string& input : def.inputs) input = translated(input);
+      take_over_checkpoint(def);
       defs.push_back(std::move(def));
     }
     return graph_.extend(std::move(defs));
+  }
+
+  // What the call is a part of, its nodes are. A checkpoint of the function is
+  // another one in each call.
+  void take_over_checkpoint(NodeDef& def) const {
+    const auto text = [](const AttrMap& attrs) {
+      const auto found = attrs.find(kCheckpointAttr);
+      const auto* name =
+          found == attrs.end() ? nullptr : found->second.get_if<std::string>();
+      return name == nullptr ? std::string() : *name;
+    };
+    std::string name = text(node_.attrs());
+    if (const std::string own = text(def.attrs); !own.empty())
+      name +=
+          fmt::format("{}{}/{}", name.empty() ? "" : ";", node_.name(), own);
+    if (!name.empty()) def.attrs.insert_or_assign(kCheckpointAttr, name);
   }
 
   Result<Endpoint> there(const Endpoint& made) const {

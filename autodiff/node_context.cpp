@@ -9,30 +9,36 @@ namespace ops = graph::ops;
 
 // A derivative is on the device of the node that it is of.
 NodeContext::NodeContext(Region& region, const Node& node,
-                         std::string_view name)
+                         std::string_view name, size_t first_input)
     : region_(region),
       node_(node),
+      first_input_(first_input),
       scope_(region.scope().sub_scope(name).with_device(node.device())) {}
 
 graph::Endpoint NodeContext::output_endpoint(int port) const {
   return {const_cast<Node*>(&node_), port};
 }
 
-int NodeContext::num_inputs() const { return node_.num_inputs(); }
-int NodeContext::num_outputs() const { return node_.num_outputs(); }
+int NodeContext::num_inputs() const {
+  return node_.num_inputs() - int(first_input_);
+}
+
+int NodeContext::num_outputs() const {
+  return first_input_ == 0 ? node_.num_outputs() : int(first_input_);
+}
 
 DataType NodeContext::input_dtype(int input) const {
-  return remove_ref(node_.input_dtypes()[size_t(input)]);
+  return remove_ref(node_.input_dtypes()[first_input_ + size_t(input)]);
 }
 
 bool NodeContext::is_container(int input) const {
-  return region_.analysis().is_container(node_.inputs()[size_t(input)]);
+  return region_.analysis().is_container(input_endpoint(input));
 }
 
 // --- The node's values ------------------------------------------------------
 
 Output NodeContext::input(int input) {
-  return region_.value(node_.inputs()[size_t(input)]);
+  return region_.value(input_endpoint(input));
 }
 
 Output NodeContext::output(int port) {
@@ -40,7 +46,7 @@ Output NodeContext::output(int port) {
 }
 
 Output NodeContext::input_shape(int input, DataType dtype) {
-  return region_.shape(node_.inputs()[size_t(input)], dtype);
+  return region_.shape(input_endpoint(input), dtype);
 }
 
 Output NodeContext::output_shape(int port, DataType dtype) {
@@ -55,7 +61,7 @@ Output NodeContext::forward(std::string_view op,
 }
 
 const PartialShape& NodeContext::known_input_shape(int input) const {
-  const graph::Endpoint& from = node_.inputs()[size_t(input)];
+  const graph::Endpoint& from = input_endpoint(input);
   return from.node->output_shape(from.port);
 }
 
@@ -87,7 +93,7 @@ Output NodeContext::ints(const std::vector<int64_t>& values) const {
 }
 
 Output NodeContext::zeros_like_input(int input) {
-  return region_.zeros(node_.inputs()[size_t(input)]);
+  return region_.zeros(input_endpoint(input));
 }
 
 void NodeContext::fail(std::string why) const {

@@ -73,21 +73,29 @@ class NodeContext {
   Region& region() { return region_; }
 
  protected:
-  // Nodes are made below `name` in the scope of the region.
-  NodeContext(Region& region, const Node& node, std::string_view name);
+  // Nodes are made below `name` in the scope of the region. Where
+  // `first_input` is not 0, the node stands for another one (stand_in.h): its
+  // inputs before that one are its outputs.
+  NodeContext(Region& region, const Node& node, std::string_view name,
+              size_t first_input = 0);
   ~NodeContext() = default;
-  // Output `port` of the node.
+  // Input `input` and output `port` of the node.
+  const graph::Endpoint& input_endpoint(int input) const {
+    return node_.inputs()[first_input_ + size_t(input)];
+  }
   graph::Endpoint output_endpoint(int port) const;
 
  private:
   Region& region_;
   const Node& node_;
+  const size_t first_input_;
   Scope scope_;
 };
 
 template <class T>
 T NodeContext::attr(std::string_view name) const {
-  Result<T> value = node_.attr<T>(name);
+  Result<T> value = first_input_ == 0 ? node_.attr<T>(name)
+                                      : node_.attr<T>(fmt::format("_{}", name));
   if (value.ok()) return *std::move(value);
   scope_.fail(std::move(value).status());
   return T();

@@ -4,6 +4,7 @@
 
 #include "autodiff/mutable_stacks.h"
 #include "autodiff/rule.h"
+#include "autodiff/stand_in.h"
 
 namespace tagflow::autodiff {
 namespace {
@@ -81,6 +82,9 @@ bool Paths::is_around(FrameId frame) const {
 
 // Whether the output may depend on that input, as the node says it.
 bool Paths::leads_to(const Node& node, size_t index, int port) const {
+  if (const auto outputs = node.attr<int64_t>(kStandInOutputsAttr);
+      outputs.ok())
+    return port < *outputs && int64_t(index) >= *outputs;
   if (node.op() == "IdentityN") return size_t(port) == index;
   const CalledFunction* called = analysis_.called(node);
   return called == nullptr || called->has_path(index, size_t(port));

@@ -4,6 +4,7 @@
 
 #include "autodiff/forward_rule.h"
 #include "autodiff/rule.h"
+#include "autodiff/stand_in.h"
 #include "graph/builder/ops_array.h"
 #include "graph/builder/ops_control.h"
 #include "graph/builder/ops_math.h"
@@ -84,10 +85,10 @@ void Pushforward::set(const Endpoint& tensor, Output tangent) {
       remove_ref(tensor.node->output_dtypes()[size_t(tensor.port)]) ==
       DataType::kResource;
   if (!tangent.has_tensor() || is_variable) return;
-  analysis_.narrow(tangent.endpoint(),
-                   analysis_.is_container(tensor)
-                       ? PartialShape::scalar()
-                       : tensor.node->output_shape(tensor.port));
+  narrow_shape(analysis_.graph(), tangent.endpoint(),
+               analysis_.is_container(tensor)
+                   ? PartialShape::scalar()
+                   : tensor.node->output_shape(tensor.port));
 }
 
 // A Switch is done whichever of its outputs is dead: so what waits for one
@@ -210,21 +211,25 @@ void Pushforward::visit_by_rule(Node& node) {
                         "of node \"{}\", on the path {}",
                         node.op(), node.name(), paths_.describe(node)));
   if (entry->rule == nullptr) return;
+  const auto outputs = stand_in_outputs(node);
+  if (!outputs.ok()) return s.fail(outputs.status());
+  const size_t first = *outputs;  // of the inputs
   Conditions& conditions = analysis_.conditions();
   Conditions::Set read = Conditions::kNone;
   std::vector<Output> inputs;
-  for (const Endpoint& input : node.inputs()) {
+  for (const Endpoint& input : node.inputs().subspan(first)) {
     inputs.push_back(paths_.has(input) ? tangent(input) : Output());
     if (inputs.back().valid())
       read = conditions.both(read, analysis_.live(input));
   }
   if (std::ranges::none_of(inputs, &Output::valid)) return;
+  const int ports = first == 0 ? node.num_outputs() : int(first);
   std::vector<bool> wanted;
-  for (int port = 0; port < node.num_outputs(); ++port)
+  for (int port = 0; port < ports; ++port)
     wanted.push_back(paths_.has({&node, port}));
   ForwardContext context(scopes_.region(analysis_.frame_of(node)), node,
-                         std::move(inputs), std::move(wanted));
-  if (entry->forward != nullptr)
+                         std::move(inputs), std::move(wanted), first);
+  if (entry->forward != nullptr && first == 0)
     entry->forward(context);
   else
     context.set_transposed();
@@ -235,7 +240,7 @@ void Pushforward::visit_by_rule(Node& node) {
       conditions.includes(read, analysis_.live(node)) &&
       (frame == FrameId::kRoot || analysis_.loop(frame).trouble.empty());
   std::vector<Output> results = std::move(context).take_results();
-  for (int port = 0; port < node.num_outputs(); ++port) {
+  for (int port = 0; port < ports; ++port) {
     const Endpoint output{&node, port};
     Output& result = results[size_t(port)];
     if (result.valid() && !is_as_live) result = held_back(result, output);

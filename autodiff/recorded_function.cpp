@@ -53,7 +53,11 @@ class RecordedFunction {
     };
     const Output record =
         argument("record", DataType::kVariant, PartialShape::scalar());
-    Differentiation all{analysis_, paths_, "gradients"};
+    const std::vector<Endpoint> xs(body_.args.begin(), body_.args.end());
+    TAGFLOW_ASSIGN(const Parts parts,
+                   Parts::find(analysis_, paths_, xs, body_.results));
+    const Paths::Set stops;
+    Differentiation all{analysis_, paths_, parts, stops, "gradients"};
     CallRegion region(analysis_, s);
     Backprop walk(all, region);
     for (size_t i = 0; i < body_.results.size(); ++i) {

@@ -13,11 +13,11 @@ namespace ops = graph::ops;
 
 RuleContext::RuleContext(Region& region, const Node& node,
                          std::string_view name, std::vector<Gradient> grads,
-                         std::vector<bool> wanted)
-    : NodeContext(region, node, name),
+                         std::vector<bool> wanted, size_t first_input)
+    : NodeContext(region, node, name, first_input),
       grads_(std::move(grads)),
       wanted_(std::move(wanted)),
-      results_(size_t(node.num_inputs())) {}
+      results_(size_t(node.num_inputs()) - first_input) {}
 
 // --- What comes in ----------------------------------------------------------
 
@@ -48,11 +48,12 @@ void RuleContext::set(int input, const Gradient& gradient) {
 // as a control edge from a Switch would not.
 void RuleContext::set_slices(int input, Output values, Output indices) {
   if (!wants(input) || !values.valid() || !indices.valid()) return;
-  Analysis& analysis = region_.analysis();
-  if (!analysis.conditions().includes(region_.given(), analysis.live(node_))) {
-    values = ops::identity(scope_, values);
+  Analysis& analysis = region().analysis();
+  if (!analysis.conditions().includes(region().given(),
+                                      analysis.live(node()))) {
+    values = ops::identity(scope(), values);
     indices =
-        ops::identity(scope_.with_control_dependencies({values}), indices);
+        ops::identity(scope().with_control_dependencies({values}), indices);
   }
   set(input, Gradient{values, indices});
 }

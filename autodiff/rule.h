@@ -29,9 +29,11 @@ namespace tagflow::autodiff {
 class RuleContext : public NodeContext {
  public:
   // `grads`: by output; invalid ones where y does not depend on it. Nodes are
-  // made below `name`.
+  // made below `name`. Of the node's inputs, those from `first_input` on are
+  // the rule's.
   RuleContext(Region& region, const Node& node, std::string_view name,
-              std::vector<Gradient> grads, std::vector<bool> wanted);
+              std::vector<Gradient> grads, std::vector<bool> wanted,
+              size_t first_input = 0);
 
   // --- What comes in. At least one output has a gradient.
   bool has_grad(int port = 0) const;

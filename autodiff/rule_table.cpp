@@ -1,5 +1,6 @@
 #include "autodiff/rule.h"
 #include "autodiff/rules/rules.h"
+#include "autodiff/stand_in.h"
 
 namespace tagflow::autodiff {
 namespace {
@@ -98,7 +99,8 @@ Result<const RuleEntry*> rule_of(const Node& node) {
                  "\"{}\", which is not registered",
                  node.name(), name.ok() ? *name : "?");
   }
-  const RuleEntry* entry = table.find(node.op());
+  const auto other = node.attr<std::string>(kStandsForAttr);
+  const RuleEntry* entry = table.find(other.ok() ? *other : node.op());
   if (entry == nullptr && !node.op_def().is_registered) return &of_function;
   return entry;
 }

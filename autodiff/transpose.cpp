@@ -9,6 +9,7 @@
 #include "autodiff/paths.h"
 #include "autodiff/region.h"
 #include "autodiff/rule.h"
+#include "autodiff/stand_in.h"
 #include "graph/builder/ops_array.h"
 #include "graph/builder/ops_math.h"
 
@@ -36,9 +37,14 @@ class Transposition {
       return results;
     }
     if (*found == nullptr || (*found)->rule == nullptr) return results;
+    const auto outputs = stand_in_outputs(node_);
+    if (!outputs.ok()) {
+      scope_.fail(outputs.status());
+      return results;
+    }
     place_cotangents(wanted);
     RuleContext reverse(region_, node_, node_.name() + "_tangent", cotangents_,
-                        are_valid(tangents));
+                        are_valid(tangents), *outputs);
     (*found)->rule(reverse);
     if (!scope_.ok()) return results;
     seed(std::move(reverse).take_results(), tangents);
@@ -61,10 +67,10 @@ class Transposition {
 
   // What stands for the gradients of the outputs.
   void place_cotangents(const std::vector<bool>& wanted) {
-    for (int port = 0; port < node_.num_outputs(); ++port) {
-      const Endpoint output{const_cast<Node*>(&node_), port};
+    for (size_t port = 0; port < wanted.size(); ++port) {
+      const Endpoint output{const_cast<Node*>(&node_), int(port)};
       Gradient& v = cotangents_.emplace_back();
-      if (!wanted[size_t(port)]) continue;
+      if (!wanted[port]) continue;
       v.values = region_.analysis().is_container(output)
                      ? Output(scope_.op("ZeroVariant", {}))
                      : ops::zeros_like(scope_, region_.value(output));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "apps/bench/building.h"
 #include "autodiff/gradients.h"
@@ -80,6 +81,111 @@ Result<BenchGraph> make_loop_grad_of_large(int64_t bytes) {
       {0, 0.0f})[1];
   const Outputs gradient = autodiff::dense_gradients(s, {last}, {w});
   return building.done({"n:0"}, {}, gradient);
+}
+
+namespace {
+
+PredicateFn below(const Output& n) {
+  return
+      [n](const Scope& in, const Outputs& v) { return ops::less(in, v[0], n); };
+}
+
+// The gradient of a sum of parts, one for each trip.
+Result<BenchGraph> sum_grad(
+    const Tensor& from,
+    const std::function<Output(const Scope&, const Output& i, const Output& w)>&
+        part) {
+  Building building;
+  const Scope& s = building.scope();
+  const Output n = trip_count(s);
+  const Output w = opaque(s, from);
+  const Output last = while_loop(
+      s, below(n),
+      [&](const Scope& in, const Outputs& v) -> Outputs {
+        return {ops::add(in, v[0], 1), ops::add(in, v[1], part(in, v[0], w))};
+      },
+      {0, 0.0f})[1];
+  return building.done({"n:0"}, {}, autodiff::dense_gradients(s, {last}, {w}));
+}
+
+}  // namespace
+
+Result<BenchGraph> make_loop_grad_of_values(int64_t bytes, const Save& save) {
+  Building building;
+  const Scope& s = building.scope();
+  const Output n = trip_count(s);
+  const int64_t elements = std::max<int64_t>(1, bytes / int64_t(sizeof(float)));
+  const Output x = opaque(s, pseudo_random({elements}));
+  const Output last =
+      while_loop(s, below(n),
+                 [](const Scope& in, const Outputs& v) -> Outputs {
+                   return {ops::add(in, v[0], 1), ops::sin(in, v[1])};
+                 },
+                 {0, x}, {.save = save})[1];
+  return building.done({"n:0"}, {}, autodiff::dense_gradients(s, {last}, {x}));
+}
+
+Result<BenchGraph> make_loop_grad_of_shapes() {
+  constexpr int32_t kMost = 262'144;
+  return sum_grad(
+      Tensor::scalar(0.5f),
+      [](const Scope& in, const Output& i, const Output& w) -> Output {
+        const Output size = ops::reshape(in, ops::sub(in, kMost, i), {1});
+        return ops::reduce_mean(
+            in, ops::fill(in, size,
+                          ops::mul(in, w, ops::cast(in, i, DataType::kFloat))));
+      });
+}
+
+Result<BenchGraph> make_loop_grad_of_pushes() {
+  Building building;
+  const Scope& s = building.scope();
+  const Output n = trip_count(s);
+  const Output w = opaque(s, pseudo_random({16}));
+  const Output any = ops::constant(s, -1);
+  const AttrMap type = {{"element_dtype", DataType::kFloat}};
+  const Output list = s.op("EmptyTensorList", {any, any}, type);
+  const Output last = while_loop(
+      s, below(n),
+      [&](const Scope& in, const Outputs& v) -> Outputs {
+        return {ops::add(in, v[0], 1),
+                in.op("TensorListPushBack", {v[1], ops::mul(in, w, w)})};
+      },
+      {0, list})[1];
+  const Output y =
+      ops::reduce_sum(s, s.op("TensorListStack", {last, any}, type));
+  return building.done({"n:0"}, {}, autodiff::dense_gradients(s, {y}, {w}));
+}
+
+Result<BenchGraph> make_loop_grad_of_gathers() {
+  constexpr int64_t kRows = 64;
+  return sum_grad(
+      pseudo_random({kRows, 16}),
+      [](const Scope& in, const Output& i, const Output& w) -> Output {
+        const Output row = ops::gather(in, w, ops::floor_mod(in, i, kRows));
+        return ops::reduce_sum(in, ops::square(in, row));
+      });
+}
+
+Result<BenchGraph> make_nested_grad(int deep, int order) {
+  Building building;
+  const Scope& s = building.scope();
+  const Output n = trip_count(s);
+  const Output x = opaque(s, Tensor::scalar(0.5f));
+  const Output w = opaque(s, Tensor::scalar(kFactor));
+  const std::function<Output(const Scope&, const Output&, int)> nested =
+      [&](const Scope& in, const Output& v, int depth) -> Output {
+    if (depth == 0) return ops::sin(in, ops::mul(in, v, w));
+    return while_loop(
+        in, below(n),
+        [&](const Scope& l, const Outputs& a) -> Outputs {
+          return {ops::add(l, a[0], 1), nested(l, a[1], depth - 1)};
+        },
+        {0, v})[1];
+  };
+  Output y = nested(s, x, deep);
+  for (int k = 0; k < order; ++k) y = autodiff::dense_gradients(s, {y}, {x})[0];
+  return building.done({"n:0"}, {y});
 }
 
 // --- Train steps ------------------------------------------------------------

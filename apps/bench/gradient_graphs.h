@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "apps/bench/graphs.h"
+#include "graph/builder/control_flow.h"
 
 namespace tagflow::apps {
 
@@ -16,6 +17,20 @@ Result<BenchGraph> make_map_fn_grad();
 // The gradient by w, a vector of `bytes` in floats, of s: while i < n:
 // s += i sum(w^2), i += 1. Feeds "n".
 Result<BenchGraph> make_loop_grad_of_large(int64_t bytes);
+// The gradient by x, a vector of `bytes` in floats, of: while i < n:
+// x = sin(x), i += 1, which keeps what `save` says. Feeds "n".
+Result<BenchGraph> make_loop_grad_of_values(int64_t bytes,
+                                            const graph::Save& save);
+// The gradients by w of s, all of which feed "n": while i < n: i += 1, and
+// s += mean(of 2^18 - i times w i), w a scalar
+Result<BenchGraph> make_loop_grad_of_shapes();
+// a list gets w w, of 16 floats; s is the sum of all elements
+Result<BenchGraph> make_loop_grad_of_pushes();
+// s += the sum of the squares of row i mod 64 of w
+Result<BenchGraph> make_loop_grad_of_gathers();
+// The derivative by x, of that order, of y: y = sin(y w), n^deep times from y =
+// x on, in loops within loops. Feeds "n".
+Result<BenchGraph> make_nested_grad(int deep, int order);
 
 // What a run of a train step computes: its fetch is the loss.
 enum class StepPart : uint8_t {

@@ -75,6 +75,19 @@ constexpr Workload kWorkloads[] = {
     {"loop_memory", "peak memory of a loop of --trips", measure_loop_memory},
     {"grad_memory", "peak memory of the gradient of a loop of --trips",
      measure_grad_memory},
+    {"recompute",
+     "a gradient that keeps every sqrt(--trips)-th value, over all",
+     measure_recompute},
+    {"grad_shapes", "peak memory where shapes differ in each of --trips",
+     measure_grad_shapes},
+    {"grad_pushes",
+     "a gradient of twice --trips list pushes, over that of once",
+     measure_grad_pushes},
+    {"grad_gathers",
+     "a gradient of twice --trips row gathers, over that of once",
+     measure_grad_gathers},
+    {"gradient_nodes", "the third derivative of nested loops, over the loops",
+     measure_gradient_nodes},
 };
 
 }  // namespace

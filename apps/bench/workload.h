@@ -107,6 +107,12 @@ Result<Measurement> measure_map_fn_grad(const BenchOptions& options);
 Result<Measurement> measure_second_order_ratio(const BenchOptions& options);
 Result<Measurement> measure_gradient_build(const BenchOptions& options);
 Result<Measurement> measure_grad_memory(const BenchOptions& options);
+// gradient_memory.cpp: ratios; bytes
+Result<Measurement> measure_recompute(const BenchOptions& options);
+Result<Measurement> measure_grad_shapes(const BenchOptions& options);
+Result<Measurement> measure_grad_pushes(const BenchOptions& options);
+Result<Measurement> measure_grad_gathers(const BenchOptions& options);
+Result<Measurement> measure_gradient_nodes(const BenchOptions& options);
 // training.cpp: ms per train step; a ratio
 Result<Measurement> measure_mlp(const BenchOptions& options);
 Result<Measurement> measure_cnn(const BenchOptions& options);

@@ -51,6 +51,7 @@ Result<OrderGradients> differentiate(const graph::Scope& scope, Outputs ys,
   if (kept != nullptr) kept->clear();
   autodiff::GradientOptions options;
   options.kept = kept;
+  options.save = request.save;
   Outputs by_x = autodiff::dense_gradients(scope, ys, xs, options);
   TAGFLOW_RETURN_IF_ERROR(scope.status());
   return OrderGradients{std::move(ys), std::move(by_x)};

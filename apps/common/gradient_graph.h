@@ -2,6 +2,7 @@
 // what recorded cases of gradients run.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,8 @@ struct GradientRequest {
   int order = 1;
   // The gradient by xs[i] is fetched as "prefix_i".
   std::string prefix = kGradientPrefix;
+  // As autodiff::GradientOptions::save.
+  std::map<std::string, std::string> save = {};
 };
 
 struct NamedGradient {

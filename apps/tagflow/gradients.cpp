@@ -20,6 +20,7 @@ namespace {
 
 struct GradientsCommand {
   std::string graph;
+  std::vector<std::string> checkpoints;  // LOOP=PLAN
   GradientRequest request;
   bool forward = false;
   std::vector<std::string> tangents;  // of the xs
@@ -56,6 +57,20 @@ Status check_request(const GradientsCommand& command) {
     return invalid_argument("[--tangent] {} tangents are given for {} --x",
                             command.tangents.size(), request.xs.size());
   return graph::check_node_name(request.prefix).with_prefix("[--prefix] ");
+}
+
+// A name may have an '=', a plan has none.
+Status read_checkpoints(GradientsCommand& command) {
+  for (const std::string& text : command.checkpoints) {
+    const size_t end = text.rfind('=');
+    if (end == std::string::npos)
+      return invalid_argument("[--checkpoint] \"{}\" is not LOOP=PLAN", text);
+    const std::string loop = text.substr(0, end);
+    if (!command.request.save.emplace(loop, text.substr(end + 1)).second)
+      return invalid_argument("[--checkpoint] loop \"{}\" is named twice",
+                              loop);
+  }
+  return {};
 }
 
 Status write_graph(const graph::Graph& graph, const std::string& path) {
@@ -106,8 +121,9 @@ Status extend_and_write(const GradientsCommand& command, graph::Graph& graph) {
                          gradients_json(report));
 }
 
-Failure write_gradients(const GradientsCommand& command) {
-  Status request = check_request(command);
+Failure write_gradients(GradientsCommand& command) {
+  Status request = read_checkpoints(command);
+  if (request.ok()) request = check_request(command);
   if (!request.ok()) return usage_error(std::move(request));
   if (!command.out.empty()) {
     Status out = io::check_writable(command.out);
@@ -160,6 +176,12 @@ void add_gradients_command(CLI::App& app, ExitCode& exit_code) {
                    "each; left out, they are fed as PREFIX_x_0, ...")
       ->needs(forward)
       ->type_name("NAME:PORT...");
+  gradients
+      ->add_option("--checkpoint", command->checkpoints,
+                   "the loop whose frame has this name keeps its variables of "
+                   "every K-th iteration (every:K), or of some (log), and "
+                   "computes the rest again; all: it keeps all")
+      ->type_name("LOOP=PLAN...");
   CLI::Option* out = add_output_option(
       *gradients, "--out", command->out,
       "write the graph there, as text where the name ends in .pbtxt, and print "

@@ -17,6 +17,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -56,6 +57,27 @@ Outputs switch_case(const Scope& scope, const Input& index,
 using PredicateFn = std::function<Output(const Scope&, const Outputs& vars)>;
 using BodyFn = std::function<Outputs(const Scope&, const Outputs& vars)>;
 
+// What gradients keep of a loop's values, in place of those of all iterations.
+// The rest is computed again, in segments of the loop.
+struct Save {
+  enum class Kind : uint8_t { kAll, kEvery, kLog };
+  Kind kind = Kind::kAll;
+  Input k = {};
+
+  // The variables in every k-th iteration; an int32 or int64 scalar, which may
+  // be computed. Less than 1 counts as 1. With the square root of the number of
+  // iterations, as much is kept in all, and each is computed twice.
+  static Save every(Input k) { return {Kind::kEvery, std::move(k)}; }
+  // The variables in about log2(n) of n iterations at a time, each of which is
+  // computed log2(n) / 2 times.
+  static Save log() { return {Kind::kLog, {}}; }
+};
+
+// Attributes that say so in the graph: of the LoopCond "every", with the number
+// where that is a constant, or "log"; of the Enter of another number, true.
+inline constexpr std::string_view kSaveAttr = "_save";
+inline constexpr std::string_view kSaveEveryAttr = "_save_every";
+
 struct WhileOptions {
   int64_t parallel_iterations = 10;  // at least 1
   // An int32 or int64 scalar; no bound where it is left out. Adds a counter
@@ -67,6 +89,8 @@ struct WhileOptions {
   // The same by path, for those that differ from that: "state.h" of a
   // structure (structured_control_flow.h), "[1]" of a list of variables.
   std::map<std::string, PartialShape> shapes = {};
+  // What gradients of the loop keep.
+  Save save = {};
   // Where the scope has no named(): "while".
   std::string name = {};
   // Accepted for compatibility; without effect.

@@ -15,6 +15,7 @@ struct ScopeAccess {
   static const std::vector<Node*>& control_inputs(const Scope& scope) {
     return scope.control_inputs_;
   }
+  static const AttrMap& attrs(const Scope& scope) { return scope.attrs_; }
   // The prefix without its slash: the name of a construct, for messages.
   static std::string name(const Scope& scope) {
     return scope.prefix_.substr(0, scope.prefix_.size() - 1);

@@ -61,6 +61,7 @@ class LoopBuilder {
   Status add_merge(size_t i);
   Status add_merges();
   Status add_predicate(const PredicateFn& predicate);
+  Status add_save();
   Status add_switch(size_t i);
   Status add_body_value(size_t i);
   Status add_switches();
@@ -260,6 +261,38 @@ Status LoopBuilder::add_predicate(const PredicateFn& predicate) {
   if (counted()) result = ops::logical_and(inside, below, result);
   TAGFLOW_RETURN_IF_ERROR(scope_.status());
   TAGFLOW_ASSIGN(loop_cond_, add("LoopCond", {result.endpoint()}));
+  return add_save();
+}
+
+// Notes in the graph what gradients keep.
+Status LoopBuilder::add_save() {
+  const Save& save = options_.save;
+  const auto note = [&](std::string text) {
+    state_.graph().set_attr(loop_cond_.node(), std::string(kSaveAttr),
+                            std::move(text));
+  };
+  if (save.kind == Save::Kind::kLog) note("log");
+  if (save.kind != Save::Kind::kEvery) return {};
+  if (save.k.is_literal() && save.k.literal().num_elements() == 1 &&
+      save.k.literal().dtype() == DataType::kInt64) {
+    note(fmt::format(
+        "every:{}", std::max<int64_t>(1, save.k.literal().flat<int64_t>()[0])));
+    return {};
+  }
+  const Output k = scope_.resolve(save.k, DataType::kInvalid, "save_every");
+  TAGFLOW_RETURN_IF_ERROR(scope_.status());
+  const PartialShape shape = k.shape();
+  if (!k.has_tensor() ||
+      (k.dtype() != DataType::kInt32 && k.dtype() != DataType::kInt64) ||
+      (shape.has_rank() && shape.rank() != 0))
+    return invalid_argument(
+        "[while_loop] \"{}\": save every \"{}\" is {}{}, not an int32 or "
+        "int64 scalar",
+        name_, k.name(), dtype_name(k.dtype()), shape.to_string());
+  note("every");
+  TAGFLOW_ASSIGN(const Endpoint inside,
+                 state_.route(k.endpoint(), loop_, name_ + "/save_every"));
+  state_.graph().set_attr(inside.node, std::string(kSaveEveryAttr), true);
   return {};
 }
 

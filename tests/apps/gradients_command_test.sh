@@ -44,6 +44,25 @@ expect 0 '^grad_0 = float\[\] 27\.0$' - \
   tagflow run both.pb $values --fetch grad_0 --fetch grad_1
 also 'grad_1 = float\[\] 63\.0'
 
+# --- Loops that keep little ---------------------------------------------------
+for plan in every:1 every:2 every:50 log all; do
+  expect 0 '' - tagflow gradients "$power" --y y --x x w --order 2 \
+    --checkpoint "while=$plan" --out plan.pb
+  expect 0 '^grad_0 = float\[\] 405\.0$' - tagflow run plan.pb \
+    --feed n=5 --feed x=2 --feed w=3 --fetch grad_0 --fetch grad_1
+  also 'grad_1 = float\[\] 1485\.0'
+done
+expect 0 '^  every k-th +while/Merge_1:0' - tagflow gradients "$power" --y y \
+  --x w --checkpoint while=every:2 --out plan.pb --explain
+expect 1 - 'loop "while": "every:0" does not say what gradients of a loop keep' \
+  tagflow gradients "$power" --y y --x w --checkpoint while=every:0
+expect 1 - 'no loop has a frame of this name; the graph has "while"' \
+  tagflow gradients "$power" --y y --x w --checkpoint until=log
+expect 2 - '"while" is not LOOP=PLAN' \
+  tagflow gradients "$power" --y y --x w --checkpoint while
+expect 2 - 'loop "while" is named twice' tagflow gradients "$power" --y y \
+  --x w --checkpoint while=log while=log
+
 # --- Files --------------------------------------------------------------------
 # As text, on stdout and in a file; either is a graph as any other.
 expect 0 '^node \{' - tagflow gradients --y y --x x "$power"

@@ -77,6 +77,15 @@ expect 0 '"unit":"s","config":[{]"nodes":1[0-9][0-9],' - \
   tagflow bench gradient_build --nodes 100 --repeats 1
 expect 0 '"bytes_of_10_trips":[0-9]+,"trips":20,"w_bytes":1048576' - \
   tagflow bench grad_memory --trips 20
+expect 0 '"peak_values":[0-9.]+,.*"ratio_of_log":' - \
+  tagflow bench recompute --trips 16 --repeats 1
+expect 0 '"bytes_of_10_trips":[0-9.]+,"trips":20' - \
+  tagflow bench grad_shapes --trips 20
+expect 0 '"peak_ratio":[0-9.]+,' - \
+  tagflow bench grad_pushes --trips 20 --repeats 1
+expect 0 '"peak_ratio":[0-9.]+,' - \
+  tagflow bench grad_gathers --trips 20 --repeats 1
+expect 0 '"ratio_of_order_1":3' - tagflow bench gradient_nodes
 expect 0 '"train":true,"units":4' - tagflow bench lstm --train --batch 2 \
   --steps 3 --inputs 3 --units 4 --repeats 1
 expect 0 '"unit":"ratio"' - tagflow bench lstm_backward_ratio --batch 2 \

@@ -5,6 +5,7 @@
 #include <random>
 #include <string>
 
+#include "autodiff/checkpoint.h"
 #include "graph/builder/builder.h"
 #include "graph/builder/function.h"
 
@@ -16,8 +17,15 @@ namespace tagflow::autodiff::testing {
 // by values.
 class RandomProgram {
  public:
-  explicit RandomProgram(uint32_t seed, bool has_recursions = false)
-      : random_(seed), has_recursions_(has_recursions) {}
+  // Where it `has_recursions`, some of it are recursive functions. Where it
+  // `recomputes`, some of it is under checkpoints, and some loops keep little
+  // of their values for gradients.
+  explicit RandomProgram(uint32_t seed, bool has_recursions = false,
+                         bool recomputes = false)
+      : random_(seed),
+        plans_(seed),
+        has_recursions_(has_recursions),
+        recomputes_(recomputes) {}
 
   // Some outputs that depend on some of `x`, doubles of one shape.
   graph::Outputs build(const graph::Scope& s, const graph::Outputs& x) {
@@ -37,8 +45,34 @@ class RandomProgram {
     return values[size_t(pick(int(values.size())))];
   }
 
+  int plan(int n) { return recomputes_ ? int(plans_() % uint32_t(n)) : 0; }
+
   graph::Output value(const graph::Scope& s, const Values& values,
                       const graph::Output& number, int depth) {
+    if (plan(4) != 3) return plain_value(s, values, number, depth);
+    return checkpoint(
+        s,
+        [&](const graph::Scope& in, const graph::Outputs&) -> graph::Outputs {
+          return plain_value(in, values, number, depth);
+        },
+        {})[0];
+  }
+
+  graph::Save save() {
+    switch (plan(4)) {
+      case 1:
+        return graph::Save::every(1);
+      case 2:
+        return graph::Save::every(2);
+      case 3:
+        return graph::Save::log();
+      default:
+        return {};
+    }
+  }
+
+  graph::Output plain_value(const graph::Scope& s, const Values& values,
+                            const graph::Output& number, int depth) {
     const int kinds = has_recursions_ ? 12 : 8;
     const int kind = pick(depth > 0 ? kinds : 4);
     switch (kind) {
@@ -158,11 +192,13 @@ class RandomProgram {
           return {ops::add(in, v[0], 1),
                   ops::tanh(in, ops::add(in, first, v[1])), second};
         },
-        {0, a, b}, {.parallel_iterations = window})[size_t(1 + pick(2))];
+        {0, a, b},
+        {.parallel_iterations = window, .save = save()})[size_t(1 + pick(2))];
   }
 
-  std::mt19937 random_;
+  std::mt19937 random_, plans_;
   bool has_recursions_;
+  const bool recomputes_;
   int functions_ = 0;
 };
 

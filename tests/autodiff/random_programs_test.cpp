@@ -75,6 +75,40 @@ TEST_CASE("gradients of random recursions are what differences say") {
   CHECK(recursions > count / 3);
 }
 
+TEST_CASE("random programs have the same gradients where parts run again") {
+  uint32_t count = 40, first = 1;
+  if (const char* text = std::getenv("TAGFLOW_RANDOM_GRADIENTS"))
+    std::istringstream(text) >> count >> first;
+  const auto results = [](uint32_t seed, bool recomputes) {
+    graph::Graph graph;
+    const graph::Scope s(graph);
+    graph::Outputs xs;
+    for (const double x : {0.3, -0.7, 0.5})
+      xs.push_back(graph::ops::constant(s, Tensor::of<double>({2}, {x, -x})));
+    const graph::Outputs ys =
+        RandomProgram(seed, false, recomputes).build(s, xs);
+    graph::Outputs all = ys;
+    graph::Outputs last = ys;
+    for (int order = 0; order < 2; ++order) {
+      last = dense_gradients(s, last, xs, {.zeros_if_unconnected = true});
+      for (const graph::Output& output : last) all.push_back(output);
+    }
+    return evaluate(s, all);
+  };
+  for (uint32_t seed = first; seed < first + count; ++seed) {
+    CAPTURE(seed);
+    const auto kept = results(seed, false);
+    const auto again = results(seed, true);
+    for (size_t i = 0; i < kept.size(); ++i)
+      for (int64_t j = 0; j < kept[i].num_elements(); ++j) {
+        CAPTURE(i);
+        const double wanted = kept[i].flat<double>()[size_t(j)];
+        CHECK(again[i].flat<double>()[size_t(j)] ==
+              doctest::Approx(wanted).epsilon(1e-9));
+      }
+  }
+}
+
 TEST_CASE("derivatives are the same to the bit over devices") {
   for (uint32_t seed = 1; seed <= 25; ++seed) {
     graph::Graph graph;

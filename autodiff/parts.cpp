@@ -1,0 +1,253 @@
+#include "autodiff/parts.h"
+
+#include <algorithm>
+#include <map>
+
+#include "autodiff/checkpoint.h"
+#include "graph/functions/lower.h"
+#include "graph/passes/rewriting.h"
+#include "graph/topology.h"
+
+namespace tagflow::autodiff {
+
+bool Stateful::runs_once(const Node& node, const NodeFlags& within) {
+  const auto is_reference = [](DataType type) { return is_ref(type); };
+  if (std::ranges::any_of(node.input_dtypes(), is_reference) ||
+      std::ranges::any_of(node.output_dtypes(), is_reference) ||
+      graph::reads_reference(node) || node.op().starts_with("Placeholder"))
+    return true;
+  if (node.op() == "TensorArrayV3") return false;
+  if (node.op().starts_with("TensorArray"))
+    return !within.has(*analysis_.maker_of(node.inputs()[0]));
+  if (!node.op_def().is_registered || graph::is_functional_op(node.op()))
+    return traits_.of(node.op(), node.attrs()).has_effects;
+  return node.op_def().is_stateful;
+}
+
+class Parts::Finder {
+ public:
+  Finder(Analysis& analysis, const Paths& paths, std::span<const Endpoint> xs,
+         std::span<const Endpoint> ys)
+      : analysis_(analysis),
+        paths_(paths),
+        xs_(xs),
+        ys_(ys.begin(), ys.end()),
+        stateful_(analysis) {}
+
+  Result<Parts> run() {
+    std::map<std::string, std::vector<Node*>, std::less<>> marked;
+    for (Node* node : graph().nodes())
+      if (const auto* name = name_of(*node))
+        marked[std::string(outermost_checkpoint(*name))].push_back(node);
+    Parts parts;
+    if (marked.empty()) return parts;
+    TAGFLOW_ASSIGN(order_, graph::topological_order(graph()));
+    place_.resize(graph().end_id());
+    for (size_t i = 0; i < order_.size(); ++i) place_[order_[i]->id()] = i;
+    by_frame_.resize(num_frames());
+    for (Node* node : order_)
+      by_frame_[size_t(innermost(*node))].push_back(node);
+    parts.part_of_.resize(graph().end_id());
+    for (auto& [name, nodes] : marked) {
+      Part part{name};
+      part.members = NodeFlags(graph().end_id());
+      part.nodes = std::move(nodes);
+      for (Node* node : part.nodes) part.members.set(*node);
+      if (!complete(part, parts)) continue;
+      leave_out(part);
+      find_borders(part);
+      if (!is_apart(part)) continue;
+      for (const Node* node : part.nodes)
+        parts.part_of_[node->id()] = uint32_t(parts.parts_.size()) + 1;
+      parts.parts_.push_back(std::move(part));
+    }
+    return parts;
+  }
+
+ private:
+  Graph& graph() { return analysis_.graph(); }
+
+  static const std::string* name_of(const Node& node) {
+    const auto found = node.attrs().find(kCheckpointAttr);
+    if (found == node.attrs().end()) return nullptr;
+    const auto* name = found->second.get_if<std::string>();
+    return name == nullptr || name->empty() ? nullptr : name;
+  }
+
+  size_t num_frames() {
+    size_t most = 0;
+    for (const Node* node : order_)
+      most = std::max(most, size_t(innermost(*node)));
+    return most + 1;
+  }
+
+  // The inner one of the frames that an Enter or Exit is between.
+  FrameId innermost(const Node& node) const {
+    return node.is_enter() ? analysis_.output_frame(node)
+                           : analysis_.frame_of(node);
+  }
+  // The outer one.
+  FrameId outermost(const Node& node) const {
+    return node.is_enter() ? analysis_.frame_of(node)
+                           : analysis_.output_frame(node);
+  }
+
+  bool is_within(FrameId inner, FrameId outer) const {
+    while (inner != outer && inner != FrameId::kRoot)
+      inner = analysis_.parent(inner);
+    return inner == outer;
+  }
+
+  // Adds the loops that members are in, and what is between members. False
+  // where that belongs to another part.
+  bool complete(Part& part, const Parts& parts) {
+    part.frame = outermost(*part.nodes.front());
+    for (const Node* node : part.nodes)
+      while (!is_within(outermost(*node), part.frame))
+        part.frame = analysis_.parent(part.frame);
+    size_t done = 0;
+    std::vector<bool> has_loop(by_frame_.size());
+    do {
+      for (; done < part.nodes.size(); ++done) {
+        const Node& node = *part.nodes[done];
+        if (parts.of(node) != nullptr ||
+            !is_within(outermost(node), part.frame))
+          return false;
+        if (innermost(node) == part.frame) continue;
+        const FrameId loop =
+            analysis_.child_towards(part.frame, innermost(node));
+        if (has_loop[size_t(loop)]) continue;
+        has_loop[size_t(loop)] = true;
+        for (size_t frame = size_t(loop); frame < by_frame_.size(); ++frame)
+          if (is_within(FrameId(frame), loop))
+            for (Node* inside : by_frame_[frame]) add(part, inside);
+      }
+      add_between(part);
+    } while (done < part.nodes.size());
+    return true;
+  }
+
+  static void add(Part& part, Node* node) {
+    if (part.members.has(*node)) return;
+    part.members.set(*node);
+    part.nodes.push_back(node);
+  }
+
+  // Calls visit(node) for all that the node waits for in its iteration.
+  template <class Visit>
+  static void visit_inputs(const Node& node, const Visit& visit) {
+    for (size_t i = 0; i < node.inputs().size(); ++i)
+      if (node.inputs()[i].node != nullptr && !graph::is_back_edge(node, i))
+        visit(*node.inputs()[i].node);
+    for (const Node* control : node.control_inputs()) visit(*control);
+  }
+
+  void add_between(Part& part) {
+    size_t first = order_.size(), last = 0;
+    for (const Node* node : part.nodes) {
+      first = std::min(first, place_[node->id()]);
+      last = std::max(last, place_[node->id()]);
+    }
+    NodeFlags behind(graph().end_id()), before(graph().end_id());
+    for (size_t i = first; i <= last; ++i) {
+      const Node& node = *order_[i];
+      bool is_behind = part.members.has(node);
+      visit_inputs(node, [&](const Node& from) {
+        is_behind = is_behind || behind.has(from);
+      });
+      if (is_behind) behind.set(node);
+    }
+    for (size_t i = last + 1; i-- > first;) {
+      Node* node = order_[i];
+      if (!part.members.has(*node) && !before.has(*node)) continue;
+      if (behind.has(*node)) add(part, node);
+      visit_inputs(*node, [&](const Node& from) { before.set(from); });
+    }
+  }
+
+  // What runs once in the part's own frame is none of it: it is read as what
+  // comes in from outside. Only what leads a gradient on to another member is.
+  void leave_out(Part& part) {
+    std::ranges::sort(part.nodes, {},
+                      [&](const Node* node) { return place_[node->id()]; });
+    std::erase_if(part.nodes, [&](const Node* node) {
+      const bool stays =
+          analysis_.frame_of(*node) != part.frame || node->is_enter() ||
+          !stateful_.runs_once(*node, part.members) ||
+          std::ranges::any_of(node->inputs(), [&](const Endpoint& input) {
+            return paths_.has(input) && part.members.has(*input.node);
+          });
+      if (!stays) part.members.set(*node, false);
+      return !stays;
+    });
+  }
+
+  void find_borders(Part& part) {
+    std::unordered_set<Endpoint, graph::EndpointHash> inputs;
+    for (Node* node : part.nodes) {
+      for (const Endpoint& input : node->inputs())
+        if (input.node != nullptr && !part.members.has(*input.node) &&
+            inputs.insert(input).second) {
+          comes_in_.push_back(input);
+          if (paths_.has(input)) part.inputs.push_back(input);
+        }
+      if (analysis_.output_frame(*node) != part.frame) continue;
+      for (int port = 0; port < node->num_outputs(); ++port) {
+        const Endpoint output{node, port};
+        if (!paths_.has(output)) continue;
+        bool is_read = std::ranges::find(ys_, output) != ys_.end();
+        for (const Use& use : analysis_.uses(*node))
+          is_read = is_read || (use.node->inputs()[use.index] == output &&
+                                !part.members.has(*use.node));
+        if (is_read) part.outputs.push_back(output);
+      }
+    }
+  }
+
+  // Note [Parts], 2, and no x is inside.
+  bool is_apart(Part& part) {
+    const std::vector<Endpoint> comes_in = std::move(comes_in_);
+    comes_in_.clear();
+    for (const Endpoint& x : xs_)
+      if (part.members.has(*x.node))
+        for (const Use& use : analysis_.uses(*x.node))
+          if (use.node->inputs()[use.index] == x && part.members.has(*use.node))
+            return false;
+    Conditions& conditions = analysis_.conditions();
+    const Conditions::Set given =
+        part.frame == FrameId::kRoot ||
+                analysis_.loop(part.frame).loop_cond == nullptr
+            ? Conditions::kNone
+            : analysis_.goes_on(analysis_.loop(part.frame));
+    const auto live = [&](const Endpoint& tensor) {
+      return conditions.both(given, analysis_.live(tensor));
+    };
+    if (part.outputs.empty()) return false;
+    part.live = analysis_.live(part.outputs.front());
+    const Conditions::Set all = live(part.outputs.front());
+    return std::ranges::all_of(
+               part.outputs,
+               [&](const Endpoint& output) { return live(output) == all; }) &&
+           std::ranges::all_of(comes_in, [&](const Endpoint& input) {
+             return conditions.includes(all, live(input));
+           });
+  }
+
+  Analysis& analysis_;
+  const Paths& paths_;
+  const std::span<const Endpoint> xs_;
+  const std::vector<Endpoint> ys_;
+  Stateful stateful_;
+  std::vector<Node*> order_;
+  std::vector<size_t> place_;  // in order_, by node id
+  std::vector<std::vector<Node*>> by_frame_;
+  std::vector<Endpoint> comes_in_;  // of the part that is looked at
+};
+
+Result<Parts> Parts::find(Analysis& analysis, const Paths& paths,
+                          std::span<const Endpoint> xs,
+                          std::span<const Endpoint> ys) {
+  return Finder(analysis, paths, xs, ys).run();
+}
+
+}  // namespace tagflow::autodiff

@@ -1,0 +1,164 @@
+// Recomputation: a function that computes a part of a graph again, for the sake
+// of its gradient.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "autodiff/backprop.h"
+#include "graph/function.h"
+
+namespace tagflow::autodiff {
+
+// Note [Recomputation]
+// The gradient of what is not kept is a call of a function, made of a copy of
+// that part of the graph and of the copy's gradient:
+//
+//   arguments  what comes in from outside, what ran once, and the gradients of
+//              what comes out
+//   body       the copy, and its gradient
+//   results    the gradients of what came in
+//
+// The body begins with Identities of what comes in, which wait for the
+// gradients: so nothing is computed before it is needed, and no pass takes the
+// copy for what it is a copy of. In the function the copy's values are kept as
+// all are, and in a gradient of higher order the call is lowered like any.
+//
+// What runs once is not copied (Stateful in autodiff/parts.h): its outputs are
+// arguments. Within a loop, they are in a list, with an element for each trip.
+// Where a gradient leads through it, an IdentityN of its outputs and inputs
+// stands for it, to which the rule of its op applies (RuleContext).
+//
+// One object makes one function: gradients, copy(), the gradient, call().
+class Recomputation {
+ public:
+  // Of the members, which are in the frame `around` or in loops within it. All
+  // outlive this.
+  Recomputation(Differentiation& all, FrameId around, const NodeFlags& members);
+
+  // An argument of that type, and of the shape of a tensor of the graph around
+  // (a scalar where it is a variant); a tensor of the scope. What enters the
+  // copy waits for it.
+  Output add_argument(const Endpoint& like, DataType type);
+  // The same of which nothing waits.
+  Output add_plain_argument(const Endpoint& like, DataType type);
+  // The copy is of a loop of the frame: the trips from number `first` on and
+  // before `last`, arguments both. Its variables begin with arguments. Before
+  // copy().
+  struct Segment {
+    Output first, last;
+  };
+  Segment set_segment(const Loop& loop);
+
+  // Copies what leads to the tensors.
+  Status copy(std::span<const Endpoint> tensors);
+  // What stands for a tensor in the copy; null where nothing does.
+  Endpoint twin(const Endpoint& tensor) const;
+  const graph::Scope& scope() const { return scope_; }
+  // Of a variable of the segment, what it begins with and what it is after the
+  // last trip. REQUIRES: it was copied.
+  Output state(const LoopVariable& variable) const;
+  Output state_at_end(const LoopVariable& variable);
+
+  // Makes the function of these results, tensors of the scope, from arguments
+  // that they need.
+  Status finish(std::span<const Output> results);
+  // After finish(): whether the argument, or the variable's, is one that they
+  // need.
+  bool needs(const Output& argument) const;
+  bool needs(const LoopVariable& variable) const;
+  // After finish(): a node in `s` that calls the function. What comes in from
+  // outside is what it is in the region; `values` are the other arguments.
+  Result<graph::OpResult> call(
+      const graph::Scope& s, Region& region,
+      const std::vector<std::pair<Output, Output>>& values);
+
+ private:
+  struct Argument {
+    std::string name;
+    DataType type = DataType::kInvalid;
+    PartialShape shape = {};
+    Endpoint outside = {};  // what it is there; null: call() is told
+    bool is_flow = false;
+    bool is_gated = true;  // it has an Identity behind, which waits
+  };
+
+  // The number of a trip, in each of them and where the loop goes on.
+  struct Numbers {
+    std::string all;
+    std::string going_on;
+  };
+
+  Analysis& analysis() { return all_.analysis; }
+  std::string fresh(std::string_view name);
+  Output add_placeholder(std::string_view name, DataType type,
+                         PartialShape shape);
+  bool is_state(const Node& enter) const;
+  bool runs_once(const Node& node);
+  bool leads_on(const Node& node) const;
+  bool is_guarded(const Endpoint& tensor);
+  FrameId frame_of(const Endpoint& tensor) const;
+
+  // Says what is needed, from the tensors backwards.
+  Status need(const Endpoint& tensor);
+  Status need_inputs(const Node& node);
+  void need_control(const Node& node);
+  // The copied members that the node waits for beside its inputs; where one of
+  // these runs once, or the node does, what that has waited for and has read.
+  std::vector<const Node*> waits_of(const Node& node);
+  Status need_kept(const Endpoint& tensor);
+  Status need_number(FrameId frame);
+  void add_state(const Node& enter);
+  Status find_needed(std::span<const Endpoint> tensors);
+
+  // Definitions of the copy.
+  std::string put(std::string name, std::string_view op,
+                  std::vector<std::string> inputs, AttrMap attrs = {});
+  const std::string& argument(const Endpoint& tensor);
+  std::string text_of(const Endpoint& tensor);
+  std::string entered(const std::string& tensor, FrameId from, FrameId frame);
+  const Numbers& numbers_of(FrameId frame);
+  std::string kept_text(const Endpoint& tensor);
+  void define(const Node& node);
+  void define_stand_in(const Node& node);
+  void define_arguments();
+  void take_shapes();
+
+  Differentiation& all_;
+  const FrameId around_;
+  const NodeFlags& members_;
+  Stateful stateful_;
+  graph::Graph graph_;
+  graph::Scope scope_;
+  std::vector<Argument> arguments_;
+  std::vector<std::string> awaited_;
+  const Loop* segment_ = nullptr;
+  std::string first_, last_;                             // of a segment
+  std::unordered_map<const Node*, std::string> states_;  // by their Enters
+  std::vector<const Argument*> used_;
+  std::vector<Output> results_;
+  std::string function_;
+  bool is_stateful_ = false;
+  std::unordered_map<Endpoint, size_t, graph::EndpointHash> argument_of_;
+  std::unordered_set<std::string> names_;
+  std::vector<graph::NodeDef> defs_;
+
+  std::vector<const Node*> open_;
+  std::vector<const Node*> needed_;
+  std::unordered_set<const Node*> is_needed_;
+  std::unordered_set<const Node*> passed_;  // run once, and are waited for
+  std::unordered_set<Endpoint, graph::EndpointHash> kept_;
+  std::unordered_map<const Node*, bool> runs_once_;
+  // Of a value that is kept in a loop, the list that leaves the loop.
+  std::unordered_map<Endpoint, Endpoint, graph::EndpointHash> lists_;
+  std::unordered_map<std::string, std::string> entered_;
+  std::unordered_set<FrameId> numbered_;
+  std::unordered_map<FrameId, Numbers> numbers_;
+  std::unordered_map<Endpoint, std::string, graph::EndpointHash> kept_texts_;
+};
+
+}  // namespace tagflow::autodiff
