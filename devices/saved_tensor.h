@@ -55,8 +55,10 @@ class SavedTensor final : public RefCounted,
   Tensor here_;  // in the accelerator's memory, or not valid
   Tensor away_;  // the host's copy, or not valid
   Moves moves_ = Moves::kNot;
-  bool is_wanted_ = false;   // it will be popped next
-  bool is_refused_ = false;  // the host did not take it
+  bool is_wanted_ = false;  // it will be popped next
+  // How many had left when the host did not take it; it is asked again when one
+  // more has.
+  int64_t refused_after_ = -1;
   std::vector<Fetched> waiting_;
 };
 

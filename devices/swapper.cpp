@@ -188,7 +188,7 @@ void Swapper::fetch(SavedTensor& saved, SavedTensor::Fetched done) {
 
 bool Swapper::can_leave(const SavedTensor& saved) const {
   return saved.moves_ == SavedTensor::Moves::kNot && !saved.is_wanted_ &&
-         !saved.is_refused_ && saved.here_.unique();
+         saved.refused_after_ != num_left_ && saved.here_.unique();
 }
 
 Swapper::Step Swapper::next_to_leave(size_t most_looked_at) {
@@ -323,11 +323,13 @@ void Swapper::has_left(SavedTensor& saved, Result<Tensor> copy) {
     --num_leaving_;
     leaving_ -= saved.bytes_;
     if (!copy.ok()) {
-      saved.is_refused_ = true;
+      saved.refused_after_ = num_left_;
       host_is_short_ =
           host_is_short_ || copy.status().code() == Code::kResourceExhausted;
     } else {
       swapped_out_ += saved.bytes_;
+      ++num_left_;
+      host_is_short_ = false;
       if (is_kept(saved)) saved.away_ = std::move(*copy);
       if (is_kept(saved) && !saved.is_wanted_) {
         gone = remove_here(saved);

@@ -131,6 +131,7 @@ class Swapper : public std::enable_shared_from_this<Swapper> {
   int64_t leaving_ = 0, coming_ = 0;  // bytes
   uint64_t events_ = 0, freed_ = 0;   // moves that ended; and gave back memory
   int64_t swapped_out_ = 0, swapped_in_ = 0;
+  int64_t num_left_ = 0;  // values, so far
   bool host_is_short_ = false;
 };
 

@@ -325,6 +325,14 @@ TEST_CASE("where the host has no memory values stay, and the error says so") {
   expect_error(Tensor::allocate(DataType::kFloat, {256},
                                 *stack[0]->read().buffer()->allocator),
                Code::kResourceExhausted, "and the host has no memory for more");
+  // It has some again: what was refused goes when something else could.
+  device.fails.reset();
+  CHECK(pop(stack) == 15);
+  CHECK(pop(stack) == 14);
+  stack.push_back(device.push(14));
+  stack.push_back(device.push(15));
+  CHECK(device.stats().in_use <= 12 * kKiB);
+  CHECK(!device.stats().host_is_short);
   for (int i = 16; i-- > 0;) CHECK(pop(stack) == float(i));
 }
 
