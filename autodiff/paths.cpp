@@ -82,9 +82,11 @@ bool Paths::is_around(FrameId frame) const {
 
 // Whether the output may depend on that input, as the node says it.
 bool Paths::leads_to(const Node& node, size_t index, int port) const {
-  if (const auto outputs = node.attr<int64_t>(kStandInOutputsAttr);
-      outputs.ok())
-    return port < *outputs && int64_t(index) >= *outputs;
+  // What is wrong with a node that cannot stand for another one is said later.
+  if (const auto outputs = stand_in_outputs(node); !outputs.ok())
+    return true;
+  else if (*outputs > 0)
+    return size_t(port) < *outputs && index >= *outputs;
   if (node.op() == "IdentityN") return size_t(port) == index;
   const CalledFunction* called = analysis_.called(node);
   return called == nullptr || called->has_path(index, size_t(port));

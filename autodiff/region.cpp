@@ -90,8 +90,11 @@ Output Region::forward(const std::string& name, std::string_view op,
   for (const Endpoint& input : inputs)
     live = analysis_.conditions().both(live, analysis_.live(input));
   analysis_.add(**made, frame_, live);
-  graph::BuilderState& state = graph::ScopeAccess::state(scope_);
-  state.set_context(*made, state.context_of(&beside));
+  // The gradient of a function's body is a graph of its own.
+  if (&scope_.graph() == &graph) {
+    graph::BuilderState& state = graph::ScopeAccess::state(scope_);
+    state.set_context(*made, state.context_of(&beside));
+  }
   return value({*made, port});
 }
 

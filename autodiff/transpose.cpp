@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "autodiff/gradients.h"
+#include "autodiff/differentiate.h"
 #include "autodiff/paths.h"
 #include "autodiff/region.h"
 #include "autodiff/rule.h"
@@ -149,18 +149,21 @@ class Transposition {
 
   // A rule with a call or a conditional in it, which is rare: as any graph.
   void walk_over_control_flow() {
-    Outputs ys, xs;
-    GradientOptions options;
+    Differentiand what;
+    std::vector<Gradient> seeds;
     for (const auto& [y, parts] : parts_) {
-      ys.push_back(Output(y));
-      options.grad_ys.push_back(sum(y, parts).values);
+      what.ys.push_back(y);
+      seeds.push_back(sum(y, parts));
     }
     for (const Gradient& v : cotangents_)
-      if (v.valid()) xs.push_back(v.values);
-    const Outputs grads = dense_gradients(scope_, ys, xs, options);
+      if (v.valid()) what.xs.push_back(v.values.endpoint());
+    what.grad_of = [&](size_t i) { return seeds[i]; };
+    what.has_own_grads = true;
+    const auto grads = differentiate(scope_, what);
+    if (!grads.ok()) return scope_.fail(grads.status());
     parts_.clear();
-    for (size_t i = 0; i < xs.size(); ++i)
-      if (grads[i].valid()) parts_[xs[i].endpoint()] = {{grads[i]}};
+    for (size_t i = 0; i < what.xs.size(); ++i)
+      if ((*grads)[i].valid()) parts_[what.xs[i]] = {(*grads)[i]};
   }
 
   Gradient total(const Endpoint& tensor) {

@@ -32,7 +32,7 @@ void call_grad(RuleContext& r, std::string_view function) {
   for (int i = 0; i < r.num_inputs(); ++i) r.set(i, call[i]);
 }
 
-// Note [Gradients of recursion]
+// See Note [Gradients of recursion].
 void recorded_call_grad(RuleContext& r, const CalledFunction& called) {
   graph::Inputs inputs{r.output(r.num_outputs() - 1)};
   std::vector<DataType> in{DataType::kVariant}, out;

@@ -208,7 +208,7 @@ Status Lowering::replace(Node* node, Detour& detour) {
   return status.ok() ? status : about(std::move(status));
 }
 
-// Note [Extended functions]
+// See Note [Extended functions].
 Status Lowering::keep_call(Node& node) {
   TAGFLOW_ASSIGN(const auto reference,
                  get_attr<FunctionRef>(node.attrs(), "f"));
