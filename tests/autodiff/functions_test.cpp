@@ -101,6 +101,23 @@ TEST_CASE("a SymbolicGradient in a loop has its constants in the loop") {
   CHECK(numbers(s, {last}) == Doubles{512});
 }
 
+TEST_CASE("a call that was lowered before is still an x") {
+  Graph graph;
+  const Scope s(graph);
+  define_f(s);
+  const Output x = ops::constant(s, 3.0), y = ops::constant(s, 5.0);
+  const Output z = call(s, "f", {x, y})[0];
+  const Output square = ops::square(s, z);
+  const Output by_x = dense_gradients(s, {square}, {x})[0];
+  const Output by_z = dense_gradients(s, {square}, {z})[0];
+  const Output again = dense_gradients(s, {ops::exp(s, z)}, {z})[0];
+  REQUIRE(s.ok());
+  const Doubles values = numbers(s, {z, by_z, again, ops::exp(s, z)});
+  CHECK(by_x.valid());
+  CHECK(values[1] == 2 * values[0]);
+  CHECK(values[2] == values[3]);
+}
+
 TEST_CASE("a function's own gradient function is called") {
   Graph graph;
   const Scope s(graph);
