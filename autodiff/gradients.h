@@ -32,11 +32,9 @@ struct GradientOptions {
   bool zeros_if_unconnected = false;
   // Whether it is checked that each gradient is live exactly where its tensor
   // is, which costs about as much again: an Internal error where not.
-#ifdef NDEBUG
+  // For tests: it also reports sums of which it is only not seen that all parts
+  // are as live.
   bool check_liveness = false;
-#else
-  bool check_liveness = true;
-#endif
 };
 
 // The gradients of the sum of all elements of all ys, by each of xs. An x is a

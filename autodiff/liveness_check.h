@@ -1,5 +1,4 @@
-// A check of what the walk promises (Note [The walk]), for debug builds and
-// tests.
+// A check of what the walk promises (Note [The walk]), for tests.
 #pragma once
 
 #include <utility>
