@@ -221,6 +221,11 @@ bool Analysis::is_container(const Endpoint& tensor) const {
          flows_.contains(tensor);
 }
 
+PartialShape Analysis::derivative_shape(const Endpoint& tensor) const {
+  if (is_container(tensor)) return PartialShape::scalar();
+  return tensor.node->output_shape(tensor.port);
+}
+
 Node* Analysis::maker_of(Endpoint handle) const {
   for (;;) {
     Node& node = *handle.node;

@@ -94,7 +94,16 @@ class Analysis {
   // The frames in which its inputs and its outputs arrive.
   FrameId frame_of(const Node& node) const;
   FrameId output_frame(const Node& node) const;
+  // The inner one of the frames that an Enter or Exit is between; the frame of
+  // any other node.
+  FrameId inner_frame(const Node& node) const {
+    return node.is_enter() ? output_frame(node) : frame_of(node);
+  }
   FrameId parent(FrameId frame) const { return frames_.frame(frame).parent; }
+  // `inner` is `outer` or inside it.
+  bool is_within(FrameId inner, FrameId outer) const {
+    return frames_.is_within(inner, outer);
+  }
   const graph::StaticFrame& frame(FrameId frame) const {
     return frames_.frame(frame);
   }
@@ -120,6 +129,8 @@ class Analysis {
     return facts_.liveness->origin(predicate);
   }
 
+  // What is known of the shape of a tensor's gradient, or of its tangent.
+  PartialShape derivative_shape(const Endpoint& tensor) const;
   // A list, a stack, or the flow of a TensorArray: its gradient is a variant.
   // What stands for a flow in a part of a graph says so by its kFlowAttr.
   bool is_container(const Endpoint& tensor) const;

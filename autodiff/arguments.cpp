@@ -53,8 +53,7 @@ Status check_frames(const Analysis& analysis, FrameId frame,
       return refuse("y", y, own);
   for (const Endpoint& x : xs)
     if (const FrameId own = analysis.output_frame(*x.node);
-        own != frame && own != FrameId::kRoot &&
-        analysis.child_towards(own, frame) == FrameId::kRoot)
+        !analysis.is_within(frame, own))
       return refuse("x", x, own);
   return {};
 }
@@ -140,22 +139,25 @@ Result<Prepared> prepare(const Scope& scope, const Tensors& tensors,
       made.stops.insert(lowered_output(stop));
     made.frame = analysis.output_frame(*ys[0].node);
     TAGFLOW_RETURN_IF_ERROR(check_frames(analysis, made.frame, ys, made.xs));
-    const Paths before(analysis, made.frame, made.xs, ys, made.stops);
+    made.paths =
+        std::make_unique<Paths>(analysis, made.frame, made.xs, ys, made.stops);
     // What is replaced may show more that is to be.
-    if (const auto pops = before.hidden_pops(ys); !pops.empty()) {
+    if (const auto pops = made.paths->hidden_pops(ys); !pops.empty()) {
       TAGFLOW_RETURN_IF_ERROR(make_stacks_persistent(analysis, pops));
       continue;
     }
-    if (const auto readers = readers_of_references(graph, before);
+    if (const auto readers = readers_of_references(graph, *made.paths);
         !readers.empty()) {
       TAGFLOW_RETURN_IF_ERROR(graph::dereference(graph, readers));
       continue;
     }
-    TAGFLOW_RETURN_IF_ERROR(check_gradient_arrays(analysis, before, ys));
+    TAGFLOW_RETURN_IF_ERROR(check_gradient_arrays(analysis, *made.paths, ys));
     TAGFLOW_RETURN_IF_ERROR(extend_calls(analysis, *made.calls, made.frame,
                                          made.xs, ys, made.stops));
-    made.paths =
-        std::make_unique<Paths>(analysis, made.frame, made.xs, ys, made.stops);
+    // What calls lead from and to is known now.
+    if (!made.calls->functions.empty())
+      made.paths = std::make_unique<Paths>(analysis, made.frame, made.xs, ys,
+                                           made.stops);
     tell_builder(scope, analysis, made.frame, first_id, *ys[0].node);
     return made;
   }

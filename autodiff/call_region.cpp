@@ -46,45 +46,18 @@ Result<CallRegion::Group*> CallRegion::group_of(const Endpoint& tensor) {
 
 // --- The end ----------------------------------------------------------------
 
-Result<Node*> CallRegion::add(std::string_view op,
-                              const std::vector<Endpoint>& inputs,
-                              AttrMap attrs) {
-  Graph& graph = analysis().graph();
-  return graph.add(graph.unique_name(fmt::format("record/{}", op)), op, inputs,
-                   std::move(attrs));
-}
-
 Result<Endpoint> CallRegion::pack(const std::vector<Endpoint>& values) {
-  TAGFLOW_ASSIGN(
-      Node * packed,
-      add(values.empty() ? "OptionalNone" : "OptionalFromValue", values));
+  const std::string_view op =
+      values.empty() ? "OptionalNone" : "OptionalFromValue";
+  TAGFLOW_ASSIGN(Node * packed, thread_.add(op, op, values, {}, frame()));
   return Endpoint{packed, 0};
 }
 
 // In and out of the branches in which the values are live.
 Result<Endpoint> CallRegion::pack_guarded(const Group& group) {
-  TAGFLOW_ASSIGN(Endpoint inside, pack({}));
-  std::vector<Node*> switches;
-  for (const Guard& guard : group.guards) {
-    TAGFLOW_ASSIGN(
-        Node * made,
-        add(guard.ports == 2 ? "Switch" : "_SwitchN", {inside, guard.predicate},
-            guard.ports == 2 ? AttrMap()
-                             : AttrMap{{"num_outs", int64_t(guard.ports)}}));
-    switches.push_back(made);
-    inside = {made, guard.port};
-  }
-  TAGFLOW_ASSIGN(Endpoint packed, pack(group.values));
-  for (size_t i = group.guards.size(); i-- > 0;) {
-    const Guard& guard = group.guards[i];
-    std::vector<Endpoint> inputs;
-    for (int port = 0; port < guard.ports; ++port)
-      inputs.push_back(port == guard.port ? packed
-                                          : Endpoint{switches[i], port});
-    TAGFLOW_ASSIGN(Node * merge, add("Merge", inputs));
-    packed = {merge, 0};
-  }
-  return packed;
+  TAGFLOW_ASSIGN(const Endpoint none, pack({}));
+  return thread_.guarded("branch", none, group.guards, frame(),
+                         [&](const Endpoint&) { return pack(group.values); });
 }
 
 graph::OpResult CallRegion::unpack(const Output& optional,

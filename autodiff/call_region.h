@@ -4,8 +4,8 @@
 #include <deque>
 #include <vector>
 
-#include "autodiff/guard.h"
 #include "autodiff/region.h"
+#include "autodiff/thread.h"
 
 namespace tagflow::autodiff {
 
@@ -30,7 +30,8 @@ class CallRegion final : public DistantRegion {
   // The body of the function, and the root scope of the graph in which its
   // gradient is made.
   CallRegion(Analysis& analysis, graph::Scope scope)
-      : DistantRegion(analysis, FrameId::kRoot, std::move(scope)) {}
+      : DistantRegion(analysis, FrameId::kRoot, std::move(scope)),
+        thread_(analysis, "record") {}
 
   // Takes all values that were asked for out of `record`, a tensor of the
   // gradient's graph, and returns the record as the body gives it. To be called
@@ -51,8 +52,6 @@ class CallRegion final : public DistantRegion {
   };
 
   Result<Group*> group_of(const Endpoint& tensor);
-  Result<Node*> add(std::string_view op, const std::vector<Endpoint>& inputs,
-                    AttrMap attrs = {});
   Result<Endpoint> pack(const std::vector<Endpoint>& values);
   Result<Endpoint> pack_guarded(const Group& group);
   // The values of an optional.
@@ -60,6 +59,7 @@ class CallRegion final : public DistantRegion {
                          const std::vector<Endpoint>& values) const;
   Status take_out(const Group& group, const graph::OpResult& values) const;
 
+  Thread thread_;
   std::deque<Group> groups_;
 };
 

@@ -9,11 +9,10 @@ graph::Outputs checkpoint(const graph::Scope& scope, const CheckpointFn& f,
   if (!scope.ok()) return {};
   const graph::Scope inside =
       graph::ScopeAccess::construct_scope(scope, "checkpoint");
-  const AttrMap& around = graph::ScopeAccess::attrs(scope);
   std::string name = graph::ScopeAccess::name(inside);
-  if (const auto outer = around.find(kCheckpointAttr); outer != around.end())
-    if (const auto* text = outer->second.get_if<std::string>())
-      name = fmt::format("{};{}", *text, name);
+  if (const auto outer = checkpoints_of(graph::ScopeAccess::attrs(scope));
+      !outer.empty())
+    name = fmt::format("{};{}", outer, name);
   graph::Outputs tensors;
   for (const graph::Input& arg : args) tensors.push_back(scope.resolve(arg));
   if (!f) {
@@ -22,6 +21,13 @@ graph::Outputs checkpoint(const graph::Scope& scope, const CheckpointFn& f,
   }
   if (!scope.ok()) return {};
   return f(inside.with_attr(std::string(kCheckpointAttr), name), tensors);
+}
+
+std::string_view checkpoints_of(const AttrMap& attrs) {
+  const auto found = attrs.find(kCheckpointAttr);
+  const auto* names =
+      found == attrs.end() ? nullptr : found->second.get_if<std::string>();
+  return names == nullptr ? std::string_view() : *names;
 }
 
 std::string_view outermost_checkpoint(std::string_view text) {

@@ -37,6 +37,9 @@ using CheckpointFn = std::function<graph::Outputs(const graph::Scope&,
 graph::Outputs checkpoint(const graph::Scope& scope, const CheckpointFn& f,
                           const graph::Inputs& args);
 
+// The names of the checkpoints that a node of these attributes is in; empty
+// where it is in none. Valid while the attributes are.
+std::string_view checkpoints_of(const AttrMap& attrs);
 // The part of the checkpoint's outermost name, and what is left of the text.
 std::string_view outermost_checkpoint(std::string_view text);
 std::string_view inner_checkpoints(std::string_view text);

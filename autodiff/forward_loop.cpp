@@ -102,9 +102,7 @@ Result<Endpoint> ForwardLoop::counted_trips(const Counter& counter,
     trips = {node, 0};
   }
   if (counter.step != 1) {
-    TAGFLOW_ASSIGN(const Endpoint step,
-                   source("Const", {{"value", Tensor::scalar(counter.step)},
-                                    {"dtype", DataType::kInt64}}));
+    TAGFLOW_ASSIGN(const Endpoint step, integer(counter.step));
     TAGFLOW_RETURN_IF_ERROR(apply("FloorDiv", {trips, step}));
   }
   return trips_ = trips;
@@ -240,13 +238,8 @@ Result<Endpoint> ForwardLoop::value_or_filler(
                  filler(name, value.node->output_dtypes()[size_t(value.port)]));
   std::vector<Endpoint> alternatives{value};
   for (const Guard& guard : guards) {
-    TAGFLOW_ASSIGN(
-        Node * node,
-        thread_.add(
-            name + "/filler/Switch", guard.ports == 2 ? "Switch" : "_SwitchN",
-            {rest, guard.predicate},
-            guard.ports == 2 ? AttrMap() : AttrMap{{"num_outs", guard.ports}},
-            loop_.frame));
+    TAGFLOW_ASSIGN(Node * node,
+                   thread_.branch(name + "/filler", rest, guard, loop_.frame));
     for (int port = 0; port < guard.ports; ++port)
       if (port != guard.port) alternatives.push_back({node, port});
     rest = {node, guard.port};

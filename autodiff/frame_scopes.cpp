@@ -1,6 +1,7 @@
 #include "autodiff/frame_scopes.h"
 
-#include <vector>
+#include "autodiff/arguments.h"
+#include "graph/prune.h"
 
 namespace tagflow::autodiff {
 
@@ -74,23 +75,11 @@ void FrameScopes::hand_over(FrameId frame, const graph::Scope& scope,
 
 void FrameScopes::remove_all_but(const graph::Outputs& outputs) {
   graph::Graph& graph = analysis_.graph();
-  std::vector<bool> needed(graph.end_id());
-  std::vector<const Node*> open;
-  const auto need = [&](const Node* node) {
-    if (node == nullptr || node->id() < begin_ || needed[node->id()]) return;
-    needed[node->id()] = true;
-    open.push_back(node);
-  };
-  for (const Output& output : outputs) need(output.node());
-  while (!open.empty()) {
-    const Node* node = open.back();
-    open.pop_back();
-    for (const Endpoint& input : node->inputs()) need(input.node);
-    for (const Node* control : node->control_inputs()) need(control);
-  }
+  const graph::NodeSet needed =
+      graph::prune(graph, endpoints_of(outputs), {}, {});
   std::vector<Node*> rest;
   for (Node* node : graph.nodes())
-    if (node->id() >= begin_ && !needed[node->id()]) rest.push_back(node);
+    if (node->id() >= begin_ && !needed.contains(*node)) rest.push_back(node);
   graph.remove(rest);
 }
 

@@ -61,14 +61,15 @@ Result<Outputs> walk_forward(const Scope& scope, const Outputs& ys,
   const Arguments all{ys, all_xs, options.stop_gradients};
   TAGFLOW_RETURN_IF_ERROR(all.check(scope));
   // Those of which the tangent is zero lead nowhere.
-  Arguments arguments{ys, {}, options.stop_gradients};
+  Tensors with_tangents{
+      endpoints_of(ys), {}, endpoints_of(options.stop_gradients)};
   Outputs given;
   for (size_t i = 0; i < all_xs.size(); ++i) {
     if (!tangents[i].valid()) continue;
-    arguments.xs.push_back(all_xs[i]);
+    with_tangents.xs.push_back(all_xs[i].endpoint());
     given.push_back(tangents[i]);
   }
-  TAGFLOW_ASSIGN(const Prepared made, prepare(scope, arguments));
+  TAGFLOW_ASSIGN(const Prepared made, prepare(scope, with_tangents));
   TAGFLOW_RETURN_IF_ERROR(check_frames(*made.analysis, made));
   TAGFLOW_RETURN_IF_ERROR(
       check_tangents(scope, *made.analysis, all_xs, tangents));

@@ -28,16 +28,6 @@ using graph::Leaf;
 using graph::Outputs;
 using graph::Scope;
 
-namespace {
-
-// What is known of the shape of a tensor's gradient.
-PartialShape gradient_shape(const Analysis& analysis, const Endpoint& tensor) {
-  if (analysis.is_container(tensor)) return PartialShape::scalar();
-  return tensor.node->output_shape(tensor.port);
-}
-
-}  // namespace
-
 void Backprop::visit_loop(FrameId frame) {
   const Loop& loop = analysis().loop(frame);
   const bool has_gradient = std::ranges::any_of(loop.exits, [&](Node* exit) {
@@ -108,9 +98,9 @@ std::vector<Leaf> Backprop::begin_gradients(LoopWork& work,
                                ? at_end.dense(merge, variable.at_end)
                                : end.zeros(merge);
     const std::string path = LoopWork::path_of(merge);
-    LoopWork::narrow(analysis(), initial, gradient_shape(analysis(), merge));
+    LoopWork::narrow(analysis(), initial, analysis().derivative_shape(merge));
     vars.push_back({path, initial});
-    options.shapes[path] = gradient_shape(analysis(), merge);
+    options.shapes[path] = analysis().derivative_shape(merge);
   }
   return vars;
 }
@@ -158,7 +148,7 @@ std::vector<Leaf> Backprop::backward_body(
     const Gradient grad = walk.total(merge);
     const Output value =
         grad.valid() ? walk.dense(merge, grad) : region.zeros(merge);
-    LoopWork::narrow(analysis(), value, gradient_shape(analysis(), merge));
+    LoopWork::narrow(analysis(), value, analysis().derivative_shape(merge));
     next.push_back({LoopWork::path_of(merge), value});
   }
   for (auto& constant : work.constants)

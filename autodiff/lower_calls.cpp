@@ -224,14 +224,8 @@ class LoweredCall {
   // What the call is a part of, its nodes are. A checkpoint of the function is
   // another one in each call.
   void take_over_checkpoint(NodeDef& def) const {
-    const auto text = [](const AttrMap& attrs) {
-      const auto found = attrs.find(kCheckpointAttr);
-      const auto* name =
-          found == attrs.end() ? nullptr : found->second.get_if<std::string>();
-      return name == nullptr ? std::string() : *name;
-    };
-    std::string name = text(node_.attrs());
-    if (const std::string own = text(def.attrs); !own.empty())
+    std::string name(checkpoints_of(node_.attrs()));
+    if (const auto own = checkpoints_of(def.attrs); !own.empty())
       name +=
           fmt::format("{}{}/{}", name.empty() ? "" : ";", node_.name(), own);
     if (!name.empty()) def.attrs.insert_or_assign(kCheckpointAttr, name);

@@ -33,10 +33,7 @@ void Backprop::visit_part(const Part& part) {
       what.xs.push_back(x);
     }
   if (xs.empty()) return;
-  for (const Endpoint& stop : all_.stops)
-    if (part.members.has(*stop.node))
-      if (const Endpoint twin = again.twin(stop); twin.node != nullptr)
-        what.stops.push_back(twin);
+  what.stops = again.stops();
   what.grad_of = [&](size_t i) { return Gradient{grads[i].first}; };
   auto made = differentiate(again.scope(), what);
   if (!made.ok()) return fail(std::move(made).status());

@@ -37,8 +37,8 @@ class Parts::Finder {
   Result<Parts> run() {
     std::map<std::string, std::vector<Node*>, std::less<>> marked;
     for (Node* node : graph().nodes())
-      if (const auto* name = name_of(*node))
-        marked[std::string(outermost_checkpoint(*name))].push_back(node);
+      if (const auto names = checkpoints_of(node->attrs()); !names.empty())
+        marked[std::string(outermost_checkpoint(names))].push_back(node);
     Parts parts;
     if (marked.empty()) return parts;
     TAGFLOW_ASSIGN(order_, graph::topological_order(graph()));
@@ -46,7 +46,7 @@ class Parts::Finder {
     for (size_t i = 0; i < order_.size(); ++i) place_[order_[i]->id()] = i;
     by_frame_.resize(num_frames());
     for (Node* node : order_)
-      by_frame_[size_t(innermost(*node))].push_back(node);
+      by_frame_[size_t(analysis_.inner_frame(*node))].push_back(node);
     parts.part_of_.resize(graph().end_id());
     for (auto& [name, nodes] : marked) {
       Part part{name};
@@ -67,35 +67,17 @@ class Parts::Finder {
  private:
   Graph& graph() { return analysis_.graph(); }
 
-  static const std::string* name_of(const Node& node) {
-    const auto found = node.attrs().find(kCheckpointAttr);
-    if (found == node.attrs().end()) return nullptr;
-    const auto* name = found->second.get_if<std::string>();
-    return name == nullptr || name->empty() ? nullptr : name;
-  }
-
   size_t num_frames() {
     size_t most = 0;
     for (const Node* node : order_)
-      most = std::max(most, size_t(innermost(*node)));
+      most = std::max(most, size_t(analysis_.inner_frame(*node)));
     return most + 1;
   }
 
-  // The inner one of the frames that an Enter or Exit is between.
-  FrameId innermost(const Node& node) const {
-    return node.is_enter() ? analysis_.output_frame(node)
-                           : analysis_.frame_of(node);
-  }
   // The outer one.
   FrameId outermost(const Node& node) const {
     return node.is_enter() ? analysis_.frame_of(node)
                            : analysis_.output_frame(node);
-  }
-
-  bool is_within(FrameId inner, FrameId outer) const {
-    while (inner != outer && inner != FrameId::kRoot)
-      inner = analysis_.parent(inner);
-    return inner == outer;
   }
 
   // Adds the loops that members are in, and what is between members. False
@@ -103,7 +85,7 @@ class Parts::Finder {
   bool complete(Part& part, const Parts& parts) {
     part.frame = outermost(*part.nodes.front());
     for (const Node* node : part.nodes)
-      while (!is_within(outermost(*node), part.frame))
+      while (!analysis_.is_within(outermost(*node), part.frame))
         part.frame = analysis_.parent(part.frame);
     size_t done = 0;
     std::vector<bool> has_loop(by_frame_.size());
@@ -111,15 +93,15 @@ class Parts::Finder {
       for (; done < part.nodes.size(); ++done) {
         const Node& node = *part.nodes[done];
         if (parts.of(node) != nullptr ||
-            !is_within(outermost(node), part.frame))
+            !analysis_.is_within(outermost(node), part.frame))
           return false;
-        if (innermost(node) == part.frame) continue;
+        if (analysis_.inner_frame(node) == part.frame) continue;
         const FrameId loop =
-            analysis_.child_towards(part.frame, innermost(node));
+            analysis_.child_towards(part.frame, analysis_.inner_frame(node));
         if (has_loop[size_t(loop)]) continue;
         has_loop[size_t(loop)] = true;
         for (size_t frame = size_t(loop); frame < by_frame_.size(); ++frame)
-          if (is_within(FrameId(frame), loop))
+          if (analysis_.is_within(FrameId(frame), loop))
             for (Node* inside : by_frame_[frame]) add(part, inside);
       }
       add_between(part);

@@ -74,10 +74,7 @@ void Paths::reach(const Use& use, const Endpoint& from, const Set& stops,
 
 // Whether it is that of the ys, or around it.
 bool Paths::is_around(FrameId frame) const {
-  for (FrameId at = frame_;; at = analysis_.parent(at)) {
-    if (at == frame) return true;
-    if (at == FrameId::kRoot) return false;
-  }
+  return analysis_.is_within(frame_, frame);
 }
 
 // Whether the output may depend on that input, as the node says it.

@@ -86,9 +86,7 @@ void Pushforward::set(const Endpoint& tensor, Output tangent) {
       DataType::kResource;
   if (!tangent.has_tensor() || is_variable) return;
   narrow_shape(analysis_.graph(), tangent.endpoint(),
-               analysis_.is_container(tensor)
-                   ? PartialShape::scalar()
-                   : tensor.node->output_shape(tensor.port));
+               analysis_.derivative_shape(tensor));
 }
 
 // A Switch is done whichever of its outputs is dead: so what waits for one

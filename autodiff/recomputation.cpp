@@ -4,7 +4,6 @@
 
 #include "autodiff/checkpoint.h"
 #include "graph/functions/make_function.h"
-#include "graph/op_registry.h"
 #include "graph/prune.h"
 
 namespace tagflow::autodiff {
@@ -118,12 +117,7 @@ Status Recomputation::finish(std::span<const Output> results) {
   }
   graph::FunctionLibrary& library = analysis().graph().library();
   TAGFLOW_RETURN_IF_ERROR(library.merge(graph_.library()));
-  function_ = "recomputation";
-  for (size_t i = 1;
-       library.find(function_) != nullptr ||
-       graph::OpRegistry::global().find_or_null(function_) != nullptr;
-       ++i)
-    function_ = fmt::format("recomputation_{}", i);
+  function_ = graph::free_function_name(library, "recomputation");
   TAGFLOW_ASSIGN(graph::FunctionDef function,
                  graph::make_function(function_, graph_, args, ends));
   // The gradients are made: what remains are ordinary nodes.

@@ -58,6 +58,8 @@ class Recomputation {
   Status copy(std::span<const Endpoint> tensors);
   // What stands for a tensor in the copy; null where nothing does.
   Endpoint twin(const Endpoint& tensor) const;
+  // What stands for those that are taken for constants.
+  std::vector<Endpoint> stops() const;
   const graph::Scope& scope() const { return scope_; }
   // Of a variable of the segment, what it begins with and what it is after the
   // last trip. REQUIRES: it was copied.

@@ -294,9 +294,8 @@ void Recomputation::define(const Node& node) {
       continue;
     }
     // It is a checkpoint within that is left.
-    const auto* text = value.get_if<std::string>();
     const std::string_view rest =
-        text == nullptr ? "" : inner_checkpoints(*text);
+        inner_checkpoints(checkpoints_of(node.attrs()));
     if (!rest.empty()) def.attrs.emplace(name, std::string(rest));
   }
   if (ends_segment) {
@@ -352,9 +351,7 @@ void Recomputation::define_arguments() {
 // What is known of shapes beyond what can be inferred.
 void Recomputation::take_shapes() {
   const auto take = [&](const Endpoint& from, const Endpoint& to) {
-    const PartialShape& known = from.node->output_shape(from.port);
-    if (auto both = known.merge(to.node->output_shape(to.port)); both.ok())
-      graph_.set_output_shape(to.node, to.port, *std::move(both));
+    narrow_shape(graph_, to, from.node->output_shape(from.port));
   };
   for (const Node* node : needed_)
     if (Node* made = graph_.find(node->name()))
@@ -371,6 +368,15 @@ Status Recomputation::copy(std::span<const Endpoint> tensors) {
   TAGFLOW_RETURN_IF_ERROR(graph_.extend(std::move(defs_)));
   take_shapes();
   return {};
+}
+
+std::vector<Endpoint> Recomputation::stops() const {
+  std::vector<Endpoint> twins;
+  for (const Endpoint& stop : all_.stops)
+    if (members_.has(*stop.node))
+      if (const Endpoint made = twin(stop); made.node != nullptr)
+        twins.push_back(made);
+  return twins;
 }
 
 Endpoint Recomputation::twin(const Endpoint& tensor) const {

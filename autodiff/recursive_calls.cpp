@@ -6,7 +6,6 @@
 #include "autodiff/function_body.h"
 #include "autodiff/recorded_function.h"
 #include "graph/functions/extended.h"
-#include "graph/op_registry.h"
 
 namespace tagflow::autodiff {
 
@@ -178,15 +177,8 @@ class CallExtension {
     const graph::FunctionLibrary& library = main_.graph().library();
     std::vector<std::string> taken;
     const auto free_name = [&](std::string_view name, std::string_view what) {
-      for (int i = 0;; ++i) {
-        std::string free = i == 0 ? fmt::format("{}_{}", name, what)
-                                  : fmt::format("{}_{}_{}", name, what, i);
-        if (library.find(free) != nullptr ||
-            std::ranges::find(taken, free) != taken.end() ||
-            graph::OpRegistry::global().find_or_null(free) != nullptr)
-          continue;
-        return taken.emplace_back(std::move(free));
-      }
+      return taken.emplace_back(graph::free_function_name(
+          library, fmt::format("{}_{}", name, what), taken));
     };
     for (CalledFunction& called : table_.functions) {
       if (std::ranges::find(called.ys, true) == called.ys.end()) continue;

@@ -47,11 +47,8 @@ NodeFlags members_of(const Analysis& analysis, graph::Graph& graph,
   NodeFlags members(graph.end_id());
   for (const Node* node : graph.nodes()) {
     if (!analysis.knows(*node)) continue;
-    FrameId frame = node->is_enter() ? analysis.output_frame(*node)
-                                     : analysis.frame_of(*node);
-    while (frame != loop && frame != FrameId::kRoot)
-      frame = analysis.parent(frame);
-    if (frame == loop) members.set(*node);
+    if (analysis.is_within(analysis.inner_frame(*node), loop))
+      members.set(*node);
   }
   return members;
 }
@@ -126,10 +123,7 @@ class Backprop::Segments {
       what.sums.push_back({constants_.back().sum});
     }
     what.grad_of = [&](size_t i) { return Gradient{grads_[i]}; };
-    for (const Endpoint& stop : outer_.all_.stops)
-      if (const Endpoint twin = gradient_.twin(stop);
-          members_.has(*stop.node) && twin.node != nullptr)
-        what.stops.push_back(twin);
+    what.stops = gradient_.stops();
     TAGFLOW_RETURN_IF_ERROR(gradient_.scope().status());
     TAGFLOW_ASSIGN(made_, differentiate(gradient_.scope(), what));
     std::vector<Output> results;

@@ -53,18 +53,21 @@ Result<Node*> Thread::leave(const std::string& name, const Loop& loop,
              analysis_.live(*loop.loop_cond));
 }
 
+Result<Node*> Thread::branch(const std::string& name, const Endpoint& value,
+                             const Guard& guard, FrameId frame) {
+  if (guard.ports == 2)
+    return add(name + "/Switch", "Switch", {value, guard.predicate}, {}, frame);
+  return add(name + "/Switch", "_SwitchN", {value, guard.predicate},
+             {{"num_outs", guard.ports}}, frame);
+}
+
 Result<std::vector<Endpoint>> Thread::into(const std::string& name,
                                            const Endpoint& value,
                                            const std::vector<Guard>& guards,
                                            FrameId frame) {
   std::vector<Endpoint> branches{value};
   for (const Guard& guard : guards) {
-    TAGFLOW_ASSIGN(
-        Node * node,
-        add(name + "/Switch", guard.ports == 2 ? "Switch" : "_SwitchN",
-            {branches.back(), guard.predicate},
-            guard.ports == 2 ? AttrMap() : AttrMap{{"num_outs", guard.ports}},
-            frame));
+    TAGFLOW_ASSIGN(Node * node, branch(name, branches.back(), guard, frame));
     branches.push_back({node, guard.port});
   }
   return branches;

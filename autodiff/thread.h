@@ -51,6 +51,9 @@ class Thread {
   Result<Node*> leave(const std::string& name, const Loop& loop,
                       const Endpoint& last);
 
+  // The value on the branches of a guard: a Switch, whose outputs are by port.
+  Result<Node*> branch(const std::string& name, const Endpoint& value,
+                       const Guard& guard, FrameId frame);
   // Leads a value into the branches of all guards, and what `inside` makes of
   // it out of them; where one is not taken, the value stays as it is.
   template <class Inside>

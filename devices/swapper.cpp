@@ -242,10 +242,9 @@ void Swapper::balance() {
   balancing_ = true;
   while (std::exchange(look_again_, false)) {
     Step step;
-    if (!closed_ &&
-        num_leaving_<kMovesAtOnce&& double(memory_.in_use() - leaving_)>
-                kSwapAbove *
-            double(limit_))
+    const int64_t staying = memory_.in_use() - leaving_;
+    const bool is_full = double(staying) > kSwapAbove * double(limit_);
+    if (!closed_ && is_full && num_leaving_ < kMovesAtOnce)
       step = next_to_leave(kMostLookedAt);
     if (step.kind == Step::Kind::kNothing) step = next_to_come();
     if (step.kind == Step::Kind::kNothing) continue;

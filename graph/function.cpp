@@ -1,5 +1,9 @@
 #include "graph/function.h"
 
+#include <algorithm>
+
+#include "graph/op_registry.h"
+
 namespace tagflow::graph {
 namespace {
 
@@ -143,6 +147,19 @@ std::vector<const FunctionDef*> FunctionLibrary::functions() const {
   for (const auto& [name, function] : maps().functions)
     all.push_back(function.get());
   return all;
+}
+
+std::string free_function_name(const FunctionLibrary& library,
+                               std::string_view name,
+                               std::span<const std::string> taken) {
+  const auto is_taken = [&](const std::string& free) {
+    return library.find(free) != nullptr ||
+           std::ranges::find(taken, free) != taken.end() ||
+           OpRegistry::global().find_or_null(free) != nullptr;
+  };
+  std::string free(name);
+  for (int i = 1; is_taken(free); ++i) free = fmt::format("{}_{}", name, i);
+  return free;
 }
 
 }  // namespace tagflow::graph

@@ -107,4 +107,10 @@ class FunctionLibrary {
   Ref<Maps> maps_;  // null: both are empty
 };
 
+// A name that is `name`, or begins with it, and that no function of the
+// library, none of `taken` and no op has.
+std::string free_function_name(const FunctionLibrary& library,
+                               std::string_view name,
+                               std::span<const std::string> taken = {});
+
 }  // namespace tagflow::graph

@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <span>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -38,8 +39,7 @@ std::string describe_unknown(const CLI::App& app,
       nearest.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest));
 }
 
-}  // namespace
-
+// In CLI11 --help and --version are errors, too.
 ExitCode report_parse_error(const CLI::App& app, const CLI::ParseError& error,
                             std::span<char* const> arguments) {
   if (error.get_exit_code() == int(CLI::ExitCodes::Success)) {
@@ -52,6 +52,24 @@ ExitCode report_parse_error(const CLI::App& app, const CLI::ParseError& error,
   spdlog::error("{}", unknown.empty() ? error.what() : unknown);
   spdlog::info("see {} --help", path_of(app));
   return ExitCode::kUsage;
+}
+
+}  // namespace
+
+ExitCode parse_and_run(CLI::App& app, int argc, char** argv,
+                       const ExitCode& result) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return report_parse_error(app, error, {argv, size_t(argc)});
+  }
+  return result;
+}
+
+CLI::Option* add_workers_option(CLI::App& app, int& workers) {
+  return app
+      .add_option("--workers", workers, "worker threads; 0: one per core")
+      ->check(CLI::Range(0, 1024));
 }
 
 CLI::Option* add_output_option(CLI::App& app, const std::string& name,

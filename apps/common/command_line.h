@@ -1,7 +1,6 @@
 // What the programs' command lines have in common.
 #pragma once
 
-#include <span>
 #include <string>
 
 #include "apps/common/exit_code.h"
@@ -9,17 +8,22 @@
 namespace CLI {
 class App;
 class Option;
-class ParseError;
 }  // namespace CLI
 
 namespace tagflow::apps {
 
-// --help and --version go to stdout and are no errors. Everything else is
-// said on stderr, with where to find help, and is a usage error. Where the
-// first of `arguments`, those of main(), should be a subcommand and is not,
-// the nearest one is named.
-ExitCode report_parse_error(const CLI::App& app, const CLI::ParseError& error,
-                            std::span<char* const> arguments);
+// Parses the arguments of main(), which calls the callbacks of `app` and of the
+// subcommands that were chosen; returns `result` as they have left it. --help
+// and --version go to stdout and are no errors. What is wrong with the command
+// line is said on stderr, with where to find help, and is a usage error. Where
+// the first argument should be a subcommand and is not, the nearest one is
+// named.
+ExitCode parse_and_run(CLI::App& app, int argc, char** argv,
+                       const ExitCode& result);
+
+// Declares --workers, a number of threads; one that is out of range is a usage
+// error. `workers` must outlive the parsing.
+CLI::Option* add_workers_option(CLI::App& app, int& workers);
 
 // Declares an option that names a file or folder, which "" does not:
 // a script whose variable is not set would lose what it asks for.

@@ -57,12 +57,8 @@ size_t number_of_devices(const std::vector<devices::DeviceSpec>& specs) {
 }  // namespace
 
 void add_engine_options(CLI::App& app, EngineOptions& options) {
-  constexpr int kMaxWorkers = 1024;
   const std::string group = "Engine";
-  app.add_option("--workers", options.workers,
-                 "worker threads; 0: one per core")
-      ->check(CLI::Range(0, kMaxWorkers))
-      ->group(group);
+  add_workers_option(app, options.workers)->group(group);
   app.add_option("--window", options.window,
                  "parallel_iterations of every loop; 0: as the graph says")
       ->check(CLI::Range(0, 1 << 20))

@@ -58,6 +58,15 @@ bool OwnedSession::end(std::chrono::milliseconds patience) {
   return false;
 }
 
+Failure open_session(const graph::Graph& graph,
+                     const actors::SessionOptions& options,
+                     OwnedSession& session) {
+  auto made = actors::Session::create(options);
+  if (!made.ok()) return run_time_error(std::move(made).status());
+  session = std::move(made).value();
+  return run_time_error(session->extend(graph));
+}
+
 bool is_session_left() { return sessions_left.load() > 0; }
 
 }  // namespace tagflow::apps

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "actors/session.h"
+#include "apps/common/exit_code.h"
 
 namespace tagflow::apps {
 
@@ -42,6 +43,12 @@ class OwnedSession {
   std::unique_ptr<actors::Session> session_;
   std::vector<std::shared_ptr<void>> kept_;
 };
+
+// Makes a session that has the graph. Errors of Session::create() and extend(),
+// all of them run-time errors.
+Failure open_session(const graph::Graph& graph,
+                     const actors::SessionOptions& options,
+                     OwnedSession& session);
 
 // Some session was left, and may be busy: the program must end by
 // std::_Exit(), since static objects that it uses must not go. Thread-safe.

@@ -13,6 +13,7 @@
 #include "apps/common/terminal.h"
 #include "apps/common/watched_run.h"
 #include "apps/fortunes/task.h"
+#include "apps/training/trainer_options.h"
 
 namespace {
 
@@ -32,18 +33,6 @@ struct Options {
   bool json = false;
 };
 
-// A session that has the graph.
-Failure open_session(const Options& options, const graph::Graph& graph,
-                     std::optional<uint64_t> seed, OwnedSession& session) {
-  actors::SessionOptions session_options;
-  session_options.workers = options.workers;
-  session_options.seed = seed;
-  auto made = actors::Session::create(session_options);
-  if (!made.ok()) return run_time_error(std::move(made).status());
-  session = OwnedSession(std::move(made).value());
-  return run_time_error(session->extend(graph));
-}
-
 Failure train(const Options& options) {
   Status usage = Training::check(options.trainer.training, true);
   if (!usage.ok()) return usage_error(std::move(usage));
@@ -61,8 +50,9 @@ Failure train(const Options& options) {
   auto task = fortunes::make_task(task_options, std::move(texts).value());
   if (!task.ok()) return usage_error(std::move(task).status());
   OwnedSession session;
-  Failure failure =
-      open_session(options, task->graph, options.task.seed, session);
+  Failure failure = open_session(
+      task->graph, {.workers = options.workers, .seed = options.task.seed},
+      session);
   if (failure.exit_code != ExitCode::kOk) return failure;
   training::Outcome outcome =
       training::train(*session, task->trainee, options.trainer);
@@ -88,7 +78,8 @@ Failure sample(const Options& options) {
       fortunes::make_sampler(options.task, options.count, options.longest);
   if (!graph.ok()) return usage_error(graph.status());
   OwnedSession session;
-  Failure failure = open_session(options, *graph, options.draw_seed, session);
+  Failure failure = open_session(
+      *graph, {.workers = options.workers, .seed = options.draw_seed}, session);
   if (failure.exit_code != ExitCode::kOk) return failure;
   const auto restored =
       actors::restore_checkpoint(*session, options.trainer.training.save);
@@ -114,9 +105,7 @@ void add_common_options(CLI::App& app, Options& options) {
                  "numbers that stand for a character")
       ->capture_default_str()
       ->check(size);
-  app.add_option("--workers", options.workers,
-                 "worker threads; 0: one per core")
-      ->check(CLI::Range(0, 1024));
+  add_workers_option(app, options.workers);
 }
 
 void add_train_options(CLI::App& app, Options& options) {
@@ -134,14 +123,11 @@ void add_train_options(CLI::App& app, Options& options) {
                  "characters in a step, through which gradients go back")
       ->capture_default_str()
       ->check(size);
-  app.add_option("--rate", options.task.learning_rate,
-                 "learning rate at first; it falls to 0 as half a cosine")
-      ->capture_default_str()
-      ->check(CLI::Range(0.0, 1e6));
+  training::add_rate_option(app, options.task.learning_rate);
   app.add_option("--seed", options.task.seed,
                  "seed of first weights and of the order of texts")
       ->capture_default_str();
-  app.add_flag("--json", options.json, "print the result as one JSON object");
+  training::add_json_option(app, options.json);
 }
 
 void add_sample_options(CLI::App& app, Options& options) {
@@ -185,12 +171,7 @@ ExitCode run(int argc, char** argv) {
   CLI::App* sample_command = app.add_subcommand("sample", "Draws texts.");
   add_sample_options(*sample_command, options);
   sample_command->callback([&] { exit_code = report(sample(options)); });
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& parse_error) {
-    return report_parse_error(app, parse_error, {argv, size_t(argc)});
-  }
-  return exit_code;
+  return parse_and_run(app, argc, argv, exit_code);
 }
 
 }  // namespace

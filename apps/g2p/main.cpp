@@ -13,6 +13,7 @@
 #include "apps/common/watched_run.h"
 #include "apps/g2p/task.h"
 #include "apps/io/file.h"
+#include "apps/training/trainer_options.h"
 
 namespace {
 
@@ -65,13 +66,9 @@ Failure set_up(const Options& options, Program& program) {
   auto task = g2p::make_task(task_options, program.lexicon);
   if (!task.ok()) return usage_error(std::move(task).status());
   program.task = std::move(task).value();
-  actors::SessionOptions session_options;
-  session_options.workers = options.workers;
-  session_options.seed = options.task.seed;
-  auto session = actors::Session::create(session_options);
-  if (!session.ok()) return run_time_error(std::move(session).status());
-  program.session = OwnedSession(std::move(session).value());
-  return run_time_error(program.session->extend(program.task.graph));
+  return open_session(program.task.graph,
+                      {.workers = options.workers, .seed = options.task.seed},
+                      program.session);
 }
 
 std::string format_errors(const char* search, const ErrorCount& errors,
@@ -164,9 +161,7 @@ void add_common_options(CLI::App& app, Options& options) {
   app.add_option("--width", options.task.width, "hypotheses of the beam")
       ->capture_default_str()
       ->check(CLI::Range(1, 1024));
-  app.add_option("--workers", options.workers,
-                 "worker threads; 0: one per core")
-      ->check(CLI::Range(0, 1024));
+  add_workers_option(app, options.workers);
 }
 
 ExitCode run(int argc, char** argv) {
@@ -188,17 +183,12 @@ ExitCode run(int argc, char** argv) {
   train_command->add_option("--batch", options.task.batch, "words in a step")
       ->capture_default_str()
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
-  train_command
-      ->add_option("--rate", options.task.learning_rate,
-                   "learning rate at first; it falls to 0 as half a cosine")
-      ->capture_default_str()
-      ->check(CLI::Range(0.0, 1e6));
+  training::add_rate_option(*train_command, options.task.learning_rate);
   train_command
       ->add_option("--seed", options.task.seed,
                    "seed of first weights and batches")
       ->capture_default_str();
-  train_command->add_flag("--json", options.json,
-                          "print the result as one JSON object");
+  training::add_json_option(*train_command, options.json);
   train_command->callback([&] { exit_code = report(train(options)); });
 
   CLI::App* say_command =
@@ -212,12 +202,7 @@ ExitCode run(int argc, char** argv) {
       ->type_name("PATH");
   add_common_options(*say_command, options);
   say_command->callback([&] { exit_code = report(say(options)); });
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& parse_error) {
-    return report_parse_error(app, parse_error, {argv, size_t(argc)});
-  }
-  return exit_code;
+  return parse_and_run(app, argc, argv, exit_code);
 }
 
 }  // namespace

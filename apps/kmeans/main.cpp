@@ -170,9 +170,7 @@ ExitCode run(int argc, char** argv) {
                  "end after so many trips")
       ->check(CLI::Range(1, 1'000'000));
   app.add_option("--seed", options.seed, "seed that draws the first centroids");
-  app.add_option("--workers", options.workers,
-                 "worker threads; 0: one per core")
-      ->check(CLI::Range(0, 1024));
+  add_workers_option(app, options.workers);
   app.add_option("--shards", options.shards,
                  "split the points over so many CPU devices")
       ->check(CLI::Range(1, devices::kMaxDevicesOfType));
@@ -181,12 +179,9 @@ ExitCode run(int argc, char** argv) {
   app.add_flag("--check", options.check,
                "compare with the same algorithm in plain Eigen");
   app.add_flag("--json", options.json, "print results as one JSON object");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& parse_error) {
-    return report_parse_error(app, parse_error, {argv, size_t(argc)});
-  }
-  return report(cluster(options));
+  ExitCode exit_code = ExitCode::kOk;
+  app.callback([&] { exit_code = report(cluster(options)); });
+  return parse_and_run(app, argc, argv, exit_code);
 }
 
 }  // namespace

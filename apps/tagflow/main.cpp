@@ -27,12 +27,7 @@ ExitCode run(int argc, char** argv) {
   add_checkpoint_command(app, exit_code);
   add_vars_command(app, exit_code);
   add_ops_command(app, exit_code);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& parse_error) {
-    return report_parse_error(app, parse_error, {argv, size_t(argc)});
-  }
-  return exit_code;
+  return parse_and_run(app, argc, argv, exit_code);
 }
 
 }  // namespace

@@ -199,11 +199,9 @@ Failure prepare_in(const SignatureOptions& options, Purpose purpose,
   Status ops = check_needed_ops(*model, prepared);
   if (!ops.ok()) return run_time_error(std::move(ops));
 
-  auto session = actors::Session::create(*session_options);
-  if (!session.ok()) return run_time_error(std::move(session).status());
-  prepared.session = std::move(session).value();
-  Status extended = prepared.session->extend(model->graph);
-  if (!extended.ok()) return run_time_error(std::move(extended));
+  Failure failure =
+      open_session(model->graph, *session_options, prepared.session);
+  if (failure.exit_code != ExitCode::kOk) return failure;
   if (purpose == Purpose::kLook) return {};
   return load_state(*model, options.graph, prepared);
 }

@@ -9,6 +9,7 @@
 #include "apps/common/program.h"
 #include "apps/common/terminal.h"
 #include "apps/train_images/task.h"
+#include "apps/training/trainer_options.h"
 
 namespace {
 
@@ -81,14 +82,11 @@ Failure train_model(const Options& options) {
           "--data names another folder");
     return failure;
   }
-  actors::SessionOptions session_options;
-  session_options.workers = options.workers;
-  session_options.seed = options.task.seed;
-  auto made = actors::Session::create(session_options);
-  if (!made.ok()) return run_time_error(std::move(made).status());
-  OwnedSession session(std::move(made).value());
-  Status status = session->extend(task->graph);
-  if (!status.ok()) return run_time_error(std::move(status));
+  OwnedSession session;
+  Failure failure = open_session(
+      task->graph, {.workers = options.workers, .seed = options.task.seed},
+      session);
+  if (failure.exit_code != ExitCode::kOk) return failure;
   training::Outcome outcome =
       training::train(*session, task->trainee, options.trainer);
   if (outcome.failure.exit_code == ExitCode::kOk)
@@ -121,11 +119,7 @@ void add_model(CLI::App& app, Model model, Options& options,
   command->add_option("--batch", options.task.batch, "pictures in a step")
       ->capture_default_str()
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
-  command
-      ->add_option("--rate", options.task.learning_rate,
-                   "learning rate at first; it falls to 0 as half a cosine")
-      ->capture_default_str()
-      ->check(CLI::Range(0.0, 1e6));
+  training::add_rate_option(*command, options.task.learning_rate);
   command
       ->add_flag("--augment,!--no-augment", options.task.is_augmented,
                  "mirror pictures, and move them by up to two pixels")
@@ -134,12 +128,8 @@ void add_model(CLI::App& app, Model model, Options& options,
       ->add_option("--seed", options.task.seed,
                    "seed of first weights, batches and what is dropped")
       ->capture_default_str();
-  command
-      ->add_option("--workers", options.workers,
-                   "worker threads; 0: one per core")
-      ->check(CLI::Range(0, 1024));
-  command->add_flag("--json", options.json,
-                    "print the result as one JSON object");
+  add_workers_option(*command, options.workers);
+  training::add_json_option(*command, options.json);
   command->callback(
       [&options, &exit_code] { exit_code = report(train_model(options)); });
 }
@@ -155,12 +145,7 @@ ExitCode run(int argc, char** argv) {
   ExitCode exit_code = ExitCode::kOk;
   for (const Model model : train_images::kModels)
     add_model(app, model, options[size_t(model)], exit_code);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& parse_error) {
-    return report_parse_error(app, parse_error, {argv, size_t(argc)});
-  }
-  return exit_code;
+  return parse_and_run(app, argc, argv, exit_code);
 }
 
 }  // namespace

@@ -14,10 +14,6 @@
 #include "actors/session.h"
 #include "apps/common/training.h"
 
-namespace CLI {
-class App;
-}
-
 namespace tagflow::training {
 
 // A number that is measured of a batch.
@@ -58,11 +54,6 @@ struct TrainerOptions {
   int64_t stop_at = 0;         // a step to end after, for now; 0: none
   bool is_fresh = false;       // begins anew; removes what FOLDER has
 };
-
-// Declares --epochs, --report-every, --stop-at, --fresh, and those of
-// add_saving_options(). `options`, which has the defaults, must outlive the
-// parsing.
-void add_trainer_options(CLI::App& app, TrainerOptions& options);
 
 // How a training ended.
 struct Outcome {

@@ -1,6 +1,6 @@
-#include <CLI/CLI.hpp>
+#include "apps/training/trainer_options.h"
 
-#include "apps/training/trainer.h"
+#include <CLI/CLI.hpp>
 
 namespace tagflow::training {
 
@@ -24,6 +24,17 @@ void add_trainer_options(CLI::App& app, TrainerOptions& options) {
                "begin anew: removes checkpoints and history from the folder "
                "of --save");
   apps::add_saving_options(app, options.training);
+}
+
+void add_rate_option(CLI::App& app, double& learning_rate) {
+  app.add_option("--rate", learning_rate,
+                 "learning rate at first; it falls to 0 as half a cosine")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1e6));
+}
+
+void add_json_option(CLI::App& app, bool& is_json) {
+  app.add_flag("--json", is_json, "print the result as one JSON object");
 }
 
 }  // namespace tagflow::training

@@ -10,8 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <deque>
-#include <mutex>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <string_view>
 
@@ -63,7 +61,8 @@ class OneDnnConvolution final : public LibraryConvolution {
     constexpr double kLeastWork = 1 << 18;
     if (conv.work() < kLeastWork) return false;
     try {
-      const std::shared_ptr<const Plan> plan = plan_for(conv);
+      const std::shared_ptr<const Plan> plan =
+          plans_.find(conv, [&](Plan& made) { fill(made, conv); });
       if (!plan->works) return false;
       return role_ == ConvRole::kToFilter
                  ? to_filter(context, *plan, conv, elements)
@@ -74,9 +73,6 @@ class OneDnnConvolution final : public LibraryConvolution {
   }
 
  private:
-  // Plans of more shapes than a program is likely to need at a time.
-  static constexpr size_t kMostPlans = 8;
-
   // The library refuses to run only for want of memory.
   static Status no_memory(const KernelContext& context) {
     return error(Code::kResourceExhausted, "[{}] no memory for a convolution",
@@ -194,22 +190,6 @@ class OneDnnConvolution final : public LibraryConvolution {
   }
 
   // --- Plans ----------------------------------------------------------------
-
-  // Throws std::bad_alloc.
-  std::shared_ptr<const Plan> plan_for(const Convolution& conv) {
-    const std::lock_guard lock(mutex_);
-    for (const auto& [known, plan] : plans_)
-      if (known == conv) return plan;
-    auto plan = std::make_shared<Plan>();
-    try {
-      const SingleThreaded guard;
-      fill(*plan, conv);
-    } catch (const dnnl::error&) {
-      plan->works = false;
-    }
-    if (plans_.size() == kMostPlans) plans_.pop_front();
-    return plans_.emplace_back(conv, std::move(plan)).second;
-  }
 
   // Throws a dnnl::error where the library cannot do it.
   void fill(Plan& plan, const Convolution& conv) const {
@@ -357,8 +337,7 @@ class OneDnnConvolution final : public LibraryConvolution {
   }
 
   const ConvRole role_;
-  std::mutex mutex_;
-  std::deque<std::pair<Convolution, std::shared_ptr<const Plan>>> plans_;
+  PlanCache<Convolution, Plan> plans_;
 };
 
 }  // namespace

@@ -12,14 +12,14 @@ using namespace tagflow::autodiff;  // NOLINT
 using namespace tagflow::graph;     // NOLINT
 using tagflow::autodiff::testing::check_gradients;
 using tagflow::autodiff::testing::check_same;
+using tagflow::autodiff::testing::Doubles;
 using tagflow::autodiff::testing::evaluate;
 using tagflow::autodiff::testing::numbers;
 using tagflow::autodiff::testing::same_bits;
+using tagflow::autodiff::testing::sum_of;
 using tagflow::autodiff::testing::values;
 
 namespace {
-
-using Doubles = std::vector<double>;
 
 // f as it is, or under a checkpoint; its nodes, by which random numbers go,
 // have the same names.
@@ -30,8 +30,6 @@ Outputs maybe(bool again, const Scope& s, const CheckpointFn& f,
   for (const Output& arg : args) inputs.add(arg);
   return checkpoint(s, f, inputs);
 }
-
-Output sum_of(const Scope& s, const Output& x) { return ops::reduce_sum(s, x); }
 
 }  // namespace
 

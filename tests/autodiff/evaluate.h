@@ -12,6 +12,8 @@
 
 namespace tagflow::autodiff::testing {
 
+using Doubles = std::vector<double>;
+
 // The tensors, after `init` has run where it is valid. Fails the test where
 // that is an error.
 inline std::vector<Tensor> evaluate(const graph::Scope& s,
@@ -36,12 +38,11 @@ inline std::vector<Tensor> evaluate(const graph::Scope& s,
 }
 
 // The same of scalars of double.
-inline std::vector<double> numbers(const graph::Scope& s,
-                                   const graph::Outputs& outputs,
-                                   const std::vector<actors::Feed>& feeds = {},
-                                   actors::SessionOptions options = {},
-                                   const graph::Output& init = {}) {
-  std::vector<double> values;
+inline Doubles numbers(const graph::Scope& s, const graph::Outputs& outputs,
+                       const std::vector<actors::Feed>& feeds = {},
+                       actors::SessionOptions options = {},
+                       const graph::Output& init = {}) {
+  Doubles values;
   for (const Tensor& tensor :
        evaluate(s, outputs, feeds, std::move(options), init))
     values.push_back(tensor.item<double>().value());

@@ -3,35 +3,27 @@
 
 #include "autodiff/jvp.h"
 #include "tests/autodiff/evaluate.h"
+#include "tests/autodiff/programs.h"
 
 using namespace tagflow;            // NOLINT: tests
 using namespace tagflow::autodiff;  // NOLINT
 using namespace tagflow::graph;     // NOLINT
+using tagflow::autodiff::testing::cube_by_array;
+using tagflow::autodiff::testing::doubled;
+using tagflow::autodiff::testing::Doubles;
 using tagflow::autodiff::testing::evaluate;
+using tagflow::autodiff::testing::less_than;
+using tagflow::autodiff::testing::nested_power;
 using tagflow::autodiff::testing::numbers;
+using tagflow::autodiff::testing::power;
+using tagflow::autodiff::testing::power_where;
+using tagflow::autodiff::testing::product_of_reads;
+using tagflow::autodiff::testing::ScalarProgram;
+using tagflow::autodiff::testing::tripled_and_squared;
 
 namespace {
 
-using Doubles = std::vector<double>;
-
-// x * w^n by a loop.
-Output power(const Scope& s, const Output& x, const Output& w, const Input& n,
-             int64_t window = 10) {
-  return while_loop(
-      s,
-      [&](const Scope& in, const Outputs& v) { return ops::less(in, v[0], n); },
-      [&](const Scope& in, const Outputs& v) -> Outputs {
-        return {ops::add(in, v[0], 1), ops::mul(in, v[1], w)};
-      },
-      {0, x}, {.parallel_iterations = window})[1];
-}
-
-struct Program {
-  Graph graph;
-  Scope s{graph};
-  Output number(double value, const char* name) {
-    return ops::constant(s.named(name), value);
-  }
+struct Program : ScalarProgram {
   // Along a tangent of 1.
   Output slope(const Output& y, const Output& x) {
     return jvp(s, {y}, {x}, {ops::ones_like(s, x)},
@@ -85,13 +77,7 @@ TEST_CASE("a loop without a trip has the tangent of its variable") {
 TEST_CASE("tangents of a loop in a loop are made once") {
   Program p;
   const Output x = p.number(1, "x"), w = p.number(2, "w");
-  const Output y = while_loop(
-      p.s,
-      [](const Scope& in, const Outputs& v) { return ops::less(in, v[0], 4); },
-      [&](const Scope& in, const Outputs& v) -> Outputs {
-        return {ops::add(in, v[0], 1), power(in, v[1], w, v[0])};
-      },
-      {0, x})[1];
+  const Output y = nested_power(p.s, x, w);
   const Output first = p.slope(y, w);
   const Output second = p.slope(first, w);
   CHECK(numbers(p.s, {y, first, second, p.grad(first, w),
@@ -104,12 +90,8 @@ TEST_CASE("a branch that is not taken has no part in the tangent") {
   for (const bool taken : {false, true}) {
     Program p;
     const Output x = p.number(2, "x"), w = p.number(3, "w");
-    const Output flag = ops::placeholder(p.s.named("flag"), DataType::kBool,
-                                         PartialShape::scalar());
-    const Output y = cond(
-        p.s, flag,
-        [&](const Scope& in) -> Outputs { return power(in, x, w, 3); },
-        [&](const Scope&) -> Outputs { return x; })[0];
+    const Output flag = p.flag();
+    const Output y = power_where(p.s, flag, x, w);
     const Outputs slopes{p.slope(y, x), p.slope(y, w)};
     CHECK(numbers(p.s, slopes, {{"flag", Tensor::scalar(taken)}}) ==
           (taken ? Doubles{27, 54} : Doubles{1, 0}));
@@ -117,21 +99,9 @@ TEST_CASE("a branch that is not taken has no part in the tangent") {
 }
 
 TEST_CASE("a conditional in a loop has tangents of what it chooses") {
-  // Odd trips square, even ones triple: x, 3x, 9x^2, 27x^2.
   Program p;
   const Output x = p.number(2, "x");
-  const Output y = while_loop(
-      p.s,
-      [](const Scope& in, const Outputs& v) { return ops::less(in, v[0], 3); },
-      [&](const Scope& in, const Outputs& v) -> Outputs {
-        const Output odd = ops::equal(in, ops::floor_mod(in, v[0], 2), 1);
-        const Output next = cond(
-            in, odd,
-            [&](const Scope& b) -> Outputs { return ops::square(b, v[1]); },
-            [&](const Scope& b) -> Outputs { return ops::mul(b, v[1], 3); })[0];
-        return {ops::add(in, v[0], 1), next};
-      },
-      {0, x})[1];
+  const Output y = tripled_and_squared(p.s, x);
   const Output first = p.slope(y, x);
   const Output second = p.slope(first, x);
   const Output third = p.slope(second, x);
@@ -142,13 +112,12 @@ TEST_CASE("a variable of a loop may get its tangent in the loop alone") {
   // a, b = b, b + x: of a constant a, and the tangent comes a trip later.
   Program p;
   const Output x = p.number(2, "x");
-  const Outputs last = while_loop(
-      p.s,
-      [](const Scope& in, const Outputs& v) { return ops::less(in, v[0], 3); },
-      [&](const Scope& in, const Outputs& v) -> Outputs {
-        return {ops::add(in, v[0], 1), v[2], ops::add(in, v[2], x)};
-      },
-      {0, p.number(5, "a"), p.number(7, "b")});
+  const Outputs last =
+      while_loop(p.s, less_than(3),
+                 [&](const Scope& in, const Outputs& v) -> Outputs {
+                   return {ops::add(in, v[0], 1), v[2], ops::add(in, v[2], x)};
+                 },
+                 {0, p.number(5, "a"), p.number(7, "b")});
   CHECK(numbers(p.s, {last[1], last[2], p.slope(last[1], x),
                       p.slope(last[2], x)}) == Doubles{11, 13, 2, 3});
 }
@@ -158,17 +127,7 @@ TEST_CASE("each read of a variable has the variable's tangent") {
   const ops::Variable w =
       ops::variable(p.s.named("w"), DataType::kDouble, PartialShape::scalar());
   const Output init = ops::assign(p.s, w, 1.0);
-  const Output y = while_loop(
-      p.s,
-      [](const Scope& in, const Outputs& v) { return ops::less(in, v[0], 3); },
-      [&](const Scope& in, const Outputs& v) -> Outputs {
-        const Output now = ops::read(in, w);
-        const Output next = ops::mul(in, v[1], now);
-        const Output assigned = ops::assign(in, w, ops::mul(in, now, 2));
-        return {ops::add(in.with_control_dependencies({assigned}), v[0], 1),
-                ops::identity(in.with_control_dependencies({assigned}), next)};
-      },
-      {0, ops::constant(p.s, 1.0)}, {.parallel_iterations = 1})[1];
+  const Output y = product_of_reads(p.s, w);
   const Output slope = jvp(p.s, {y}, {w.handle}, {p.number(1, "one")})[0];
   CHECK(numbers(p.s, {y, slope}, {}, {}, init) == Doubles{8, 14});
 }
@@ -177,19 +136,7 @@ TEST_CASE("tangents of arrays and stacks come back with what was written") {
   for (const int64_t window : {1, 32}) {
     Program p;
     const Output x = p.number(2, "x");
-    TensorArray array(
-        p.s, 1, DataType::kDouble,
-        {.element_shape = PartialShape::scalar(), .clear_after_read = false});
-    array = array.write(p.s, 0, x);
-    const Output y = while_loop(
-        p.s,
-        [](const Scope& in, const Outputs& v) {
-          return ops::less(in, v[0], 3);
-        },
-        [&](const Scope& in, const Outputs& v) -> Outputs {
-          return {ops::add(in, v[0], 1), ops::mul(in, v[1], array.read(in, 0))};
-        },
-        {0, ops::constant(p.s, 1.0)}, {.parallel_iterations = window})[1];
+    const Output y = cube_by_array(p.s, x, window);
     const Output first = p.slope(y, x);
     const Output second = p.slope(first, x);
     const Output third = p.slope(second, x);
@@ -200,8 +147,7 @@ TEST_CASE("tangents of arrays and stacks come back with what was written") {
 TEST_CASE("a tangent may be made in the body of a loop") {
   Program p;
   const Output last = while_loop(
-      p.s,
-      [](const Scope& in, const Outputs& v) { return ops::less(in, v[0], 4); },
+      p.s, less_than(4),
       [&](const Scope& in, const Outputs& v) -> Outputs {
         const Output cube = ops::mul(in, v[1], ops::mul(in, v[1], v[1]));
         const Output y = ops::maximum(in, cube, 0.5);
@@ -230,8 +176,7 @@ TEST_CASE("a tangent is live where its tensor is, whatever it is made of") {
   for (const bool taken : {false, true}) {
     Program p;
     const Output x = p.number(2, "x");
-    const Output flag = ops::placeholder(p.s.named("flag"), DataType::kBool,
-                                         PartialShape::scalar());
+    const Output flag = p.flag();
     const OpResult one = p.s.op("Switch", {ops::constant(p.s, 1.0), flag});
     const Output then = ops::add(p.s, x, one[1]);
     const Output otherwise = ops::mul(p.s, x, one[0]);
@@ -245,8 +190,7 @@ TEST_CASE("an x of a branch has a tangent from outside where it is live") {
   for (const bool taken : {false, true}) {
     Program p;
     const Output x = p.number(2, "x");
-    const Output flag = ops::placeholder(p.s.named("flag"), DataType::kBool,
-                                         PartialShape::scalar());
+    const Output flag = p.flag();
     const OpResult ports = p.s.op("Switch", {x, flag});
     const Output then = ops::square(p.s, ports[1]);
     const Output slope = jvp(p.s, {then}, {ports[1]}, {p.number(1, "one")},
@@ -307,30 +251,12 @@ TEST_CASE("what has no tangent says why") {
     says("there are 1 tangents for 2 xs");
   }
   SUBCASE("an x in a loop that y is outside of") {
-    Output inside;
-    const Output y = while_loop(
-        p.s,
-        [](const Scope& in, const Outputs& v) {
-          return ops::less(in, v[0], 10.0);
-        },
-        [&](const Scope& in, const Outputs& v) -> Outputs {
-          return inside = ops::mul(in.named("inside"), v[0], 2.0);
-        },
-        {x})[0];
+    const auto [y, inside] = doubled(p.s, x);
     jvp(p.s, {y}, {inside}, {x});
     says("\"while/inside:0\" is in the loop");
   }
   SUBCASE("a tangent from a loop that x is outside of") {
-    Output inside;
-    while_loop(
-        p.s,
-        [](const Scope& in, const Outputs& v) {
-          return ops::less(in, v[0], 10.0);
-        },
-        [&](const Scope& in, const Outputs& v) -> Outputs {
-          return inside = ops::mul(in.named("inside"), v[0], 2.0);
-        },
-        {x});
+    const Output inside = doubled(p.s, x).inside;
     jvp(p.s, {ops::square(p.s, x)}, {x}, {inside});
     says("\"while/inside\" from inside the loop");
   }

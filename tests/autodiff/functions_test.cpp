@@ -9,11 +9,10 @@
 using namespace tagflow;            // NOLINT: tests
 using namespace tagflow::autodiff;  // NOLINT
 using namespace tagflow::graph;     // NOLINT
+using tagflow::autodiff::testing::Doubles;
 using tagflow::autodiff::testing::numbers;
 
 namespace {
-
-using Doubles = std::vector<double>;
 
 // f(x, y) = x * x * y
 void define_f(const Scope& s) {

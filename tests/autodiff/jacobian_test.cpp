@@ -10,11 +10,10 @@
 using namespace tagflow;            // NOLINT: tests
 using namespace tagflow::autodiff;  // NOLINT
 using namespace tagflow::graph;     // NOLINT
+using tagflow::autodiff::testing::Doubles;
 using tagflow::autodiff::testing::evaluate;
 
 namespace {
-
-using Doubles = std::vector<double>;
 
 Doubles elements(const Tensor& tensor) {
   return {tensor.flat<double>().begin(), tensor.flat<double>().end()};

@@ -7,10 +7,12 @@
 #include "autodiff/checkpoint.h"
 #include "devices/device.h"
 #include "tests/autodiff/evaluate.h"
+#include "tests/autodiff/programs.h"
 
 using namespace tagflow;            // NOLINT: tests
 using namespace tagflow::autodiff;  // NOLINT
 using namespace tagflow::graph;     // NOLINT
+using tagflow::autodiff::testing::less_than;
 
 namespace {
 
@@ -45,11 +47,6 @@ double peak_of(const Loss& loss, int64_t elements, int trips) {
                                    {result.name()});
   REQUIRE_MESSAGE(run.ok(), run.status().to_string());
   return double((*session)->devices()[0]->memory().peak);
-}
-
-PredicateFn less_than(const Output& n) {
-  return
-      [n](const Scope& l, const Outputs& v) { return ops::less(l, v[0], n); };
 }
 
 // s += part(i) from 0 on, n times.

@@ -4,35 +4,27 @@
 #include <array>
 
 #include "tests/autodiff/evaluate.h"
+#include "tests/autodiff/programs.h"
 
 using namespace tagflow;            // NOLINT: tests
 using namespace tagflow::autodiff;  // NOLINT
 using namespace tagflow::graph;     // NOLINT
+using tagflow::autodiff::testing::cube_by_array;
+using tagflow::autodiff::testing::doubled;
+using tagflow::autodiff::testing::Doubles;
 using tagflow::autodiff::testing::evaluate;
+using tagflow::autodiff::testing::less_than;
+using tagflow::autodiff::testing::nested_power;
 using tagflow::autodiff::testing::numbers;
+using tagflow::autodiff::testing::power;
+using tagflow::autodiff::testing::power_where;
+using tagflow::autodiff::testing::product_of_reads;
+using tagflow::autodiff::testing::ScalarProgram;
+using tagflow::autodiff::testing::tripled_and_squared;
 
 namespace {
 
-using Doubles = std::vector<double>;
-
-// x * w^n by a loop.
-Output power(const Scope& s, const Output& x, const Output& w, const Input& n,
-             int64_t window = 10) {
-  return while_loop(
-      s,
-      [&](const Scope& in, const Outputs& v) { return ops::less(in, v[0], n); },
-      [&](const Scope& in, const Outputs& v) -> Outputs {
-        return {ops::add(in, v[0], 1), ops::mul(in, v[1], w)};
-      },
-      {0, x}, {.parallel_iterations = window})[1];
-}
-
-struct Program {
-  Graph graph;
-  Scope s{graph};
-  Output number(double value, const char* name) {
-    return ops::constant(s.named(name), value);
-  }
+struct Program : ScalarProgram {
   Outputs grad(const Output& y, const Outputs& xs) {
     return dense_gradients(s, {y}, xs, {.zeros_if_unconnected = true});
   }
@@ -66,13 +58,7 @@ TEST_CASE("a loop without a trip has the gradient of its variable") {
 TEST_CASE("an inner loop saves its values for each outer iteration") {
   Program p;
   const Output x = p.number(1, "x"), w = p.number(2, "w");
-  const Output y = while_loop(
-      p.s,
-      [](const Scope& in, const Outputs& v) { return ops::less(in, v[0], 4); },
-      [&](const Scope& in, const Outputs& v) -> Outputs {
-        return {ops::add(in, v[0], 1), power(in, v[1], w, v[0])};
-      },
-      {0, x})[1];
+  const Output y = nested_power(p.s, x, w);
   const Output first = p.grad(y, {w})[0];
   const Output second = p.grad(first, {w})[0];
   CHECK(numbers(p.s, {y, first, second}) == Doubles{64, 192, 480});
@@ -82,12 +68,8 @@ TEST_CASE("a loop on a branch that is not taken has a gradient of zero") {
   for (const bool taken : {false, true}) {
     Program p;
     const Output x = p.number(2, "x"), w = p.number(3, "w");
-    const Output flag = ops::placeholder(p.s.named("flag"), DataType::kBool,
-                                         PartialShape::scalar());
-    const Output y = cond(
-        p.s, flag,
-        [&](const Scope& in) -> Outputs { return power(in, x, w, 3); },
-        [&](const Scope&) -> Outputs { return x; })[0];
+    const Output flag = p.flag();
+    const Output y = power_where(p.s, flag, x, w);
     const Outputs grads = p.grad(y, {x, w});
     CHECK(numbers(p.s, grads, {{"flag", Tensor::scalar(taken)}}) ==
           (taken ? Doubles{27, 54} : Doubles{1, 0}));
@@ -95,21 +77,9 @@ TEST_CASE("a loop on a branch that is not taken has a gradient of zero") {
 }
 
 TEST_CASE("a conditional in a loop saves what its taken branch needs") {
-  // Odd trips square, even ones triple: x, 3x, 9x^2, 27x^2.
   Program p;
   const Output x = p.number(2, "x");
-  const Output y = while_loop(
-      p.s,
-      [](const Scope& in, const Outputs& v) { return ops::less(in, v[0], 3); },
-      [&](const Scope& in, const Outputs& v) -> Outputs {
-        const Output odd = ops::equal(in, ops::floor_mod(in, v[0], 2), 1);
-        const Output next = cond(
-            in, odd,
-            [&](const Scope& b) -> Outputs { return ops::square(b, v[1]); },
-            [&](const Scope& b) -> Outputs { return ops::mul(b, v[1], 3); })[0];
-        return {ops::add(in, v[0], 1), next};
-      },
-      {0, x})[1];
+  const Output y = tripled_and_squared(p.s, x);
   const Output first = p.grad(y, {x})[0];
   const Output second = p.grad(first, {x})[0];
   const Output third = p.grad(second, {x})[0];
@@ -121,17 +91,7 @@ TEST_CASE("each read of a variable counts as the version that it saw") {
   const ops::Variable w =
       ops::variable(p.s.named("w"), DataType::kDouble, PartialShape::scalar());
   const Output init = ops::assign(p.s, w, 1.0);
-  const Output y = while_loop(
-      p.s,
-      [](const Scope& in, const Outputs& v) { return ops::less(in, v[0], 3); },
-      [&](const Scope& in, const Outputs& v) -> Outputs {
-        const Output now = ops::read(in, w);
-        const Output next = ops::mul(in, v[1], now);
-        const Output assigned = ops::assign(in, w, ops::mul(in, now, 2));
-        return {ops::add(in.with_control_dependencies({assigned}), v[0], 1),
-                ops::identity(in.with_control_dependencies({assigned}), next)};
-      },
-      {0, ops::constant(p.s, 1.0)}, {.parallel_iterations = 1})[1];
+  const Output y = product_of_reads(p.s, w);
   const Output grad = p.grad(y, {w.handle})[0];
   CHECK(numbers(p.s, {y, grad}, {}, {}, init) == Doubles{8, 14});
 }
@@ -147,22 +107,18 @@ TEST_CASE("loops in branches of loops may read a variable") {
   const Output yes = ops::placeholder(p.s.named("yes"), DataType::kBool,
                                       PartialShape::scalar());
   const Output y = while_loop(
-      p.s,
-      [](const Scope& in, const Outputs& v) { return ops::less(in, v[0], 2); },
+      p.s, less_than(2),
       [&](const Scope& in, const Outputs& v) -> Outputs {
         const auto inner = [&](const Scope& b) -> Outputs {
-          return while_loop(
-              b,
-              [](const Scope& c, const Outputs& u) {
-                return ops::less(c, u[0], 3);
-              },
-              [&](const Scope& c, const Outputs& u) -> Outputs {
-                const Output now = ops::reshape(c, ops::read(c, w),
-                                                Tensor::of<int32_t>({0}, {}));
-                return {ops::add(c, u[0], 1),
-                        ops::add(c, u[1], ops::square(c, now))};
-              },
-              {0, v[1]})[1];
+          return while_loop(b, less_than(3),
+                            [&](const Scope& c, const Outputs& u) -> Outputs {
+                              const Output now =
+                                  ops::reshape(c, ops::read(c, w),
+                                               Tensor::of<int32_t>({0}, {}));
+                              return {ops::add(c, u[0], 1),
+                                      ops::add(c, u[1], ops::square(c, now))};
+                            },
+                            {0, v[1]})[1];
         };
         const auto none = [&](const Scope& b) -> Outputs {
           return ops::constant(b, 0.0);
@@ -182,19 +138,7 @@ TEST_CASE("an element of an array that is read three times has three parts") {
   for (const int64_t window : {1, 32}) {
     Program p;
     const Output x = p.number(2, "x");
-    TensorArray array(
-        p.s, 1, DataType::kDouble,
-        {.element_shape = PartialShape::scalar(), .clear_after_read = false});
-    array = array.write(p.s, 0, x);
-    const Output y = while_loop(
-        p.s,
-        [](const Scope& in, const Outputs& v) {
-          return ops::less(in, v[0], 3);
-        },
-        [&](const Scope& in, const Outputs& v) -> Outputs {
-          return {ops::add(in, v[0], 1), ops::mul(in, v[1], array.read(in, 0))};
-        },
-        {0, ops::constant(p.s, 1.0)}, {.parallel_iterations = window})[1];
+    const Output y = cube_by_array(p.s, x, window);
     const Output first = p.grad(y, {x})[0];
     const Output again = p.grad(y, {x})[0];
     const Output second = p.grad(first, {x})[0];
@@ -210,8 +154,7 @@ TEST_CASE("what is cheap to compute from the counter is not saved") {
       ops::constant(p.s.named("x"), Tensor::of<double>({3}, {2, 3, 5}));
   // Each trip multiplies by x[i] x[2 - i], and by i + 1 as a number.
   const Output y = while_loop(
-      p.s,
-      [](const Scope& in, const Outputs& v) { return ops::less(in, v[0], 3); },
+      p.s, less_than(3),
       [&](const Scope& in, const Outputs& v) -> Outputs {
         const Output next = ops::add(in, v[0], 1);
         const Output other = ops::sub(in, 2, v[0]);
@@ -249,8 +192,7 @@ TEST_CASE("rows that a loop gathers keep their gradient sparse") {
   const Output table =
       ops::constant(p.s, Tensor::of<double>({4, 2}, {1, 2, 3, 4, 5, 6, 7, 8}));
   const Output sum = while_loop(
-      p.s,
-      [](const Scope& in, const Outputs& v) { return ops::less(in, v[0], 3); },
+      p.s, less_than(3),
       [&](const Scope& in, const Outputs& v) -> Outputs {
         const Output row = ops::gather(in, table, v[0]);
         return {ops::add(in, v[0], 1),
@@ -273,8 +215,7 @@ TEST_CASE("rows that a branch of a loop gathers are those of its branch") {
   const Output x =
       ops::constant(p.s, Tensor::of<double>({3, 2}, {1, 2, 3, 4, 5, 6}));
   const Output y = while_loop(
-      p.s,
-      [](const Scope& in, const Outputs& v) { return ops::less(in, v[0], 4); },
+      p.s, less_than(4),
       [&](const Scope& in, const Outputs& v) -> Outputs {
         const Output next = ops::add(in, v[0], 1);
         const Output row = cond(
@@ -293,8 +234,7 @@ TEST_CASE("rows that a branch of a loop gathers are those of its branch") {
 TEST_CASE("a y and an x of one iteration may be in the body of a loop") {
   Program p;
   const Output last = while_loop(
-      p.s,
-      [](const Scope& in, const Outputs& v) { return ops::less(in, v[0], 4); },
+      p.s, less_than(4),
       [&](const Scope& in, const Outputs& v) -> Outputs {
         const Output cube = ops::mul(in, v[1], ops::mul(in, v[1], v[1]));
         // Its rule needs a comparison, which is made beside it.
@@ -315,19 +255,15 @@ TEST_CASE("a y and an x of one iteration may be in the body of a loop") {
 TEST_CASE("a loop in the body of a loop has gradients there, of any order") {
   Program p;
   const Output last = while_loop(
-      p.s,
-      [](const Scope& in, const Outputs& v) { return ops::less(in, v[0], 2); },
+      p.s, less_than(2),
       [&](const Scope& in, const Outputs& v) -> Outputs {
         // w^4, by a loop of 2 trips around one of 2.
-        const Output y = while_loop(
-            in,
-            [](const Scope& b, const Outputs& u) {
-              return ops::less(b, u[0], 2);
-            },
-            [&](const Scope& b, const Outputs& u) -> Outputs {
-              return {ops::add(b, u[0], 1), power(b, u[1], v[1], 2)};
-            },
-            {0, ops::constant(in, 1.0)})[1];
+        const Output y =
+            while_loop(in, less_than(2),
+                       [&](const Scope& b, const Outputs& u) -> Outputs {
+                         return {ops::add(b, u[0], 1), power(b, u[1], v[1], 2)};
+                       },
+                       {0, ops::constant(in, 1.0)})[1];
         const Output first = dense_gradients(in, {y}, {v[1]})[0];
         const Output second = dense_gradients(in, {first}, {v[1]})[0];
         return {ops::add(in, v[0], 1), ops::mul(in, second, 0.1)};
@@ -341,16 +277,15 @@ TEST_CASE("a loop in the body of a loop has gradients there, of any order") {
 TEST_CASE("a training in a loop has a gradient by where it began") {
   Program p;
   const Output w = p.number(2, "w"), a = p.number(3, "a");
-  const Output last = while_loop(
-      p.s,
-      [](const Scope& in, const Outputs& v) { return ops::less(in, v[0], 4); },
-      [&](const Scope& in, const Outputs& v) -> Outputs {
-        const Output loss = ops::mul(in, ops::square(in, v[1]), a);
-        const Output slope = dense_gradients(in, {loss}, {v[1]})[0];
-        return {ops::add(in, v[0], 1),
-                ops::sub(in, v[1], ops::mul(in, slope, 0.1))};
-      },
-      {0, w})[1];
+  const Output last =
+      while_loop(p.s, less_than(4),
+                 [&](const Scope& in, const Outputs& v) -> Outputs {
+                   const Output loss = ops::mul(in, ops::square(in, v[1]), a);
+                   const Output slope = dense_gradients(in, {loss}, {v[1]})[0];
+                   return {ops::add(in, v[0], 1),
+                           ops::sub(in, v[1], ops::mul(in, slope, 0.1))};
+                 },
+                 {0, w})[1];
   // w (1 - 0.2 a)^4
   const Outputs slopes = p.grad(last, {w, a});
   const double shrinks = 1 - 0.2 * 3;
@@ -366,8 +301,7 @@ TEST_CASE("an x may be outside of the loop in which its y is") {
   const Output u = p.number(1, "u");
   const Output w = ops::mul(p.s, u, 2.0);
   const Outputs last = while_loop(
-      p.s,
-      [](const Scope& in, const Outputs& v) { return ops::less(in, v[0], 3); },
+      p.s, less_than(3),
       [&](const Scope& in, const Outputs& v) -> Outputs {
         const Output off = ops::sub(in, ops::mul(in, w, v[1]), 6.0);
         const Output y = ops::square(in, off);
@@ -395,16 +329,7 @@ TEST_CASE("what has no gradient says why") {
           std::string::npos);
   }
   SUBCASE("an x in a loop that y is outside of") {
-    Output inside;
-    const Output y = while_loop(
-        p.s,
-        [](const Scope& in, const Outputs& v) {
-          return ops::less(in, v[0], 10.0);
-        },
-        [&](const Scope& in, const Outputs& v) -> Outputs {
-          return inside = ops::mul(in.named("inside"), v[0], 2.0);
-        },
-        {x})[0];
+    const auto [y, inside] = doubled(p.s, x);
     p.grad(y, {inside});
     CHECK(p.s.status().to_string().find("\"while/inside:0\" is in the loop") !=
           std::string::npos);

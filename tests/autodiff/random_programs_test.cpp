@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdlib>
+#include <functional>
 #include <sstream>
 
 #include "autodiff/jvp.h"
@@ -26,65 +27,80 @@ bool has_loop(const graph::Graph& graph) {
   return false;
 }
 
+// How many programs there are, and the seed of the first.
+struct Seeds {
+  explicit Seeds(uint32_t usual_count) : count(usual_count) {
+    if (const char* text = std::getenv("TAGFLOW_RANDOM_GRADIENTS"))
+      std::istringstream(text) >> count >> first;
+  }
+  uint32_t count, first = 1;
+};
+
+// The outputs of the program of a seed.
+using Build = std::function<graph::Outputs(
+    const graph::Scope&, const graph::Outputs& x, uint32_t seed)>;
+
+// Compares the derivatives of programs with differences, until five are wrong.
+void check_programs(const Seeds& seeds, const std::vector<Tensor>& xs,
+                    const Build& build) {
+  int wrong = 0;
+  for (uint32_t seed = seeds.first;
+       seed < seeds.first + seeds.count && wrong < 5; ++seed) {
+    const auto what = wrong_gradients(
+        [&](const graph::Scope& s, const graph::Outputs& x) {
+          return build(s, x, seed);
+        },
+        xs, {.tolerance = 2e-5, .unknown_shapes = false});
+    CAPTURE(seed);
+    if (!what.ok()) FAIL_CHECK(what.status().to_string());
+    if (what.ok() && !what->empty()) FAIL_CHECK(*what);
+    wrong += !what.ok() || !what->empty();
+  }
+}
+
+// The xs of programs that are compared with one another.
+graph::Outputs three_constants(const graph::Scope& s) {
+  graph::Outputs xs;
+  for (const double x : {0.3, -0.7, 0.5})
+    xs.push_back(graph::ops::constant(s, Tensor::of<double>({2}, {x, -x})));
+  return xs;
+}
+
 }  // namespace
 
 TEST_CASE("derivatives of random programs are what differences say") {
-  uint32_t count = 60, first = 1;
-  if (const char* text = std::getenv("TAGFLOW_RANDOM_GRADIENTS"))
-    std::istringstream(text) >> count >> first;
-  const std::vector<Tensor> xs{values({2}, -0.9, 0.9), values({2}, -0.9, 0.9),
-                               values({2}, -0.9, 0.9)};
-  int wrong = 0;
+  const Seeds seeds(60);
   uint32_t loops = 0;
-  for (uint32_t seed = first; seed < first + count && wrong < 5; ++seed) {
-    const auto what = wrong_gradients(
-        [&](const graph::Scope& s, const graph::Outputs& x) {
-          const graph::Outputs y = RandomProgram(seed).build(s, x);
-          loops += has_loop(s.graph());
-          return y;
-        },
-        xs, {.tolerance = 2e-5, .unknown_shapes = false});
-    CAPTURE(seed);
-    if (!what.ok()) FAIL_CHECK(what.status().to_string());
-    if (what.ok() && !what->empty()) FAIL_CHECK(*what);
-    wrong += !what.ok() || !what->empty();
-  }
-  CHECK(loops > count / 3);
+  check_programs(
+      seeds,
+      {values({2}, -0.9, 0.9), values({2}, -0.9, 0.9), values({2}, -0.9, 0.9)},
+      [&](const graph::Scope& s, const graph::Outputs& x, uint32_t seed) {
+        const graph::Outputs y = RandomProgram(seed).build(s, x);
+        loops += has_loop(s.graph());
+        return y;
+      });
+  CHECK(loops > seeds.count / 3);
 }
 
 TEST_CASE("gradients of random recursions are what differences say") {
-  uint32_t count = 60, first = 1;
-  if (const char* text = std::getenv("TAGFLOW_RANDOM_GRADIENTS"))
-    std::istringstream(text) >> count >> first;
-  const std::vector<Tensor> xs{values({2}, -0.9, 0.9), values({2}, -0.9, 0.9)};
-  int wrong = 0;
+  const Seeds seeds(60);
   uint32_t recursions = 0;
-  for (uint32_t seed = first; seed < first + count && wrong < 5; ++seed) {
-    const auto what = wrong_gradients(
-        [&](const graph::Scope& s, const graph::Outputs& x) {
-          const graph::Outputs y = RandomProgram(seed, true).build(s, x);
-          recursions += !s.graph().library().empty();
-          return y;
-        },
-        xs, {.tolerance = 2e-5, .unknown_shapes = false});
-    CAPTURE(seed);
-    if (!what.ok()) FAIL_CHECK(what.status().to_string());
-    if (what.ok() && !what->empty()) FAIL_CHECK(*what);
-    wrong += !what.ok() || !what->empty();
-  }
-  CHECK(recursions > count / 3);
+  check_programs(
+      seeds, {values({2}, -0.9, 0.9), values({2}, -0.9, 0.9)},
+      [&](const graph::Scope& s, const graph::Outputs& x, uint32_t seed) {
+        const graph::Outputs y = RandomProgram(seed, true).build(s, x);
+        recursions += !s.graph().library().empty();
+        return y;
+      });
+  CHECK(recursions > seeds.count / 3);
 }
 
 TEST_CASE("random programs have the same gradients where parts run again") {
-  uint32_t count = 40, first = 1;
-  if (const char* text = std::getenv("TAGFLOW_RANDOM_GRADIENTS"))
-    std::istringstream(text) >> count >> first;
+  const Seeds seeds(40);
   const auto results = [](uint32_t seed, bool recomputes) {
     graph::Graph graph;
     const graph::Scope s(graph);
-    graph::Outputs xs;
-    for (const double x : {0.3, -0.7, 0.5})
-      xs.push_back(graph::ops::constant(s, Tensor::of<double>({2}, {x, -x})));
+    const graph::Outputs xs = three_constants(s);
     const graph::Outputs ys =
         RandomProgram(seed, false, recomputes).build(s, xs);
     graph::Outputs all = ys;
@@ -95,7 +111,7 @@ TEST_CASE("random programs have the same gradients where parts run again") {
     }
     return evaluate(s, all);
   };
-  for (uint32_t seed = first; seed < first + count; ++seed) {
+  for (uint32_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
     CAPTURE(seed);
     const auto kept = results(seed, false);
     const auto again = results(seed, true);
@@ -113,9 +129,7 @@ TEST_CASE("derivatives are the same to the bit over devices") {
   for (uint32_t seed = 1; seed <= 25; ++seed) {
     graph::Graph graph;
     const graph::Scope s(graph);
-    graph::Outputs xs;
-    for (const double x : {0.3, -0.7, 0.5})
-      xs.push_back(graph::ops::constant(s, Tensor::of<double>({2}, {x, -x})));
+    const graph::Outputs xs = three_constants(s);
     const graph::Outputs ys = RandomProgram(seed, seed % 2 == 0).build(s, xs);
     const GradientOptions checked{.zeros_if_unconnected = true,
                                   .check_liveness = true};

@@ -9,9 +9,15 @@
 
 namespace tagflow::autodiff::testing {
 
+// Whether two tensors are the same, signs of zeros and NaNs included.
 inline bool same_bits(const Tensor& a, const Tensor& b) {
   return a.dtype() == b.dtype() && a.shape() == b.shape() &&
          std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
+}
+
+// The sum of all elements, as a y.
+inline graph::Output sum_of(const graph::Scope& s, const graph::Output& x) {
+  return graph::ops::reduce_sum(s, x);
 }
 
 // y, its gradients by the xs, and those of the sum of these, of a graph of its

@@ -3,6 +3,7 @@
 
 #include "tests/autodiff/evaluate.h"
 #include "tests/autodiff/gradient_check.h"
+#include "tests/autodiff/programs.h"
 #include "tests/autodiff/recompute_check.h"
 
 using namespace tagflow;            // NOLINT: tests
@@ -10,24 +11,17 @@ using namespace tagflow::autodiff;  // NOLINT
 using namespace tagflow::graph;     // NOLINT
 using tagflow::autodiff::testing::check_gradients;
 using tagflow::autodiff::testing::check_same;
-using tagflow::autodiff::testing::evaluate;
+using tagflow::autodiff::testing::Doubles;
+using tagflow::autodiff::testing::less_than;
 using tagflow::autodiff::testing::numbers;
+using tagflow::autodiff::testing::sum_of;
 using tagflow::autodiff::testing::values;
 
 namespace {
 
-using Doubles = std::vector<double>;
-
 std::vector<Save> plans() {
   return {Save::every(1), Save::every(3), Save::every(100), Save::log()};
 }
-
-PredicateFn less_than(const Input& n) {
-  return
-      [n](const Scope& l, const Outputs& v) { return ops::less(l, v[0], n); };
-}
-
-Output sum_of(const Scope& s, const Output& x) { return ops::reduce_sum(s, x); }
 
 // A loop whose variables and constants are of any shape.
 WhileOptions options_of(Save save, size_t variables) {

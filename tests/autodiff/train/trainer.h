@@ -10,10 +10,9 @@
 
 #include "actors/session.h"
 #include "graph/builder/builder.h"
+#include "tests/autodiff/evaluate.h"
 
 namespace tagflow::autodiff::testing {
-
-using Doubles = std::vector<double>;
 
 // The elements of a tensor of any type of numbers or bools.
 inline Doubles doubles_of(const Tensor& tensor) {

@@ -6,23 +6,12 @@
 #include <random>
 
 #include "tests/devices/kernel_fixture.h"
+#include "tests/devices/small_numbers.h"
 
 namespace tagflow::devices {
 namespace {
 
 using Ints = std::vector<int64_t>;
-
-Tensor numbers(DataType dtype, const Shape& shape, int seed) {
-  Tensor tensor = Tensor::make(dtype, shape);
-  for (int64_t i = 0; i < tensor.num_elements(); ++i) {
-    const auto value = int((i + seed) * 7 % 11) - 5;
-    if (dtype == DataType::kFloat)
-      tensor.mutable_data<float>()[i] = float(value);
-    else
-      tensor.mutable_data<double>()[i] = value;
-  }
-  return tensor;
-}
 
 Tensor as_float(const Tensor& tensor) {
   Tensor result = Tensor::make(DataType::kFloat, tensor.shape());

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/devices/kernel_fixture.h"
+#include "tests/devices/small_numbers.h"
 
 namespace tagflow::devices {
 namespace {
@@ -10,11 +11,7 @@ namespace {
 using Ints = std::vector<int64_t>;
 
 Tensor numbers(const Shape& shape, int seed) {
-  Tensor tensor = Tensor::make(DataType::kDouble, shape);
-  int i = seed;
-  for (double& value : tensor.mutable_flat<double>())
-    value = double((i++ * 7) % 11) - 5;
-  return tensor;
+  return devices::numbers(DataType::kDouble, shape, seed);
 }
 
 double inner_product(const Tensor& a, const Tensor& b) {

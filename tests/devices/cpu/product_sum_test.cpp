@@ -3,23 +3,12 @@
 #include "devices/cpu/product_sum.h"
 
 #include "tests/devices/one_step.h"
+#include "tests/devices/small_numbers.h"
 
 using namespace tagflow;
 using namespace tagflow::devices;
 
 namespace {
-
-Tensor numbers(DataType dtype, const Shape& shape, int seed) {
-  Tensor tensor = Tensor::make(dtype, shape);
-  for (int64_t i = 0; i < tensor.num_elements(); ++i) {
-    const auto value = int((i + seed) * 7 % 11) - 5;
-    if (dtype == DataType::kFloat)
-      tensor.mutable_data<float>()[i] = float(value);
-    else
-      tensor.mutable_data<double>()[i] = value;
-  }
-  return tensor;
-}
 
 Tensor sum_of(const Tensor& value) {
   return OneStep().value("_ProductSum", {value});
