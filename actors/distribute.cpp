@@ -256,6 +256,13 @@ Result<Distribution> distribute(const graph::Graph& graph,
       TAGFLOW_RETURN_IF_ERROR(rewrite(partition, options.passes));
   TAGFLOW_RETURN_IF_ERROR(run_on_cpus(result.partitions, infos, options.passes,
                                       graph::Pass::kSums, graph::sum_products));
+  TAGFLOW_RETURN_IF_ERROR(
+      run_on_cpus(result.partitions, infos, options.passes, graph::Pass::kGroup,
+                  [](graph::Program& program, const graph::Evaluator*) {
+                    return graph::group_elementwise(program, may_wait);
+                  }));
+  TAGFLOW_RETURN_IF_ERROR(run_on_cpus(result.partitions, infos, options.passes,
+                                      graph::Pass::kPack, graph::pack_weights));
   TAGFLOW_RETURN_IF_ERROR(graph::put_readers_first(result.partitions, turns));
   if (!is_whole && options.schedule_receives)
     TAGFLOW_RETURN_IF_ERROR(schedule_receives(result.partitions, infos, costs));

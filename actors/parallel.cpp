@@ -7,6 +7,7 @@
 #include <new>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "actors/job.h"
 #include "actors/pause.h"
@@ -15,7 +16,7 @@ namespace tagflow::actors {
 namespace {
 
 // A shard below this is not worth its bookkeeping and the waking of a worker.
-constexpr double kShardNanoseconds = 20e3;
+constexpr double kShardNanoseconds = 6e3;
 // More shards than workers even out workers that are late.
 constexpr int64_t kShardsPerWorker = 4;
 // At some 50 ns each.
@@ -24,17 +25,29 @@ constexpr int kLooks = 1000;
 // One call's work. Lives until the last helper has looked at it; `body` is
 // called only while the caller is in run(). What it throws first is kept; the
 // shards that have not begun by then are skipped.
+//
+// Each worker begins at shards of its own, the same ones in every call of as
+// many: what it wrote there the last time, as the state of a loop, is still in
+// its cache.
 class ShardedCall {
  public:
-  ShardedCall(int64_t total, int64_t shards,
+  ShardedCall(int64_t total, int64_t shards, int workers,
               const std::function<void(int64_t, int64_t)>& body)
-      : total_(total), shards_(shards), body_(body) {}
+      : total_(total),
+        shards_(shards),
+        workers_(workers),
+        body_(body),
+        taken_(size_t(shards)) {}
 
   // Takes shards until none is left.
   void work() {
-    for (;;) {
-      const int64_t shard = next_.fetch_add(1, std::memory_order_acq_rel);
-      if (shard >= shards_) return;
+    const Worker* const worker = Scheduler::this_worker();
+    const int64_t number = worker == nullptr ? 0 : int64_t(worker->number());
+    const int64_t first = number % workers_ * shards_ / workers_;
+    for (int64_t i = 0; i < shards_; ++i) {
+      const int64_t shard = (first + i) % shards_;
+      if (taken_[size_t(shard)].exchange(true, std::memory_order_acq_rel))
+        continue;
       if (!has_thrown_.load(std::memory_order_relaxed)) compute(shard);
       done_.fetch_add(1, std::memory_order_acq_rel);
     }
@@ -71,8 +84,9 @@ class ShardedCall {
 
   const int64_t total_;
   const int64_t shards_;
+  const int workers_;
   const std::function<void(int64_t, int64_t)>& body_;
-  std::atomic<int64_t> next_{0};
+  std::vector<std::atomic<bool>> taken_;
   std::atomic<int64_t> done_{0};
   std::atomic<bool> has_thrown_{false};
   std::exception_ptr thrown_;  // written by who set has_thrown_
@@ -91,7 +105,7 @@ void WorkerParallel::run(int64_t total, double unit_cost,
   }
   std::shared_ptr<ShardedCall> call;
   try {
-    call = std::make_shared<ShardedCall>(total, shards, body);
+    call = std::make_shared<ShardedCall>(total, shards, workers_, body);
     const int64_t helpers = std::min<int64_t>(workers_, shards) - 1;
     for (int64_t i = 0; i < helpers; ++i)
       run_on_worker(scheduler_, [call] { call->work(); });

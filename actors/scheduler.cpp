@@ -113,7 +113,7 @@ void Scheduler::start() {
   // No utility actors: nothing of the engine's prints through CAF.
   try {
     for (size_t i = 0; i < num_workers(); ++i)
-      workers_.push_back(std::make_unique<Worker>(system(), *this));
+      workers_.push_back(std::make_unique<Worker>(system(), *this, i));
     for (const auto& worker : workers_) start(*worker);
   } catch (...) {
     // CAF cannot take a half-made system apart: this one is made, and ended.
@@ -171,8 +171,8 @@ void Scheduler::drop_all() {
   }
 }
 
-Worker::Worker(caf::actor_system& system, Scheduler& scheduler)
-    : execution_unit(&system), scheduler_(scheduler) {}
+Worker::Worker(caf::actor_system& system, Scheduler& scheduler, size_t number)
+    : execution_unit(&system), scheduler_(scheduler), number_(number) {}
 
 void Worker::exec_later(caf::resumable* work) { scheduler_.enqueue(work); }
 

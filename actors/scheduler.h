@@ -155,8 +155,10 @@ class Scheduler : public caf::scheduler::abstract_coordinator {
 // it.
 class Worker : public caf::execution_unit {
  public:
-  Worker(caf::actor_system& system, Scheduler& scheduler);
+  Worker(caf::actor_system& system, Scheduler& scheduler, size_t number);
 
+  // Among those of its scheduler, from 0 on.
+  size_t number() const { return number_; }
   bool is_of(const Scheduler* scheduler) const {
     return &scheduler_ == scheduler;
   }
@@ -179,6 +181,7 @@ class Worker : public caf::execution_unit {
   Ready* next();
 
   Scheduler& scheduler_;
+  const size_t number_;
   Ready* next_ = nullptr;
   Scheduler::Clock::time_point slice_start_;
   std::thread thread_;

@@ -89,8 +89,10 @@ Output BodyRegion::popped(const Endpoint& tensor) {
         switch_by(s, inside, value(guard.predicate), guard.ports));
     inside = switches.back()[guard.port];
   }
+  const PartialShape& known = tensor.node->output_shape(tensor.port);
   const graph::OpResult pop =
-      s.op("PersistentStackPop", {inside}, {{"elem_type", dtype}});
+      s.op("PersistentStackPop", {inside},
+           {{"elem_type", dtype}, {"elem_shape", known}});
   Output rest = pop[0];
   for (size_t i = guards->size(); i-- > 0;) {
     const Guard& guard = (*guards)[i];
@@ -101,9 +103,6 @@ Output BodyRegion::popped(const Endpoint& tensor) {
   }
   next_values_[position] = {fmt::format("saved \"{}\"", tensor.to_string()),
                             rest};
-  const PartialShape& known = tensor.node->output_shape(tensor.port);
-  if (pop.node() != nullptr)
-    analysis().graph().set_output_shape(pop.node(), 1, known);
   return pop[1];
 }
 

@@ -178,11 +178,12 @@ class MutableStack {
   }
 
   Result<Endpoint> through_pop(Node& pop, const Endpoint& stack) {
-    TAGFLOW_ASSIGN(Node * made,
-                   thread_.add(pop.name() + "/Pop", "PersistentStackPop",
-                               {stack}, {{"elem_type", pop.output_dtypes()[0]}},
-                               analysis_.frame_of(pop)));
-    analysis_.graph().set_output_shape(made, 1, shape_);
+    TAGFLOW_ASSIGN(
+        Node * made,
+        thread_.add(
+            pop.name() + "/Pop", "PersistentStackPop", {stack},
+            {{"elem_type", pop.output_dtypes()[0]}, {"elem_shape", shape_}},
+            analysis_.frame_of(pop)));
     TAGFLOW_RETURN_IF_ERROR(become_identity(pop, {made, 1}, nullptr));
     return Endpoint{made, 0};
   }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <string>
+#include <type_traits>
+#include <typeinfo>
 
 #include "graph/ref.h"
 
@@ -46,7 +48,16 @@ class Variant {
   // The value as a T; null where it is something else.
   template <class T>
   T* get_if() const {
-    return dynamic_cast<T*>(value_.get());
+    // As dynamic_cast would, of a class that has no heirs, but several times as
+    // fast.
+    if constexpr (std::is_final_v<T>) {
+      VariantValue* const value = value_.get();
+      return value != nullptr && typeid(*value) == typeid(T)
+                 ? static_cast<T*>(value)
+                 : nullptr;
+    } else {
+      return dynamic_cast<T*>(value_.get());
+    }
   }
 
  private:

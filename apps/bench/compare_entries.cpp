@@ -149,6 +149,7 @@ Plan lstm(const LstmSize& size) {
   plan.entry.threads = 2;
   plan.entry.scale = kMilli;
   plan.entry.unit = "ms";
+  plan.entry.inner = size.is_short() ? 10 : 1;
   plan.make = [=] { return make_lstm(size); };
   return plan;
 }

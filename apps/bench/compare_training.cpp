@@ -39,7 +39,7 @@ ComparePlan train_step_of(std::string name, std::string what,
 }
 
 ComparePlan lstm_train(const LstmSize& size) {
-  return train_step_of(
+  ComparePlan plan = train_step_of(
       "lstm_train",
       fmt::format("train step: LSTM, batch {}, {} steps of {}, {} units",
                   size.batch, size.steps, size.inputs, size.units),
@@ -48,6 +48,8 @@ ComparePlan lstm_train(const LstmSize& size) {
        {"inputs", size.inputs},
        {"units", size.units}},
       [=] { return make_lstm_train(size); });
+  plan.entry.inner = size.is_short() ? 10 : 1;
+  return plan;
 }
 
 }  // namespace

@@ -102,6 +102,9 @@ struct LstmSize {
   int batch = 32, steps = 28;
   int inputs = 0;  // 0: as many as units
   int units = 128;
+
+  // A run takes a few milliseconds at most: several are measured together.
+  bool is_short() const { return units < 512; }
 };
 
 // An LSTM over inputs of [steps, batch, inputs], with weights that are

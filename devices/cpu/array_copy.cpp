@@ -9,7 +9,7 @@ namespace tagflow::devices {
 
 namespace {
 
-constexpr double kNanosecondsPerByte = 0.1;
+constexpr double kNanosecondsPerByte = 0.15;
 // Elements that one unit of sharded work moves at most along one row.
 constexpr int64_t kRowBlock = 16384;
 // Side of the squares in which a transposition walks, so that both sides of

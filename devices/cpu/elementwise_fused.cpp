@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <boost/container/static_vector.hpp>
-#include <limits>
+#include <span>
 
 #include "devices/cpu/built_kernel.h"
 #include "devices/cpu/elementwise_register.h"
@@ -38,19 +38,23 @@ struct FusedOp {
   size_t num_operands = 0;
   bool broadcasts = true;             // a single element with many
   bool last_use[2] = {false, false};  // of an operand that is a result
-  size_t tile = 0;                    // where its result goes
+  int output = -1;                    // its result's number among these
+  size_t tile = 0;                    // where its result goes otherwise
 };
 
 // By number, whether an operand goes from element to element with the output.
 using Moves = std::array<bool, 2 * kMaxFused>;
 
-// Where run_tiles() finds the inputs.
-struct FusedInputs {
-  std::array<const std::byte*, kMaxFused> at;  // the first element that is seen
-  // Of those of which columns are seen, the bytes from row to row; else 0.
-  std::array<int64_t, kMaxFused> row_bytes;
-  int64_t width = std::numeric_limits<int64_t>::max();  // columns of a row
+// What run_tiles() works on, as rows of so many columns.
+struct FusedMemory {
+  std::span<const FusedRows> inputs;
+  std::span<const FusedPlace> outputs;
+  int64_t columns = 0;
+  bool is_fresh = false;  // no output is where an input is
 };
+
+// By value that is an output.
+using FusedOutputs = boost::container::static_vector<FusedPlace, kMaxFused>;
 
 class FusedKernel final : public Kernel, public FusedTiles {
  public:
@@ -81,13 +85,14 @@ class FusedKernel final : public Kernel, public FusedTiles {
         return std::move(status).with_prefix(
             fmt::format("line {} of the program, \"{}\": ", i, program[i]));
     }
+    TAGFLOW_RETURN_IF_ERROR(choose_outputs(info));
     assign_tiles();
     may_be_expensive_ = may_take_long(info, cost_);
     return {};
   }
 
   Status compute(KernelContext& context) const override {
-    if (columns_.empty() && compute_scalars(context)) return {};
+    if (columns_.empty() && !joins() && compute_scalars(context)) return {};
     TAGFLOW_RETURN_IF_ERROR(check_fused_columns(context, columns_));
     int like = 0;
     for (int i = 1; i < context.num_inputs(); ++i)
@@ -107,25 +112,17 @@ class FusedKernel final : public Kernel, public FusedTiles {
   bool may_be_expensive() const override { return may_be_expensive_; }
   bool may_be_expensive_on_small_inputs() const override { return false; }
 
-  bool can_run_in_place(const KernelContext& context) const override {
-    Moves moves;
-    return columns_.empty() && fits(context, seen(context, 0), moves) &&
-           moves[0];
+  bool can_run_blocks(std::span<const bool> moves) const override {
+    Moves all;
+    std::ranges::copy(moves, all.begin());
+    return moves.size() == num_inputs_ && all_move(all);
   }
 
-  void run_in_place(const KernelContext& context, void* elements, int64_t begin,
-                    int64_t end) const override {
-    Moves moves;
-    FusedInputs inputs;
-    auto* to = static_cast<std::byte*>(elements);
-    for (size_t i = 0; i < num_inputs_; ++i) {
-      const Tensor& input = context.input(int(i));
-      moves[i] = same_dims(input, context.input(0));
-      inputs.at[i] = i == 0 ? to : static_cast<const std::byte*>(input.raw());
-      inputs.row_bytes[i] = 0;
-    }
-    std::fill_n(moves.begin() + std::ptrdiff_t(num_inputs_), ops_.size(), true);
-    run_tiles(inputs, moves, to, /*is_fresh=*/false, begin, end);
+  void run_block(const FusedBlock& block) const override {
+    run_tiles({.inputs = block.inputs,
+               .outputs = block.outputs,
+               .columns = block.columns},
+              0, block.rows * block.columns);
   }
 
  private:
@@ -160,23 +157,56 @@ class FusedKernel final : public Kernel, public FusedTiles {
     return {};
   }
 
+  // The attributes `outputs`, which counts as operands do, and `joined`.
+  Status choose_outputs(const KernelInfo& info) {
+    using Numbers = std::vector<int64_t>;
+    TAGFLOW_ASSIGN(Numbers values, info.attr<Numbers>("outputs"));
+    TAGFLOW_ASSIGN(Numbers joined, info.attr<Numbers>("joined"));
+    if (values.empty()) values = {int64_t(num_inputs_ + ops_.size()) - 1};
+    parts_.resize(size_t(info.num_outputs()));
+    for (size_t i = 0; i < values.size(); ++i) {
+      const int64_t op = values[i] - int64_t(num_inputs_);
+      if (op < 0 || op >= int64_t(ops_.size()) || ops_[size_t(op)].output >= 0)
+        return invalid_argument(
+            "output {} is value {}, no result, or one twice", i, values[i]);
+      ops_[size_t(op)].output = int(i);
+      const int64_t tensor = joined.empty() ? int64_t(i) : joined[i];
+      if (tensor < 0 || tensor >= int64_t(parts_.size()))
+        return invalid_argument("value {} is part of output {} of {}", i,
+                                tensor, parts_.size());
+      values_.push_back({int(tensor), parts_[size_t(tensor)]++});
+    }
+    if (std::ranges::count(parts_, 0) > 0)
+      return invalid_argument("{} values for {} outputs", values.size(),
+                              parts_.size());
+    return {};
+  }
+  // Some output has several values, next to each other.
+  bool joins() const { return values_.size() != parts_.size(); }
+
   // A result's tile is free again after its last use, already for the result
-  // of the op that uses it.
+  // of the op that uses it. Outputs stay where they are.
   void assign_tiles() {
     std::vector<bool> used(ops_.size());
+    for (size_t i = 0; i < ops_.size(); ++i) used[i] = ops_[i].output >= 0;
     for (size_t i = ops_.size(); i-- > 0;)
       for (size_t k = ops_[i].num_operands; k-- > 0;) {
-        if (ops_[i].operands[k] < num_inputs_) continue;
+        if (ops_[i].operands[k] < num_inputs_) {
+          last_reads_[ops_[i].operands[k]] =
+              std::max(last_reads_[ops_[i].operands[k]], i);
+          continue;
+        }
         const size_t from = ops_[i].operands[k] - num_inputs_;
         ops_[i].last_use[k] = !used[from];
         used[from] = true;
       }
-    size_t num_tiles = 0;
-    std::vector<size_t> free;
+    size_t num_tiles = 1;
+    std::vector<size_t> free = {0};
     for (FusedOp& op : ops_) {
       for (size_t k = 0; k < op.num_operands; ++k)
         if (op.last_use[k])
           free.push_back(ops_[op.operands[k] - num_inputs_].tile);
+      if (op.output >= 0 && values_.size() > 1) continue;
       if (free.empty()) free.push_back(num_tiles++);
       op.tile = free.back();
       free.pop_back();
@@ -202,7 +232,10 @@ class FusedKernel final : public Kernel, public FusedTiles {
       const ScalarFunction scalar = op.kernel->scalar_function();
       if (scalar == nullptr || !scalar(operands, values.back())) return false;
     }
-    context.set_output(0, std::move(values.back()));
+    for (size_t i = 0; i < ops_.size(); ++i)
+      if (ops_[i].output >= 0)
+        context.set_output(tensor_of(ops_[i]),
+                           std::move(values[num_inputs_ + i]));
     return true;
   }
 
@@ -227,6 +260,11 @@ class FusedKernel final : public Kernel, public FusedTiles {
           (input.num_elements() != 1 || input.rank() > like.rank()))
         return false;
     }
+    return all_move(moves);
+  }
+
+  // Whether all results move where the inputs do so.
+  bool all_move(Moves& moves) const {
     for (size_t i = 0; i < ops_.size(); ++i) {
       const FusedOp& op = ops_[i];
       bool one_moves = false, all_move = true;
@@ -242,71 +280,134 @@ class FusedKernel final : public Kernel, public FusedTiles {
 
   Status compute_tiles(KernelContext& context, int like,
                        const Moves& moves) const {
-    int reused = -1;
-    FusedInputs inputs;
+    const Shape shape = seen(context, like).shape();
+    std::array<FusedRows, kMaxFused> inputs;
+    FusedMemory memory;
+    const int64_t total = shape.num_elements();
+    // Where no columns are chosen or joined, all elements are one row.
+    memory.columns = (columns_.empty() && !joins()) || total == 0
+                         ? std::max<int64_t>(1, total)
+                         : shape.dim(shape.rank() - 1);
+    const int64_t row_bytes = memory.columns * int64_t(element_size_);
     for (size_t i = 0; i < num_inputs_; ++i) {
       const Tensor& input = context.input(int(i));
-      inputs.at[i] = static_cast<const std::byte*>(input.raw());
-      inputs.row_bytes[i] = 0;
-      const FusedColumns columns =
-          columns_.empty() ? FusedColumns{} : columns_[i];
-      if (columns.count != 0) {
-        inputs.at[i] += size_t(columns.first) * element_size_;
-        inputs.row_bytes[i] =
-            input.dim(input.rank() - 1) * int64_t(element_size_);
-        if (moves[i]) inputs.width = columns.count;
-      } else if (moves[i] && (reused < 0 || input.unique())) {
-        reused = int(i);
-      }
+      const auto* first = static_cast<const std::byte*>(input.raw());
+      inputs[i] = {first, row_bytes, moves[i]};
+      if (!has_columns(i)) continue;
+      inputs[i].first += size_t(columns_[i].first) * element_size_;
+      inputs[i].row_bytes =
+          input.dim(input.rank() - 1) * int64_t(element_size_);
     }
-    const Shape shape = seen(context, like).shape();
-    TAGFLOW_ASSIGN(Tensor * out,
-                   reused < 0 ? context.allocate_output(0, shape)
-                              : context.forward_or_allocate(reused, 0, shape));
-    auto* to = static_cast<std::byte*>(out->mutable_raw());
-    const bool is_fresh =
-        reused < 0 || out->buffer() != context.input(reused).buffer();
-    shard(context, shape.num_elements(), 1, cost_,
-          [&](int64_t begin, int64_t end) {
-            run_tiles(inputs, moves, to, is_fresh, begin, end);
-          });
+    FusedOutputs outputs(values_.size());
+    TAGFLOW_ASSIGN(memory.is_fresh,
+                   add_outputs(context, shape, moves, outputs));
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      const auto& [tensor, part] = values_[i];
+      outputs[i].first += part * row_bytes;
+      outputs[i].row_bytes = parts_[size_t(tensor)] * row_bytes;
+    }
+    memory.inputs = {inputs.data(), num_inputs_};
+    memory.outputs = {outputs.data(), outputs.size()};
+    shard(context, total, 1, cost_,
+          [&](int64_t begin, int64_t end) { run_tiles(memory, begin, end); });
     return {};
   }
 
-  // All ops over a tile, then the next tile. Where the output is one of the
-  // inputs, a tile of it is written by the last op, when the others have read.
-  // Where it is fresh, it has the tile that the last result would have: so it
-  // comes to the cache while there is something to compute.
-  void run_tiles(const FusedInputs& inputs, const Moves& moves, std::byte* to,
-                 bool is_fresh, int64_t begin, int64_t end) const {
+  bool has_columns(size_t input) const {
+    return !columns_.empty() && columns_[input].count != 0;
+  }
+
+  // Memory for each: that of an input where it is not needed any more when the
+  // output is there, and nobody else has it. Whether none is an input's.
+  Result<bool> add_outputs(KernelContext& context, const Shape& shape,
+                           const Moves& moves, FusedOutputs& outputs) const {
+    std::array<bool, kMaxFused> is_taken{};
+    bool are_fresh = true;
+    for (size_t line = 0; line < ops_.size(); ++line) {
+      if (ops_[line].output < 0) continue;
+      const auto value = size_t(ops_[line].output);
+      const int output = values_[value].tensor;
+      if (parts_[size_t(output)] > 1) {
+        TAGFLOW_ASSIGN(outputs[value].first,
+                       joined_output(context, shape, output));
+        continue;
+      }
+      int reused = -1;
+      for (size_t i = 0; i < num_inputs_; ++i)
+        if (!has_columns(i) && moves[i] && !is_taken[i] &&
+            last_reads_[i] <= line &&
+            (reused < 0 || context.input(int(i)).unique()))
+          reused = int(i);
+      TAGFLOW_ASSIGN(Tensor * out,
+                     reused < 0
+                         ? context.allocate_output(output, shape)
+                         : context.forward_or_allocate(reused, output, shape));
+      outputs[value].first = static_cast<std::byte*>(out->mutable_raw());
+      if (reused < 0 || out->buffer() != context.input(reused).buffer())
+        continue;
+      is_taken[size_t(reused)] = true;
+      are_fresh = false;
+    }
+    return are_fresh;
+  }
+
+  // The memory of an output of several values of that shape.
+  Result<std::byte*> joined_output(KernelContext& context, Shape shape,
+                                   int output) const {
+    Tensor& out = context.mutable_outputs()[size_t(output)];
+    if (!out.valid()) {
+      if (shape.rank() == 0)
+        return context.fail("scalars cannot be joined into output {}", output);
+      const int last = shape.rank() - 1;
+      shape.set_dim(last, shape.dim(last) * parts_[size_t(output)]);
+      TAGFLOW_RETURN_IF_ERROR(context.allocate_output(output, shape).status());
+    }
+    return static_cast<std::byte*>(out.mutable_raw());
+  }
+
+  // All ops over a tile, then the next tile. Where an output is one of the
+  // inputs, a tile of it is written when the other ops have read it. Where the
+  // only output is fresh, it has the tile that the last result would have: so
+  // it comes to the cache while there is something to compute.
+  void run_tiles(const FusedMemory& memory, int64_t begin, int64_t end) const {
     constexpr size_t kLeastBytes = kMaxFused * kLeastTile * sizeof(double);
     alignas(64) std::byte tiles[std::max(kTileBytes, kLeastBytes)];
     const size_t tile_bytes = size_t(tile_elements_) * element_size_;
     const FusedOp& last = ops_.back();
-    for (int64_t at = begin, n = 0; at < end; at += n) {
-      const int64_t row = at / inputs.width, column = at % inputs.width;
-      n = std::min({tile_elements_, end - at, inputs.width - column});
-      const size_t offset = size_t(at) * element_size_;
+    const bool has_fresh_tile = memory.is_fresh && values_.size() == 1;
+    int64_t row = begin / memory.columns, column = begin % memory.columns;
+    for (int64_t at = begin, n = 0; at < end; at += n, column += n) {
+      if (column == memory.columns) {
+        ++row;
+        column = 0;
+      }
+      n = std::min({tile_elements_, end - at, memory.columns - column});
+      const size_t offset = size_t(column) * element_size_;
+      const auto output = [&](int i) {
+        const FusedPlace& place = memory.outputs[size_t(i)];
+        return place.first + row * place.row_bytes + offset;
+      };
       const auto result = [&](const FusedOp& op) {
-        const bool is_output =
-            &op == &last || (is_fresh && op.tile == last.tile);
-        return is_output ? to + offset : tiles + op.tile * tile_bytes;
+        if (op.output >= 0) return output(op.output);
+        if (has_fresh_tile && op.tile == last.tile) return output(0);
+        return tiles + op.tile * tile_bytes;
+      };
+      const auto moves = [&](size_t number) {
+        return number >= num_inputs_ || memory.inputs[number].moves;
       };
       const auto operand = [&](size_t number) -> const std::byte* {
         if (number >= num_inputs_) return result(ops_[number - num_inputs_]);
-        const std::byte* first = inputs.at[number];
-        if (!moves[number]) return first;
-        if (inputs.row_bytes[number] == 0) return first + offset;
-        return first + row * inputs.row_bytes[number] +
-               size_t(column) * element_size_;
+        const FusedRows& input = memory.inputs[number];
+        return input.moves ? input.first + row * input.row_bytes + offset
+                           : input.first;
       };
       for (const FusedOp& op : ops_) {
         const std::byte* x = operand(op.operands[0]);
         if (op.unary != nullptr) {
           op.unary->row(x, result(op), n);
         } else {
-          op.binary->row(x, moves[op.operands[0]], operand(op.operands[1]),
-                         moves[op.operands[1]], result(op), n);
+          op.binary->row(x, moves(op.operands[0]), operand(op.operands[1]),
+                         moves(op.operands[1]), result(op), n);
         }
       }
     }
@@ -340,14 +441,54 @@ class FusedKernel final : public Kernel, public FusedTiles {
             status.code(),
             fmt::format("{}, in \"{}\"", status.message(), op.node->name()));
     }
-    context.set_output(0, std::move(results.back()));
+    for (size_t i = 0; i < ops_.size(); ++i) {
+      if (ops_[i].output < 0) continue;
+      if (parts_[size_t(tensor_of(ops_[i]))] == 1)
+        context.set_output(tensor_of(ops_[i]), std::move(results[i]));
+      else
+        TAGFLOW_RETURN_IF_ERROR(join(context, ops_[i], results[i]));
+    }
+    return {};
+  }
+
+  int tensor_of(const FusedOp& op) const {
+    return values_[size_t(op.output)].tensor;
+  }
+
+  // Copies the op's result to its place in the output.
+  Status join(KernelContext& context, const FusedOp& op,
+              const Tensor& result) const {
+    const auto& [tensor, part] = values_[size_t(op.output)];
+    TAGFLOW_ASSIGN(std::byte * to,
+                   joined_output(context, result.shape(), tensor));
+    const Shape& whole = context.mutable_outputs()[size_t(tensor)].shape();
+    const int64_t parts = parts_[size_t(tensor)];
+    if (result.num_elements() * parts != whole.num_elements() ||
+        result.dim(result.rank() - 1) * parts != whole.dim(whole.rank() - 1))
+      return context.fail("{} cannot be joined with the rest of {}",
+                          result.describe(), whole.to_string());
+    if (result.num_elements() == 0) return {};
+    const size_t row = size_t(result.dim(result.rank() - 1)) * element_size_;
+    const auto* from = static_cast<const std::byte*>(result.raw());
+    for (int64_t i = 0;
+         i < result.num_elements() * int64_t(element_size_) / int64_t(row); ++i)
+      std::copy_n(from + size_t(i) * row, row,
+                  to + (size_t(i) * size_t(parts) + size_t(part)) * row);
     return {};
   }
 
   graph::Graph graph_;  // of the ops
   std::vector<FusedOp> ops_;
   std::vector<FusedColumns> columns_;  // by input; or empty
+  // Of values that are outputs: which one, and the how manieth part of that.
+  struct Value {
+    int tensor = 0;
+    int64_t part = 0;
+  };
+  std::vector<Value> values_;
+  std::vector<int64_t> parts_;  // by output: of how many values it is
   size_t num_inputs_ = 0;
+  std::array<size_t, kMaxFused> last_reads_{};  // by input, the last line
   size_t element_size_ = 0;
   int64_t tile_elements_ = 0;
   double cost_ = 0;  // nanoseconds of an element

@@ -1,21 +1,42 @@
-// FusedTiles: a _FusedElementwise whose kernel another one calls, tile by tile.
+// FusedTiles: a _FusedElementwise whose kernel another one calls, block by
+// block.
 #pragma once
 
-#include "devices/kernel.h"
+#include <cstddef>
+#include <cstdint>
+#include <span>
 
 namespace tagflow::devices {
+
+// Where rows of elements are: those of a row are next to each other.
+struct FusedRows {
+  const std::byte* first = nullptr;
+  int64_t row_bytes = 0;  // from a row to the next one
+  bool moves = true;      // else a single element, which all of them see
+};
+
+struct FusedPlace {
+  std::byte* first = nullptr;
+  int64_t row_bytes = 0;
+};
+
+// A part of what the ops work on.
+struct FusedBlock {
+  int64_t rows = 0, columns = 0;
+  std::span<const FusedRows> inputs;    // by input
+  std::span<const FusedPlace> outputs;  // by value that is an output
+};
 
 // What such kernels are, beside kernels. Thread-safe.
 class FusedTiles {
  public:
   virtual ~FusedTiles() = default;
-  // Whether the result can be written over input 0, tile by tile: each input
-  // is of its shape, or a single element.
-  virtual bool can_run_in_place(const KernelContext& context) const = 0;
-  // Does so for its elements [begin, end). REQUIRES: it can, and no other
-  // thread is at any of these elements.
-  virtual void run_in_place(const KernelContext& context, void* elements,
-                            int64_t begin, int64_t end) const = 0;
+  // Whether the ops can work on blocks where these inputs move, so that all
+  // results do.
+  virtual bool can_run_blocks(std::span<const bool> moves) const = 0;
+  // Computes the outputs of a block. The only output may be where an input is.
+  // REQUIRES: it can, and no other thread writes any of these elements.
+  virtual void run_block(const FusedBlock& block) const = 0;
 };
 
 }  // namespace tagflow::devices

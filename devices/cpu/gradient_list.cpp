@@ -52,6 +52,7 @@ Status GradientList::accumulate(VariantSum& sum, const GradientValue& term) {
 Status GradientList::add_element(VariantSum& sum, int64_t index,
                                  const Tensor& value) {
   if (is_zero_variant(value)) return {};
+  if (elements.size() == kFew) elements.max_load_factor(1);
   const auto [it, is_new] = elements.try_emplace(index, value);
   if (is_new) {
     if (copy_size() <= kMaxContainerElements) return {};

@@ -14,7 +14,7 @@ namespace tagflow::devices {
 // in constant time where nobody else holds the list.
 class GradientList final : public GradientValue {
  public:
-  GradientList() = default;
+  GradientList() { elements.max_load_factor(kFew); }
   GradientList(const GradientList& other);
   ~GradientList() override;
 
@@ -36,6 +36,10 @@ class GradientList final : public GradientValue {
   static int64_t elements_copied();
 
   std::unordered_map<int64_t, Tensor> elements;  // all valid
+
+ private:
+  // So many do without a table of buckets: most lists are of one element.
+  static constexpr int kFew = 16;
 };
 
 // The list of input 0; null where that is an empty variant. InvalidArgument

@@ -13,6 +13,7 @@ void register_cpu_kernels(KernelRegistry& registry) {
   register_nn_kernels(registry);
   register_random_kernels(registry);
   register_layer_kernels(registry);
+  register_packed_weights_kernels(registry);
   register_product_sum_kernels(registry);
   register_container_kernels(registry);
   register_state_kernels(registry);

@@ -25,6 +25,7 @@ void register_random_kernels(KernelRegistry& registry);
 // cpu/layer.cpp
 void register_layer_kernels(KernelRegistry& registry);
 // cpu/product_sum_ops.cpp
+void register_packed_weights_kernels(KernelRegistry& registry);
 void register_product_sum_kernels(KernelRegistry& registry);
 // cpu/stack*.cpp, tensor_array*.cpp, tensor_list*.cpp, optional.cpp
 void register_container_kernels(KernelRegistry& registry);

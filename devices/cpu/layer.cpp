@@ -4,14 +4,21 @@
 // Each of the ops has a kernel of its own, of a node that nobody else sees.
 // Where these are floats in the usual order, the product is a PackedProduct,
 // and the element-wise ops run on each part of it while that is in the cache.
+// Where they see segments of its columns, as in a recurrent cell, or there are
+// several outputs, the parts are blocks, and the product as a whole is nowhere.
 // Everything else goes through the kernels one by one, as it would apart, and
 // fails as it would.
+#include <boost/container/static_vector.hpp>
+#include <string_view>
+#include <unordered_set>
+
 #include "devices/cpu/built_kernel.h"
+#include "devices/cpu/container_kernels.h"
 #include "devices/cpu/elementwise_register.h"
 #include "devices/cpu/fused_tiles.h"
 #include "devices/cpu/gemm.h"
 #include "devices/cpu/kernels.h"
-#include "devices/cpu/packed_product.h"
+#include "devices/cpu/packed_weights.h"
 #include "graph/known_value.h"
 
 namespace tagflow::devices {
@@ -25,6 +32,9 @@ struct Stage {
   std::unique_ptr<Kernel> kernel;
 };
 
+// As many operands as a fused kernel may have.
+constexpr int64_t kMostSegments = 64;
+
 class LayerKernel final : public Kernel {
  public:
   Status build(const KernelInfo& info) {
@@ -32,12 +42,19 @@ class LayerKernel final : public Kernel {
     TAGFLOW_ASSIGN(const auto names, info.attr<Strings>("names"));
     TAGFLOW_ASSIGN(dtype_, info.attr<DataType>("T"));
     TAGFLOW_ASSIGN(const bool has_bias, info.attr<bool>("has_bias"));
+    comes_packed_ = info.node().op() == "_PackedMatMul";
     const size_t others = size_t(info.num_inputs()) - 2;
     if (has_bias && others == 0)
       return invalid_argument("there is no bias among the inputs");
     const size_t num_operands = others - (has_bias ? 1 : 0);
+    TAGFLOW_ASSIGN(segments_, info.attr<int64_t>("segments"));
+    TAGFLOW_ASSIGN(width_, info.attr<int64_t>("width"));
+    if (segments_ > kMostSegments || (segments_ > 1 && width_ == 0))
+      return invalid_argument("{} segments of {} columns", segments_, width_);
     if (program.empty() && num_operands > 0)
       return invalid_argument("{} operands of no program", num_operands);
+    if (program.empty() && info.num_outputs() != 1)
+      return invalid_argument("{} outputs of no program", info.num_outputs());
     if (names.size() != program.size() + (has_bias ? 2 : 1))
       return invalid_argument("{} names for {} ops", names.size(),
                               program.size() + (has_bias ? 2 : 1));
@@ -50,32 +67,52 @@ class LayerKernel final : public Kernel {
     }
     if (!program.empty())
       TAGFLOW_RETURN_IF_ERROR(add_program(
-          program, {names.end() - std::ptrdiff_t(program.size()), names.end()},
+          info, {names.end() - std::ptrdiff_t(program.size()), names.end()},
           num_operands));
-    if (tail_.node == nullptr || tiles_ != nullptr) packed_ = pack(info.node());
+    if (tail_.node == nullptr || tiles_ != nullptr)
+      library_ = make_library(info.node());
     return {};
   }
 
   Status compute(KernelContext& context) const override {
-    if (packed_ != nullptr) {
-      TAGFLOW_ASSIGN(const bool done, compute_packed(context));
+    TAGFLOW_ASSIGN(const Weights weights, weights_of(context));
+    if (library_ != nullptr && weights.packed != nullptr) {
+      TAGFLOW_ASSIGN(const bool done, compute_packed(context, *weights.packed));
       if (done) return {};
     }
     if (is_matrix_) {
-      TAGFLOW_ASSIGN(const bool done, compute_small(context));
+      TAGFLOW_ASSIGN(const bool done, compute_small(context, weights.tensor));
       if (done) return {};
     }
-    return compute_one_by_one(context);
+    return compute_one_by_one(context, weights.tensor);
   }
 
   double cost(const KernelContext& context) const override {
-    KernelContext product(product_.node, context.mutable_inputs().first(2),
-                          context.mutable_outputs(), &context.step(),
-                          &context.tag(), &context.allocator());
+    const Result<Weights> weights = weights_of(context);
+    if (!weights.ok()) return 0;
+    Tensor factors[] = {context.input(0), weights->tensor};
+    KernelContext product(product_.node, factors, context.mutable_outputs(),
+                          &context.step(), &context.tag(),
+                          &context.allocator());
     return product_.kernel->cost(product);
   }
 
  private:
+  // What the node multiplies by.
+  struct Weights {
+    Tensor tensor;
+    PackedWeights* packed = nullptr;  // where the library can take them
+  };
+
+  Result<Weights> weights_of(const KernelContext& context) const {
+    if (!comes_packed_) return Weights{context.input(1), weights_.get()};
+    TAGFLOW_ASSIGN(const auto* value,
+                   value_input<WeightsValue>(context, 1, "packed matrix"));
+    PackedWeights* const packed = value->packed();
+    const bool fits = packed != nullptr && packed->layout() == layout_;
+    return Weights{value->tensor(), fits ? packed : nullptr};
+  }
+
   // --- Making ---------------------------------------------------------------
 
   Result<graph::Endpoint> add_input() {
@@ -96,28 +133,41 @@ class LayerKernel final : public Kernel {
   }
 
   Status add_product(const graph::Node& layer, const std::string& name) {
+    static const std::unordered_set<std::string_view> kOwnAttrs = {
+        "N",        "M",     "has_bias", "program", "outputs",
+        "segments", "width", "names",    "weights"};
     AttrMap attrs;
     for (const auto& [key, value] : layer.attrs())
-      if (key != "N" && key != "has_bias" && key != "program" && key != "names")
-        attrs.insert_or_assign(key, value);
+      if (!kOwnAttrs.contains(key)) attrs.insert_or_assign(key, value);
     TAGFLOW_ASSIGN(const graph::Endpoint x, add_input());
     TAGFLOW_ASSIGN(const graph::Endpoint weights, add_input());
     const graph::Endpoint operands[] = {x, weights};
     constexpr std::string_view kPrefix = "_Fused";
-    const std::string_view op = layer.op();
-    return add_stage(product_, name, op.substr(kPrefix.size()), operands,
-                     std::move(attrs));
+    const std::string_view op =
+        comes_packed_ ? "MatMul"
+                      : std::string_view(layer.op()).substr(kPrefix.size());
+    return add_stage(product_, name, op, operands, std::move(attrs));
   }
 
-  Status add_program(const Strings& program, Strings names,
-                     size_t num_operands) {
+  // The operands of a program are the product's segments, then the others.
+  Status add_program(const KernelInfo& info, Strings names, size_t num_others) {
     std::vector<graph::Endpoint> operands;
-    for (size_t i = 0; i < 1 + num_operands; ++i) {
+    std::vector<int64_t> columns;
+    for (int64_t i = 0; i < segments_; ++i)
+      columns.insert(columns.end(), {i * width_, width_});
+    columns.resize(columns.size() + 2 * num_others);
+    if (segments_ == 1) columns.clear();
+    for (size_t i = 0; i < size_t(segments_) + num_others; ++i) {
       TAGFLOW_ASSIGN(operands.emplace_back(), add_input());
     }
+    TAGFLOW_ASSIGN(const auto program, info.attr<Strings>("program"));
+    TAGFLOW_ASSIGN(auto outputs, info.attr<std::vector<int64_t>>("outputs"));
     const std::string last = names.back();
     const AttrMap attrs = {{"N", int64_t(operands.size())},
+                           {"M", int64_t(info.num_outputs())},
                            {"program", program},
+                           {"outputs", std::move(outputs)},
+                           {"columns", std::move(columns)},
                            {"names", std::move(names)}};
     TAGFLOW_RETURN_IF_ERROR(
         add_stage(tail_, last, "_FusedElementwise", operands, attrs));
@@ -126,43 +176,56 @@ class LayerKernel final : public Kernel {
   }
 
   // Null where the library cannot do it, or the weights are not known yet.
-  std::unique_ptr<PackedProduct> pack(const graph::Node& layer) {
-    const Tensor* value = graph::known_constant(layer.inputs()[1]);
-    if (value == nullptr || dtype_ != DataType::kFloat ||
-        value->dtype() != dtype_ || value->num_elements() == 0)
-      return nullptr;
+  std::unique_ptr<PackedProduct> make_library(const graph::Node& layer) {
+    if (dtype_ != DataType::kFloat) return nullptr;
+    if (comes_packed_) {
+      const auto known = layer.attr<PartialShape>("weights");
+      const auto shape =
+          known.ok() ? known->to_shape() : std::optional<Shape>();
+      if (!shape || shape->rank() != 2 || shape->num_elements() == 0)
+        return nullptr;
+      layout_ = layout_of_matrix(*shape, is_set("transpose_b"));
+      is_matrix_ = true;
+    } else {
+      const Tensor* value = graph::known_constant(layer.inputs()[1]);
+      if (value == nullptr || value->dtype() != dtype_ ||
+          value->num_elements() == 0 || !find_layout(*value))
+        return nullptr;
+      weights_ = PackedWeights::make(layout_, *value);
+    }
+    if (segments_ > 1 && segments_ * width_ != layout_.outputs) return nullptr;
+    return PackedProduct::make(layout_);
+  }
+
+  // False where the library cannot do it.
+  bool find_layout(const Tensor& weights) {
     const std::string& op = product_.node->op();
-    if (value->num_elements() == 0) return nullptr;
-    PackedProduct::Weights weights{.tensor = *value};
     if (op == "Conv2D" || op == "DepthwiseConv2dNative") {
-      if (value->rank() != 4) return nullptr;
+      if (weights.rank() != 4) return false;
       Result<graph::WindowAttrs> window =
           graph::window_attrs(*product_.node, 4);
-      if (!window.ok() || window->channels_first) return nullptr;
+      if (!window.ok() || window->channels_first) return false;
       window_ = std::move(window).value();
-      weights.height = value->dim(0);
-      weights.width = value->dim(1);
-      weights.inputs = value->dim(2);
-      weights.outputs = value->dim(3);
+      layout_.height = weights.dim(0);
+      layout_.width = weights.dim(1);
+      layout_.inputs = weights.dim(2);
+      layout_.outputs = weights.dim(3);
       if (op != "Conv2D") {
-        weights.groups = weights.inputs;
-        weights.outputs *= weights.inputs;
-        weights.inputs = 1;
+        layout_.groups = layout_.inputs;
+        layout_.outputs *= layout_.inputs;
+        layout_.inputs = 1;
       }
-    } else {
-      if (value->rank() != 2 || is_set("transpose_a") || is_set("adj_x"))
-        return nullptr;
-      weights.transposed = is_set("transpose_b") || is_set("adj_y");
-      is_matrix_ = op == "MatMul";
-      is_transposed_ = weights.transposed;
-      weights.inputs = value->dim(weights.transposed ? 1 : 0);
-      weights.outputs = value->dim(weights.transposed ? 0 : 1);
+      return true;
     }
-    channels_ = weights.inputs * weights.groups;
-    outputs_ = weights.outputs;
-    size_ = {1, weights.height, weights.width};
-    return PackedProduct::make(std::move(weights));
+    if (weights.rank() != 2 || is_set("transpose_a") || is_set("adj_x"))
+      return false;
+    layout_ = layout_of_matrix(weights.shape(),
+                               is_set("transpose_b") || is_set("adj_y"));
+    is_matrix_ = op == "MatMul";
+    return true;
   }
+
+  int64_t channels() const { return layout_.inputs * layout_.groups; }
 
   bool is_set(std::string_view flag) const {
     const auto value = product_.node->attr<bool>(flag);
@@ -183,20 +246,21 @@ class LayerKernel final : public Kernel {
     if (!window_) {
       const int rank = x.rank();
       const bool fits = product_.node->op() == "MatMul" ? rank == 2 : rank >= 2;
-      if (!fits || x.dim(rank - 1) != channels_) return false;
+      if (!fits || x.dim(rank - 1) != channels()) return false;
       geometry.batch = 1;
-      geometry.channels = channels_;
-      geometry.in[2] = geometry.out[2] = x.num_elements() / channels_;
+      geometry.channels = channels();
+      geometry.in[2] = geometry.out[2] = x.num_elements() / channels();
       output = x.shape();
-      output.set_dim(rank - 1, outputs_);
+      output.set_dim(rank - 1, layout_.outputs);
       return geometry.in[2] >= kLeastRows;
     }
-    if (x.rank() != 4 || x.dim(3) != channels_) return false;
-    Result<Geometry> found = make_geometry(context, *window_, x.shape(), size_);
+    if (x.rank() != 4 || x.dim(3) != channels()) return false;
+    Result<Geometry> found = make_geometry(context, *window_, x.shape(),
+                                           {1, layout_.height, layout_.width});
     if (!found.ok()) return false;
     geometry = *found;
     Result<Shape> shape =
-        make_shape(*window_, geometry.batch, geometry.out, outputs_);
+        make_shape(*window_, geometry.batch, geometry.out, layout_.outputs);
     if (!shape.ok() || shape->num_elements() == 0) return false;
     output = *shape;
     return true;
@@ -208,69 +272,183 @@ class LayerKernel final : public Kernel {
   bool find_bias(const KernelContext& context, const float*& bias) const {
     if (bias_.node == nullptr) return true;
     const Tensor& values = context.input(2);
-    if (values.rank() != 1 || values.dim(0) != outputs_) return false;
+    if (values.rank() != 1 || values.dim(0) != layout_.outputs) return false;
     bias = values.data<float>();
     return true;
   }
 
-  // A few rows, of what is not worth to be shared: the sums begin with the
-  // bias. False where nothing was done.
-  Result<bool> compute_small(KernelContext& context) const {
-    const Tensor& x = context.input(0);
-    const Tensor& weights = context.input(1);
-    const float* bias = nullptr;
-    if (x.rank() != 2 || x.dim(1) != channels_ || x.num_elements() == 0 ||
-        x.dim(0) >= kLeastRows || weights.rank() != 2 ||
-        weights.dim(is_transposed_ ? 1 : 0) != channels_ ||
-        weights.dim(is_transposed_ ? 0 : 1) != outputs_ ||
-        !find_bias(context, bias) ||
-        gemm_cost(dtype_, x.dim(0), outputs_, channels_) >= kHeavyNanoseconds)
-      return false;
-    TAGFLOW_ASSIGN(Tensor * out,
-                   context.allocate_output(0, {x.dim(0), outputs_}));
-    auto* elements = out->mutable_data<float>();
-    const int64_t count = out->num_elements();
-    const auto multiply = [&] {
-      for (int64_t at = 0; bias != nullptr && at < count; at += outputs_)
-        std::copy_n(bias, outputs_, elements + at);
-      gemm<float>(x.dim(0), outputs_, channels_, {x.data<float>(), channels_},
-                  {weights.data<float>(), weights.dim(1), is_transposed_},
-                  elements, outputs_, bias != nullptr);
-    };
-    if (tail_.node == nullptr) {
-      multiply();
+  // What the element-wise ops see of a product.
+  class Tail {
+   public:
+    // The operands after the product's segments; false where one of them is
+    // neither of the results' shape nor a single element.
+    bool add_others(std::span<const Tensor> others, const Shape& result) {
+      row_ = result.rank() == 0 ? 1 : result.dim(result.rank() - 1);
+      for (const Tensor& other : others) {
+        const bool moves = other.shape() == result;
+        if (!moves &&
+            (other.num_elements() != 1 || other.rank() > result.rank()))
+          return false;
+        others_.push_back({static_cast<const std::byte*>(other.raw()),
+                           row_ * kElement, moves});
+      }
       return true;
     }
-    Operands operands = operands_of(context, *out);
-    Tensor unused;
-    const KernelContext tail = context_of(context, tail_, operands, unused);
-    if (!tiles_->can_run_in_place(tail)) return false;
-    multiply();
-    tiles_->run_in_place(tail, elements, 0, count);
+    bool fits(const FusedTiles& tiles, int64_t segments) const {
+      boost::container::static_vector<bool, kMost> moves(size_t(segments),
+                                                         true);
+      for (const FusedRows& other : others_) moves.push_back(other.moves);
+      return tiles.can_run_blocks({moves.data(), moves.size()});
+    }
+    void add_output(Tensor& output) {
+      outputs_.push_back(static_cast<std::byte*>(output.mutable_raw()));
+    }
+
+    // Of values from element `begin` of the results on: rows of segments, each
+    // of so many columns.
+    struct Values {
+      const float* first = nullptr;
+      int64_t begin = 0;
+      int64_t rows = 1, columns = 0;
+      int64_t segments = 1;
+      int64_t segment = 0;  // elements from one to the next, in a row
+    };
+    void run(const FusedTiles& tiles, const Values& values) const {
+      boost::container::static_vector<FusedRows, kMost> inputs;
+      const auto* first = reinterpret_cast<const std::byte*>(values.first);
+      for (int64_t i = 0; i < values.segments; ++i)
+        inputs.push_back({first + i * values.segment * kElement,
+                          values.segments * values.segment * kElement, true});
+      for (FusedRows other : others_) {
+        if (other.moves) other.first += values.begin * kElement;
+        inputs.push_back(other);
+      }
+      boost::container::static_vector<FusedPlace, kMost> outputs;
+      for (std::byte* output : outputs_)
+        outputs.push_back({output + values.begin * kElement, row_ * kElement});
+      tiles.run_block({.rows = values.rows,
+                       .columns = values.columns,
+                       .inputs = {inputs.data(), inputs.size()},
+                       .outputs = {outputs.data(), outputs.size()}});
+    }
+    // Elements of a row of the results.
+    int64_t row() const { return row_; }
+
+   private:
+    static constexpr size_t kMost = 64;  // as of a fused kernel
+    static constexpr int64_t kElement = sizeof(float);
+
+    int64_t row_ = 0;
+    boost::container::static_vector<FusedRows, kMost> others_;
+    boost::container::static_vector<std::byte*, kMost> outputs_;
+  };
+
+  // The tail of a product whose results are of that shape; false, and nothing
+  // was done, where it has to see the product as a whole.
+  Result<bool> prepare(KernelContext& context, const Shape& result,
+                       Tail& tail) const {
+    const auto others = context.inputs().subspan(size_t(first_operand()));
+    if (!tail.add_others(others, result) || !tail.fits(*tiles_, segments_))
+      return false;
+    for (int i = 0; i < context.num_outputs(); ++i) {
+      TAGFLOW_ASSIGN(Tensor * out, context.allocate_output(i, result));
+      tail.add_output(*out);
+    }
+    return true;
+  }
+
+  Shape result_of(Shape product) const {
+    if (segments_ > 1) product.set_dim(product.rank() - 1, width_);
+    return product;
+  }
+
+  // Whether the product can be where the only output is, and become that.
+  bool is_in_place() const {
+    return segments_ == 1 && tail_.node->num_outputs() == 1;
+  }
+
+  // A few rows, of what is not worth to be shared: the sums begin with the
+  // bias. False where nothing was done.
+  Result<bool> compute_small(KernelContext& context,
+                             const Tensor& weights) const {
+    const Tensor& x = context.input(0);
+    const float* bias = nullptr;
+    if (x.rank() != 2 || x.dim(1) != channels() || x.num_elements() == 0 ||
+        x.dim(0) >= kLeastRows || weights.rank() != 2 ||
+        weights.dim(layout_.transposed ? 1 : 0) != channels() ||
+        weights.dim(layout_.transposed ? 0 : 1) != layout_.outputs ||
+        !find_bias(context, bias) ||
+        gemm_cost(dtype_, x.dim(0), layout_.outputs, channels()) >=
+            kHeavyNanoseconds)
+      return false;
+    const Shape shape = {x.dim(0), layout_.outputs};
+    const auto multiply = [&](float* elements) {
+      const int64_t count = shape.num_elements();
+      for (int64_t at = 0; bias != nullptr && at < count; at += layout_.outputs)
+        std::copy_n(bias, layout_.outputs, elements + at);
+      gemm<float>(x.dim(0), layout_.outputs, channels(),
+                  {x.data<float>(), channels()},
+                  {weights.data<float>(), weights.dim(1), layout_.transposed},
+                  elements, layout_.outputs, bias != nullptr);
+    };
+    if (tail_.node == nullptr) {
+      TAGFLOW_ASSIGN(Tensor * out, context.allocate_output(0, shape));
+      multiply(out->mutable_data<float>());
+      return true;
+    }
+    Tail tail;
+    TAGFLOW_ASSIGN(const bool fits, prepare(context, result_of(shape), tail));
+    if (!fits) return false;
+    TAGFLOW_ASSIGN(Tensor product, context.allocate_temp(dtype_, shape));
+    auto* elements = product.mutable_data<float>();
+    multiply(elements);
+    tail.run(*tiles_, {.first = elements,
+                       .rows = x.dim(0),
+                       .columns = tail.row(),
+                       .segments = segments_,
+                       .segment = tail.row()});
     return true;
   }
 
   // False where nothing was done.
-  Result<bool> compute_packed(KernelContext& context) const {
+  Result<bool> compute_packed(KernelContext& context,
+                              PackedWeights& weights) const {
     Geometry geometry;
     Shape shape;
     const float* bias = nullptr;
     if (!find_geometry(context, geometry, shape) || !find_bias(context, bias))
       return false;
-    TAGFLOW_ASSIGN(Tensor * out, context.allocate_output(0, shape));
-    if (tail_.node == nullptr)
-      return packed_->compute(context, geometry, context.input(0).data<float>(),
-                              bias, out->mutable_data<float>(),
-                              [](int64_t, int64_t) {});
-    Operands operands = operands_of(context, *out);
-    Tensor unused;
-    const KernelContext tail = context_of(context, tail_, operands, unused);
-    if (!tiles_->can_run_in_place(tail)) return false;
-    auto* elements = out->mutable_data<float>();
-    return packed_->compute(context, geometry, context.input(0).data<float>(),
-                            bias, elements, [&](int64_t begin, int64_t end) {
-                              tiles_->run_in_place(tail, elements, begin, end);
-                            });
+    const PackedProduct::Factors factors{weights,
+                                         context.input(0).data<float>(), bias};
+    if (tail_.node == nullptr) {
+      TAGFLOW_ASSIGN(Tensor * out, context.allocate_output(0, shape));
+      return library_->compute(context, geometry, factors,
+                               out->mutable_data<float>(),
+                               [](int64_t, int64_t) {});
+    }
+    if (window_ && !is_in_place()) return false;
+    Tail tail;
+    TAGFLOW_ASSIGN(const bool fits, prepare(context, result_of(shape), tail));
+    if (!fits) return false;
+    if (!is_in_place())
+      return library_->compute_blocks(
+          context, geometry, factors, segments_,
+          [&](const PackedProduct::Block& block) {
+            tail.run(*tiles_, {.first = block.values,
+                               .begin = block.first_row * tail.row() +
+                                        block.first_column,
+                               .rows = block.rows,
+                               .columns = block.columns,
+                               .segments = segments_,
+                               .segment = block.columns});
+          });
+    auto* elements = context.mutable_outputs()[0].mutable_data<float>();
+    return library_->compute(context, geometry, factors, elements,
+                             [&](int64_t begin, int64_t end) {
+                               tail.run(*tiles_, {.first = elements + begin,
+                                                  .begin = begin,
+                                                  .columns = end - begin});
+                             });
   }
 
   using Operands = std::vector<Tensor>;
@@ -278,41 +456,33 @@ class LayerKernel final : public Kernel {
   // What the element-wise ops read.
   Operands operands_of(const KernelContext& context, Tensor result) const {
     const auto others = context.inputs().subspan(size_t(first_operand()));
-    Operands operands;
-    operands.reserve(1 + others.size());
-    operands.push_back(std::move(result));
+    Operands operands(size_t(segments_), result);
     operands.insert(operands.end(), others.begin(), others.end());
     return operands;
   }
 
-  static KernelContext context_of(const KernelContext& context,
-                                  const Stage& stage, std::span<Tensor> inputs,
-                                  Tensor& output) {
-    return KernelContext(stage.node, inputs, {&output, 1}, &context.step(),
-                         &context.tag(), &context.allocator());
-  }
-
   static Status run(const KernelContext& context, const Stage& stage,
-                    std::span<Tensor> inputs, Tensor& output) {
-    KernelContext one = context_of(context, stage, inputs, output);
+                    std::span<Tensor> inputs, std::span<Tensor> outputs) {
+    KernelContext one(stage.node, inputs, outputs, &context.step(),
+                      &context.tag(), &context.allocator());
     const Status status = stage.kernel->compute(one);
     if (status.ok()) return {};
     return Status(status.code(), fmt::format("{}, in \"{}\"", status.message(),
                                              stage.node->name()));
   }
 
-  Status compute_one_by_one(KernelContext& context) const {
+  Status compute_one_by_one(KernelContext& context, Tensor weights) const {
     Tensor result;
-    TAGFLOW_RETURN_IF_ERROR(
-        run(context, product_, context.mutable_inputs().first(2), result));
+    Tensor factors[] = {context.input(0), std::move(weights)};
+    TAGFLOW_RETURN_IF_ERROR(run(context, product_, factors, {&result, 1}));
     if (bias_.node != nullptr) {
       Tensor operands[] = {std::move(result), context.input(2)};
-      TAGFLOW_RETURN_IF_ERROR(run(context, bias_, operands, result));
+      TAGFLOW_RETURN_IF_ERROR(run(context, bias_, operands, {&result, 1}));
     }
     if (tail_.node != nullptr) {
       Operands operands = operands_of(context, std::move(result));
       result = Tensor();
-      TAGFLOW_RETURN_IF_ERROR(run(context, tail_, operands, result));
+      return run(context, tail_, operands, context.mutable_outputs());
     }
     context.set_output(0, std::move(result));
     return {};
@@ -322,12 +492,15 @@ class LayerKernel final : public Kernel {
   Stage product_, bias_, tail_;
   const FusedTiles* tiles_ = nullptr;  // of the tail, where it can do that
   DataType dtype_ = DataType::kInvalid;
-  // Of what is packed.
-  std::unique_ptr<PackedProduct> packed_;
+  // The columns of a product, as the tail sees them: so many of so many.
+  int64_t segments_ = 1, width_ = 0;
+  bool comes_packed_ = false;  // the weights: a _PackedMatMul
+  // Null where the library cannot do it.
+  std::unique_ptr<PackedProduct> library_;
+  std::shared_ptr<PackedWeights> weights_;  // where they are known
+  WeightLayout layout_;
   std::optional<graph::WindowAttrs> window_;
-  int64_t channels_ = 0, outputs_ = 0;
-  bool is_matrix_ = false, is_transposed_ = false;  // the weights
-  Spatial size_{1, 1, 1};
+  bool is_matrix_ = false;
 };
 
 }  // namespace
@@ -338,6 +511,8 @@ void register_layer_kernels(KernelRegistry& registry) {
     for (const DataType dtype : {DataType::kFloat, DataType::kDouble,
                                  DataType::kHalf, DataType::kBFloat16})
       add_kernel(registry, op, dtype, make_built<LayerKernel>);
+  add_kernel(registry, "_PackedMatMul", DataType::kFloat,
+             make_built<LayerKernel>);
 }
 
 }  // namespace tagflow::devices

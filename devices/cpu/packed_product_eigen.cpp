@@ -3,6 +3,13 @@
 
 namespace tagflow::devices {
 
-std::unique_ptr<PackedProduct> PackedProduct::make(Weights) { return nullptr; }
+std::shared_ptr<PackedWeights> PackedWeights::make(const WeightLayout&,
+                                                   Tensor) {
+  return nullptr;
+}
+
+std::unique_ptr<PackedProduct> PackedProduct::make(const WeightLayout&) {
+  return nullptr;
+}
 
 }  // namespace tagflow::devices

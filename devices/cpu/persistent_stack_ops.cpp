@@ -104,7 +104,8 @@ class PersistentPopKernel final : public CheapKernel, public SavedReader {
   static constexpr bool kTakesHandles = true;
 
   explicit PersistentPopKernel(const KernelInfo& info)
-      : dtype_(info.output_dtype(1)) {}
+      : dtype_(info.output_dtype(1)),
+        shape_(attr_of<PartialShape>(info, "elem_shape")) {}
 
   Ref<SavedTensor> next_saved(const KernelContext& context) const override {
     return top_of_input(context);
@@ -124,12 +125,17 @@ class PersistentPopKernel final : public CheapKernel, public SavedReader {
     if (!element.valid())
       return context.fail("the top of {} is a zero of no shape",
                           output->describe());
+    if (shape_.has_rank() && !shape_.compatible(element.shape()))
+      return context.fail("the top of {} is {}, of another shape than {}",
+                          output->describe(), element.describe(),
+                          shape_.to_string());
     context.set_output(1, std::move(element));
     return {};
   }
 
  private:
   DataType dtype_;
+  PartialShape shape_;  // that the elements have
 };
 
 // PersistentStackPopOrZero, and PersistentStackDrop, which has no element.

@@ -23,6 +23,8 @@ Status push_shape(ShapeContext& c) {
 
 Status persistent_pop_shape(ShapeContext& c) {
   c.set_output(0, PartialShape::scalar());
+  TAGFLOW_ASSIGN(PartialShape element, c.attr<PartialShape>("elem_shape"));
+  c.set_output(1, std::move(element));
   return {};
 }
 
@@ -70,7 +72,8 @@ void register_stack_ops(OpRegistry& registry) {
                   {"handle: variant", "elem: T"}, {"output: variant"},
                   {"T: type"}, scalar_shape);
   define_changing(registry, "PersistentStackPop", {"handle: variant"},
-                  {"output: variant", "elem: elem_type"}, {"elem_type: type"},
+                  {"output: variant", "elem: elem_type"},
+                  {"elem_type: type", "elem_shape: shape = <unknown>"},
                   persistent_pop_shape);
   // Of stacks that hold gradients, aligned at the top. An empty variant is one
   // without elements, and missing elements are zeros: Push and PopOrZero are

@@ -18,9 +18,9 @@ namespace tagflow::graph {
 namespace {
 
 // Which tokens may become live.
-class Liveness {
+class MayBeLive {
  public:
-  explicit Liveness(const Graph& graph) {
+  explicit MayBeLive(const Graph& graph) {
     NodeId last = 0;
     for (const Node* node : graph.nodes()) last = std::max(last, node->id());
     readers_.resize(size_t(last) + 1);
@@ -101,12 +101,12 @@ class DeadBranches {
   Result<bool> run() {
     bool any = false;
     for (const Node* node : graph_.nodes())
-      any = any || Liveness::known_predicate(*node).has_value();
+      any = any || MayBeLive::known_predicate(*node).has_value();
     if (!any) {
       sweep(program_);
       return false;
     }
-    const Liveness live(graph_);
+    const MayBeLive live(graph_);
     TAGFLOW_RETURN_IF_ERROR(narrow_merges(live));
     keep_effects(live);
     sweep(program_);
@@ -116,7 +116,7 @@ class DeadBranches {
   }
 
  private:
-  Status narrow_merges(const Liveness& live) {
+  Status narrow_merges(const MayBeLive& live) {
     count_readers();
     const std::vector<Node*> nodes(graph_.nodes().begin(),
                                    graph_.nodes().end());
@@ -170,7 +170,7 @@ class DeadBranches {
 
   // What is done for its effect and not certainly dead is done also where
   // nothing needs it any more.
-  void keep_effects(const Liveness& live) {
+  void keep_effects(const MayBeLive& live) {
     const NodeSet needed =
         prune(graph_, program_.fetches, program_.targets, {});
     for (Node* node : graph_.nodes())
@@ -186,7 +186,7 @@ class DeadBranches {
     const std::vector<Node*> nodes(graph_.nodes().begin(),
                                    graph_.nodes().end());
     for (Node* node : nodes) {
-      const std::optional<bool> taken = Liveness::known_predicate(*node);
+      const std::optional<bool> taken = MayBeLive::known_predicate(*node);
       if (!taken || is_read({node, *taken ? 0 : 1})) continue;
       NodeList controls(node->control_inputs());
       if (!add_dependence(controls, node->inputs()[1])) continue;

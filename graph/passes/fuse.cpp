@@ -51,11 +51,7 @@ bool may_fit(const PartialShape& shape, const PartialShape& result) {
 bool adds_two(const Node& node) {
   if (node.op() != "AddN" || node.num_inputs() != 2 || !is_pure(node))
     return false;
-  const auto shape_of = [&](size_t i) -> const PartialShape& {
-    const Endpoint& input = node.inputs()[i];
-    return input.node->output_shape(input.port);
-  };
-  return shape_of(0).fully_known() && shape_of(0) == shape_of(1);
+  return has_one_known_shape(node);
 }
 
 // What can be said without its frame and its operands.

@@ -13,10 +13,12 @@
 // Its kernel brings the weights into the order that it likes best, once, and
 // does the rest to a part of the result while that is in the cache. The other
 // operands of the element-wise ops are of the result's shape, or single
-// elements. A tree that reads two products belongs to the later one. The sums
-// of a product, and the bias in them, may be rounded in another order than
-// apart. This is a matter of what kernels a device has, so it is done where it
-// is known which: after nodes are placed.
+// elements. Of a matrix product a tree may see segments, which are columns of
+// equal number, and it may have several outputs (Note [What is a group]): so a
+// recurrent cell is one layer. A tree that reads two products belongs to the
+// later one. The sums of a product, and the bias in them, may be rounded in
+// another order than apart. This is a matter of what kernels a device has, so
+// it is done where it is known which: after nodes are placed.
 #include <algorithm>
 
 #include "graph/known_value.h"
@@ -31,9 +33,6 @@ namespace tagflow::graph {
 namespace {
 
 using Strings = std::vector<std::string>;
-
-// Smaller matrices are not worth more than a plain product.
-constexpr int64_t kLeastWeights = 1024;  // elements
 
 class Layers {
  public:
@@ -53,21 +52,26 @@ class Layers {
     Node* last = nullptr;  // whose output is the layer's
     std::vector<Endpoint> inputs;
     bool has_bias = false;
+    int64_t segments = 1, width = 0;
+    std::vector<int64_t> outputs;
     Strings program, names;
     NodeList controls;
   };
 
   static bool is_product(const Node& node) {
     const std::optional<Product> product = product_of(node);
-    if (!product || product->first || !is_pure(node) ||
+    if (!product || product->first || !(is_pure(node) || is_packed(node)) ||
         node.output_dtypes()[0] != DataType::kFloat ||
         !node.output_shape(0).has_rank())
       return false;
-    if (product->window) return true;
+    if (product->window || is_packed(node)) return true;
     for (const char* name : {"transpose_a", "adj_x"})
-      if (const auto flag = node.attr<bool>(name); flag.ok() && *flag)
-        return false;
+      if (is_set(node, name)) return false;
     return known_constant(node.inputs()[1])->num_elements() >= kLeastWeights;
+  }
+
+  static bool is_packed(const Node& node) {
+    return node.op() == "_PackedMatMul";
   }
 
   Status make_layer(Node* product) {
@@ -76,24 +80,35 @@ class Layers {
     extend(layer, product);
     add_bias(layer, *product);
     add_tree(layer, *product);
+    if (is_packed(*product) && layer.last == product) return {};
+    const int num_outputs = layer.last->num_outputs();
     AttrMap attrs = product->attrs();
     attrs.insert_or_assign("N", int64_t(layer.inputs.size() - 2));
     attrs.insert_or_assign("has_bias", layer.has_bias);
+    attrs.insert_or_assign("M", int64_t(num_outputs));
+    attrs.insert_or_assign("segments", layer.segments);
+    attrs.insert_or_assign("width", layer.width);
+    attrs.insert_or_assign("outputs", std::move(layer.outputs));
     attrs.insert_or_assign("program", std::move(layer.program));
     attrs.insert_or_assign("names", std::move(layer.names));
-    const PartialShape shape = layer.last->output_shape(0);
     TAGFLOW_ASSIGN(
         Node * made,
-        detour_.replace(layer.last, "_Fused" + product->op(), layer.inputs,
-                        std::move(attrs), layer.controls));
-    graph_.set_output_shape(made, 0, shape);
+        detour_.replace(
+            layer.last,
+            is_packed(*product) ? product->op() : "_Fused" + product->op(),
+            layer.inputs, std::move(attrs), layer.controls));
+    for (int i = 0; i < num_outputs; ++i)
+      graph_.set_output_shape(made, i, layer.last->output_shape(i));
     return {};
   }
 
   static void extend(Layer& layer, Node* node) {
     layer.last = node;
     layer.controls.add(node->control_inputs());
-    if (node->op() != "_FusedElementwise") layer.names.push_back(node->name());
+    if (is_packed(*node))
+      layer.names = node->attr<Strings>("names").value();
+    else if (node->op() != "_FusedElementwise")
+      layer.names.push_back(node->name());
   }
 
   // What alone reads the layer, and may be part of it.
@@ -131,32 +146,54 @@ class Layers {
   }
 
   void add_tree(Layer& layer, const Node& product) {
-    const auto reader = next(layer, product);
-    if (!reader) return;
-    const Node& node = *reader->node;
-    const bool is_tree = node.op() == "_FusedElementwise";
-    if (const auto columns = node.attr<std::vector<int64_t>>("columns");
-        columns.ok() && !columns->empty())
+    Node* const reader = readers_.only_reading_node(*layer.last);
+    if (reader == nullptr || taken_.contains(*reader) ||
+        !has_same_constraints(product, *reader))
       return;
-    const PartialShape& shape = layer.last->output_shape(0);
+    const Node& node = *reader;
+    const bool is_tree = node.op() == "_FusedElementwise";
+    const PartialShape& shape = node.output_shape(0);
     if ((!is_tree && !is_elementwise(node)) ||
         node.output_dtypes()[0] != DataType::kFloat || !shape.has_rank() ||
-        !(node.output_shape(0) == shape))
+        !find_segments(layer, product, node))
       return;
     for (const Endpoint& input : node.inputs())
-      if (!fits(input.node->output_shape(input.port), shape)) return;
+      if (input.node != layer.last &&
+          !fits(input.node->output_shape(input.port), shape))
+        return;
     taken_.insert(node);
-    if (is_tree) {
-      add_program(layer, node, reader->input);
-    } else {
-      std::string line = node.op();
-      for (size_t i = 0; i < node.inputs().size(); ++i) {
-        line += i == reader->input ? " 0" : " 1";
-        if (i != reader->input) layer.inputs.push_back(node.inputs()[i]);
-      }
-      layer.program.push_back(std::move(line));
+    add_program(layer, node);
+    extend(layer, reader);
+  }
+
+  // How the tree sees the product; false where it cannot be part of a layer.
+  static bool find_segments(Layer& layer, const Node& product,
+                            const Node& tree) {
+    const PartialShape& whole = layer.last->output_shape(0);
+    const std::vector<int64_t> columns = columns_of(tree);
+    const bool is_plain = columns.empty() && tree.num_outputs() == 1;
+    if (is_plain) return whole.has_rank() && tree.output_shape(0) == whole;
+    const std::optional<Product> facts = product_of(product);
+    if (!facts || facts->window ||
+        !tree.attr<std::vector<int64_t>>("joined").value().empty())
+      return false;
+    int64_t width = facts->channels;
+    for (size_t i = 0; i < columns.size() / 2; ++i) {
+      const int64_t first = columns[2 * i], count = columns[2 * i + 1];
+      if ((tree.inputs()[i].node == layer.last) != (count != 0)) return false;
+      if (count == 0) continue;
+      if (width != facts->channels && width != count) return false;
+      width = count;
+      if (facts->channels % count != 0 || first % count != 0) return false;
     }
-    extend(layer, reader->node);
+    layer.width = width;
+    layer.segments = facts->channels / width;
+    return true;
+  }
+
+  static std::vector<int64_t> columns_of(const Node& tree) {
+    if (tree.op() != "_FusedElementwise") return {};
+    return tree.attr<std::vector<int64_t>>("columns").value();
   }
 
   static bool fits(const PartialShape& shape, const PartialShape& result) {
@@ -164,26 +201,41 @@ class Layers {
            (shape.has_rank() && shape.compatible(result));
   }
 
-  // The tree's program, where the product is number `number` of the inputs:
-  // that becomes number 0.
-  static void add_program(Layer& layer, const Node& tree, size_t number) {
-    const size_t num_inputs = tree.inputs().size();
-    for (size_t i = 0; i < num_inputs; ++i)
-      if (i != number) layer.inputs.push_back(tree.inputs()[i]);
+  // The tree's program. Its numbers become those of the layer's: the segments,
+  // the other inputs, the results.
+  static void add_program(Layer& layer, const Node& tree) {
+    const std::vector<int64_t> columns = columns_of(tree);
+    std::vector<int64_t> numbers;
+    int64_t next = layer.segments;
+    for (size_t i = 0; i < tree.inputs().size(); ++i) {
+      if (tree.inputs()[i].node == layer.last) {
+        numbers.push_back(columns.empty() ? 0 : columns[2 * i] / layer.width);
+        continue;
+      }
+      numbers.push_back(next++);
+      layer.inputs.push_back(tree.inputs()[i]);
+    }
+    if (tree.op() != "_FusedElementwise") {
+      std::string line = tree.op();
+      for (const int64_t number : numbers) line += fmt::format(" {}", number);
+      layer.program.push_back(std::move(line));
+      return;
+    }
     const Strings program = tree.attr<Strings>("program").value();
     for (const std::string& line : program) {
       const size_t op_end = std::min(line.find(' '), line.size());
       std::string made = line.substr(0, op_end);
       for (size_t at = op_end; at < line.size();) {
         size_t end = std::min(line.find(' ', at + 1), line.size());
-        const auto operand = size_t(std::stoul(line.substr(at + 1, end)));
-        made += fmt::format(" {}", operand == number  ? 0
-                                   : operand < number ? operand + 1
-                                                      : operand);
+        made +=
+            fmt::format(" {}", numbers[std::stoul(line.substr(at + 1, end))]);
         at = end;
       }
       layer.program.push_back(std::move(made));
+      numbers.push_back(next++);
     }
+    layer.outputs = tree.attr<std::vector<int64_t>>("outputs").value();
+    for (int64_t& output : layer.outputs) output = numbers[size_t(output)];
     const Strings names = tree.attr<Strings>("names").value();
     layer.names.insert(layer.names.end(), names.begin(), names.end());
   }

@@ -23,8 +23,10 @@ enum class Pass : uint8_t {
   kLayer,
   kFreeze,
   kSums,
+  kGroup,
+  kPack,
 };
-inline constexpr uint8_t kNumPasses = 12;
+inline constexpr uint8_t kNumPasses = 14;
 
 // A set of passes; all of them by default. A value.
 class PassSet {

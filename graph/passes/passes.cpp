@@ -42,6 +42,14 @@ constexpr std::array<PassItem, kNumPasses> kPasses = {{
      "takes variables for constants while nobody changes them", nullptr},
     {Pass::kSums, "sums",
      "adds up the products of a loop's iterations several at a time", nullptr},
+    {Pass::kGroup, "group",
+     "makes one node, with several outputs, of element-wise ops that feed each "
+     "other",
+     nullptr},
+    {Pass::kPack, "pack",
+     "brings matrices that a loop multiplies by into the order that products "
+     "like, before the loop",
+     nullptr},
 }};
 
 // A pass can make work for those before it; few rounds find nearly all.

@@ -17,6 +17,7 @@
 // whichever lets the program end.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string_view>
 
@@ -66,6 +67,15 @@ Result<bool> fuse_elementwise(Program& program, const Evaluator* evaluator);
 // One node for a product by constants and what is done to its elements. Not
 // among those of optimize(): Note [What is a layer]. Also of the bodies.
 Result<bool> fuse_layers(Program& program, const Evaluator* evaluator);
+// One node for element-wise ops of a shape that feed each other, or see columns
+// of one tensor, whoever else reads them. Not among those of optimize(): Note
+// [What is a group]. Not of the bodies.
+// `may_wait` says which nodes answer when they like.
+using MayWait = std::function<bool(const Node&)>;
+Result<bool> group_elementwise(Program& program, const MayWait& may_wait);
+// Weights in the order that products like, for a loop. Not among those of
+// optimize(): Note [What is packed]. Also of the bodies.
+Result<bool> pack_weights(Program& program, const Evaluator* evaluator);
 // A variant that puts products off, for a loop's sum of them. Not among those
 // of optimize(): Note [What is summed]. Also of the bodies.
 Result<bool> sum_products(Program& program, const Evaluator* evaluator);

@@ -1,14 +1,10 @@
 #include "graph/passes/product.h"
 
 #include "graph/known_value.h"
+#include "graph/passes/rewriting.h"
 
 namespace tagflow::graph {
 namespace {
-
-bool is_set(const Node& node, std::string_view flag) {
-  const auto value = node.attr<bool>(flag);
-  return value.ok() && *value;
-}
 
 std::optional<Product> convolution_of(const Node& node, const Tensor& weights) {
   if (weights.rank() != 4 || weights.num_elements() == 0) return {};
@@ -27,6 +23,12 @@ std::optional<Product> convolution_of(const Node& node, const Tensor& weights) {
 
 std::optional<Product> product_of(const Node& node) {
   const std::string& op = node.op();
+  if (op == "_PackedMatMul") {
+    const PartialShape weights = node.attr<PartialShape>("weights").value();
+    Product product;
+    product.channels = weights.dim(is_set(node, "transpose_b") ? 0 : 1);
+    return product;
+  }
   const bool is_convolution = op == "Conv2D" || op == "DepthwiseConv2dNative";
   const bool is_batch = op == "BatchMatMulV2";
   if (!is_convolution && !is_batch && op != "MatMul") return {};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "graph/program.h"
@@ -21,19 +22,39 @@ class Readers {
   // Where output 0 of the node is one input of one other, and nothing else
   // needs the node: no control edge, fetch or target. Nothing otherwise.
   std::optional<Reader> only_reader(const Node& node) const;
+  // The same of any output, where others may have readers, too.
+  std::optional<Reader> only_reader(const Endpoint& output) const;
+  // What reads output 0, by one or more of its inputs, where that is all that
+  // needs the node; null otherwise.
+  Node* only_reading_node(const Node& node) const;
+  // Whether an input of some node is the output.
+  bool is_read(const Endpoint& output) const;
+  // Whether a control edge, a fetch or a target needs the node.
+  bool is_awaited(const Node& node) const {
+    return node.id() < uses_.size() && uses_[node.id()].is_awaited;
+  }
   // Whether nobody reads, or fetches, an output beside output 0.
   bool only_first_output(const Node& node) const;
 
  private:
+  struct Reads {
+    Reader first;
+    bool is_more = false;     // than that one
+    bool has_others = false;  // nodes than that of the first
+    void add(const Reader& reader) {
+      is_more = first.node != nullptr;
+      if (!is_more) first = reader;
+      has_others = has_others || first.node != reader.node;
+    }
+  };
   struct Use {
-    Reader reader;
-    bool is_only = false;
-    bool is_shared = false;
+    Reads reads;              // of output 0
+    bool is_awaited = false;  // by a control edge, a fetch or a target
     bool has_others = false;  // of outputs beside output 0
   };
-  void share(const Node& node) { uses_[node.id()].is_shared = true; }
 
   std::vector<Use> uses_;  // by node id
+  std::unordered_map<Endpoint, Reads, EndpointHash> others_;
 };
 
 }  // namespace tagflow::graph

@@ -42,6 +42,22 @@ bool is_plain_identity(const Node& node) {
   return !reads_reference(node) && !is_ref(node.output_dtypes()[0]);
 }
 
+bool has_one_known_shape(const Node& node) {
+  const auto shape_of = [](const Endpoint& input) -> const PartialShape& {
+    return input.node->output_shape(input.port);
+  };
+  const auto inputs = node.inputs();
+  return !inputs.empty() && shape_of(inputs[0]).fully_known() &&
+         std::ranges::all_of(inputs, [&](const Endpoint& input) {
+           return shape_of(input) == shape_of(inputs[0]);
+         });
+}
+
+bool is_set(const Node& node, std::string_view flag) {
+  const auto value = node.attr<bool>(flag);
+  return value.ok() && *value;
+}
+
 bool is_loop_constant(const Node& node) {
   return node.is_constant_enter() && node.control_inputs().empty();
 }

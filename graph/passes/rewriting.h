@@ -28,6 +28,12 @@ bool is_plain_identity(const Node& node);
 // type and cannot fail but by their shapes. Defined in fuse.cpp.
 bool is_elementwise(const Node& node);
 
+// Whether all inputs have the same shape, which is fully known.
+bool has_one_known_shape(const Node& node);
+
+// Whether the node has the bool attribute, and it is true.
+bool is_set(const Node& node, std::string_view flag);
+
 // An Enter, visible in every iteration, that waits for its input only.
 bool is_loop_constant(const Node& node);
 

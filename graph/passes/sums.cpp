@@ -21,34 +21,18 @@
 #include <optional>
 
 #include "graph/passes/passes.h"
+#include "graph/passes/readers.h"
 #include "graph/passes/rewriting.h"
 
 namespace tagflow::graph {
 namespace {
 
-// Who reads the outputs of a node.
-struct Uses {
-  struct Use {
-    int port = 0;
-    Node* reader = nullptr;
-    size_t input = 0;
-  };
-  std::vector<Use> reads;
-  bool has_others = false;  // control edges, fetches, targets
-};
-
-bool is_set(const Node& node, std::string_view flag) {
-  const auto value = node.attr<bool>(flag);
-  return value.ok() && *value;
-}
-
 class Sums {
  public:
   explicit Sums(Program& program)
-      : program_(program), graph_(program.graph), detour_(program) {}
+      : graph_(program.graph), readers_(program), detour_(program) {}
 
   Result<bool> run() {
-    find_uses();
     std::vector<Node*> merges;
     for (Node* node : graph_.nodes())
       if (node->is_merge()) merges.push_back(node);
@@ -66,41 +50,11 @@ class Sums {
     std::vector<Node*> products;
   };
 
-  void find_uses() {
-    uses_.resize(graph_.end_id());
-    for (Node* node : graph_.nodes()) {
-      for (size_t i = 0; i < node->inputs().size(); ++i) {
-        const Endpoint& from = node->inputs()[i];
-        if (from.node != nullptr)
-          uses_[from.node->id()].reads.push_back({from.port, node, i});
-      }
-      for (const Node* control : node->control_inputs())
-        uses_[control->id()].has_others = true;
-    }
-    for (const auto* ends : {&program_.fetches, &program_.feeds})
-      for (const Endpoint& end : *ends)
-        if (end.node != nullptr) uses_[end.node->id()].has_others = true;
-    for (const Node* target : program_.targets)
-      uses_[target->id()].has_others = true;
-  }
-
-  // What alone reads the output, and nothing else waits for the node but, where
-  // it has one, readers of its other output. Null where there is no such thing.
-  Node* only_reader(const Node& node, int port) const {
-    const Uses& uses = uses_[node.id()];
-    if (uses.has_others) return nullptr;
-    Node* reader = nullptr;
-    for (const Uses::Use& use : uses.reads) {
-      if (use.port != port) continue;
-      if (reader != nullptr) return nullptr;
-      reader = use.reader;
-    }
-    return reader;
-  }
-  bool is_read(const Node& node, int port) const {
-    return std::ranges::any_of(
-        uses_[node.id()].reads,
-        [&](const Uses::Use& use) { return use.port == port; });
+  // What alone reads the output; null where there is no such thing.
+  Node* only_reader(const Node& node, int port = 0) const {
+    const auto reader =
+        readers_.only_reader(Endpoint{const_cast<Node*>(&node), port});
+    return reader ? reader->node : nullptr;
   }
 
   std::optional<Sum> match(Node* merge) const {
@@ -108,22 +62,21 @@ class Sums {
     sum.merge = merge;
     const DataType dtype = merge->output_dtypes()[0];
     if ((dtype != DataType::kFloat && dtype != DataType::kDouble) ||
-        merge->num_inputs() != 2 || is_read(*merge, 1))
+        merge->num_inputs() != 2 || !readers_.only_first_output(*merge))
       return {};
     sum.enter = merge->inputs()[0].node;
     sum.next = merge->inputs()[1].node;
     if (!sum.enter->is_enter() || !sum.next->is_next_iteration() ||
-        only_reader(*sum.enter, 0) != merge ||
-        only_reader(*sum.next, 0) != merge)
+        only_reader(*sum.enter) != merge || only_reader(*sum.next) != merge)
       return {};
-    sum.choice = only_reader(*merge, 0);
+    sum.choice = only_reader(*merge);
     if (sum.choice == nullptr || !sum.choice->is_switch() ||
         sum.choice->inputs()[0].node != merge)
       return {};
     sum.add = only_reader(*sum.choice, 1);
     sum.exit = only_reader(*sum.choice, 0);
     if (sum.add == nullptr || sum.exit == nullptr || !sum.exit->is_exit() ||
-        only_reader(*sum.add, 0) != sum.next || !find_products(sum))
+        only_reader(*sum.add) != sum.next || !find_products(sum))
       return {};
     // What these wait for would have to go with them.
     for (const Node* node : {sum.merge, sum.choice, sum.next, sum.exit})
@@ -143,8 +96,7 @@ class Sums {
       }
       Node* const product = input.node;
       if (product->op() != "MatMul" || !is_pure(*product) ||
-          only_reader(*product, 0) != &add ||
-          !has_same_constraints(*product, add))
+          only_reader(*product) != &add || !has_same_constraints(*product, add))
         return false;
       sum.products.push_back(product);
     }
@@ -155,11 +107,7 @@ class Sums {
   static bool adds_up(const Node& node) {
     if (node.op() == "AddN") return true;
     if (node.op() != "AddV2" && node.op() != "Add") return false;
-    const auto shape_of = [&](size_t i) -> const PartialShape& {
-      const Endpoint& input = node.inputs()[i];
-      return input.node->output_shape(input.port);
-    };
-    return shape_of(0).fully_known() && shape_of(0) == shape_of(1);
+    return has_one_known_shape(node);
   }
 
   // The node's twin, of a variant.
@@ -211,10 +159,9 @@ class Sums {
     return {};
   }
 
-  Program& program_;
   Graph& graph_;
+  const Readers readers_;
   Detour detour_;
-  std::vector<Uses> uses_;  // by node id
 };
 
 }  // namespace

@@ -80,10 +80,10 @@ class AnyNode {
                                            : attr.allowed_strings.front();
     if (attr.type == "list(string)") value = std::vector<std::string>();
   }
-  DataType type_attr(const std::string& name) const {
-    if (const auto it = attrs_.find(name); it != attrs_.end())
-      return *it->second.get_if<DataType>();
-    return *op_.find_attr(name)->default_value->get_if<DataType>();
+  const AttrValue& value_of(const std::string& name) const {
+    const auto it = attrs_.find(name);
+    return it != attrs_.end() ? it->second
+                              : *op_.find_attr(name)->default_value;
   }
   std::vector<DataType> types_of(const ArgDef& arg) const {
     if (!arg.type_list_attr.empty()) {
@@ -91,11 +91,12 @@ class AnyNode {
       if (it == attrs_.end()) return {};
       return *it->second.get_if<std::vector<DataType>>();
     }
-    const DataType dtype =
-        arg.type_attr.empty() ? arg.dtype : type_attr(arg.type_attr);
+    const DataType dtype = arg.type_attr.empty()
+                               ? arg.dtype
+                               : *value_of(arg.type_attr).get_if<DataType>();
     int64_t count = 1;
     if (!arg.number_attr.empty())
-      count = *attrs_.at(arg.number_attr).get_if<int64_t>();
+      count = *value_of(arg.number_attr).get_if<int64_t>();
     return std::vector<DataType>(size_t(count), dtype);
   }
 

@@ -56,11 +56,12 @@ TEST_CASE("a large product leaves the caller's OpenMP threads as they were") {
 TEST_CASE("a packed product leaves the caller's OpenMP threads as they were") {
   const Threads threads(3);
   constexpr int64_t kImages = 4, kSide = 16, kChannels = 32;
-  PackedProduct::Weights weights;
-  weights.tensor = ones({3, 3, kChannels, kChannels});
-  weights.height = weights.width = 3;
-  weights.inputs = weights.outputs = kChannels;
-  const auto product = PackedProduct::make(std::move(weights));
+  WeightLayout layout;
+  layout.height = layout.width = 3;
+  layout.inputs = layout.outputs = kChannels;
+  const auto product = PackedProduct::make(layout);
+  const auto weights =
+      PackedWeights::make(layout, ones({3, 3, kChannels, kChannels}));
   Geometry geometry;
   geometry.batch = kImages;
   geometry.channels = kChannels;
@@ -79,7 +80,8 @@ TEST_CASE("a packed product leaves the caller's OpenMP threads as they were") {
   Tensor out = ones({kImages, kSide - 2, kSide - 2, kChannels});
   int64_t finished = 0;
   const Result<bool> done = product->compute(
-      context, geometry, in.data<float>(), nullptr, out.mutable_data<float>(),
+      context, geometry, {*weights, in.data<float>()},
+      out.mutable_data<float>(),
       [&](int64_t begin, int64_t end) { finished += end - begin; });
   REQUIRE(done.ok());
   REQUIRE(*done);

@@ -1,0 +1,185 @@
+// Weights that a loop multiplies by.
+//
+// Note [What is packed]
+// A matrix that comes into a loop as a constant, and that each iteration
+// multiplies by, as a variable's value in a recurrent network, is brought into
+// the order that products like best once, before the loop:
+//
+//   w -> Enter -> MatMul     is     w -> _PackWeights -> Enter -> _PackedMatMul
+//
+// Where a Split or SplitV alone reads the product, and others read one of its
+// outputs only, as where a gradient by an input is not wanted, the columns of
+// that output are all that is packed, and the split is left out. What is packed
+// is a variant, and lives as long as the loop. The product may be part of a
+// layer (Note [What is a layer]). It is rounded as the layer of a constant is.
+// Like the layers, this is a matter of what kernels a device has.
+#include <map>
+
+#include "graph/known_value.h"
+#include "graph/passes/passes.h"
+#include "graph/passes/product.h"
+#include "graph/passes/readers.h"
+#include "graph/passes/rewriting.h"
+
+namespace tagflow::graph {
+namespace {
+
+class Packing {
+ public:
+  explicit Packing(Program& program)
+      : graph_(program.graph), readers_(program), detour_(program) {}
+
+  Result<bool> run() {
+    std::vector<Node*> products;
+    for (Node* node : graph_.nodes())
+      if (is_packed_product(*node)) products.push_back(node);
+    for (Node* product : products) TAGFLOW_RETURN_IF_ERROR(rewrite(product));
+    if (detour_.empty()) return false;
+    return detour_.finish();
+  }
+
+ private:
+  static bool is_packed_product(const Node& node) {
+    if (node.op() != "MatMul" || !is_pure(node) ||
+        is_set(node, "transpose_a") ||
+        node.output_dtypes()[0] != DataType::kFloat ||
+        !node.output_shape(0).has_rank())
+      return false;
+    const Endpoint& weights = node.inputs()[1];
+    if (!is_loop_constant(*weights.node) || known_constant(weights) != nullptr)
+      return false;
+    const PartialShape& shape = shape_outside(weights);
+    return shape.fully_known() && shape.rank() == 2 &&
+           shape.num_elements() >= kLeastWeights;
+  }
+
+  static const PartialShape& shape_outside(Endpoint value) {
+    while (is_loop_constant(*value.node)) value = value.node->inputs()[0];
+    return value.node->output_shape(value.port);
+  }
+
+  // How weights are packed.
+  struct Form {
+    bool is_transposed = false;
+    int64_t first = 0, count = 0;  // columns of the product; all where 0
+
+    auto operator<=>(const Form&) const = default;
+  };
+
+  // What a split hands on of a product.
+  struct Part {
+    Node* split = nullptr;
+    int port = 0;
+    int64_t first = 0, count = 0;  // columns
+  };
+
+  // The only part of it that is read; nothing where there is no such thing.
+  std::optional<Part> find_part(const Node& product, int64_t columns) const {
+    Node* const split = readers_.only_reading_node(product);
+    if (split == nullptr || !is_pure(*split) ||
+        !split->control_inputs().empty() || readers_.is_awaited(*split) ||
+        !has_same_constraints(*split, product))
+      return {};
+    const bool is_even = split->op() == "Split";
+    if (!is_even && split->op() != "SplitV") return {};
+    const Tensor* at = known_constant(split->inputs()[is_even ? 0 : 2]);
+    if (at == nullptr || at->num_elements() != 1 ||
+        (at->data<int32_t>()[0] != 1 && at->data<int32_t>()[0] != -1))
+      return {};
+    Part part;
+    part.split = split;
+    int64_t first = 0;
+    for (int port = 0; port < split->num_outputs(); ++port) {
+      const PartialShape& shape = split->output_shape(port);
+      if (!shape.has_rank() || shape.rank() != 2 || shape.dim(1) < 0) return {};
+      if (readers_.is_read({split, port})) {
+        if (part.count != 0) return {};
+        part.port = port;
+        part.first = first;
+        part.count = shape.dim(1);
+      }
+      first += shape.dim(1);
+    }
+    if (part.count == 0 || first != columns) return {};
+    return part;
+  }
+
+  Status rewrite(Node* product) {
+    const Endpoint weights = product->inputs()[1];
+    PartialShape shape_of_weights = shape_outside(weights);
+    Form form{.is_transposed = is_set(*product, "transpose_b")};
+    // Columns of weights that are transposed are rows of theirs.
+    std::optional<Part> part;
+    if (form.is_transposed) part = find_part(*product, shape_of_weights.dim(0));
+    if (part) {
+      form.first = part->first;
+      form.count = part->count;
+      shape_of_weights.set_dim(0, part->count);
+    }
+    TAGFLOW_ASSIGN(const Endpoint packed, pack(weights, form));
+    const Endpoint inputs[] = {product->inputs()[0], packed};
+    AttrMap attrs = {{"T", DataType::kFloat},
+                     {"transpose_b", form.is_transposed},
+                     {"weights", shape_of_weights},
+                     {"names", std::vector<std::string>{product->name()}}};
+    const PartialShape shape =
+        part ? part->split->output_shape(part->port) : product->output_shape(0);
+    TAGFLOW_ASSIGN(Node * made, detour_.replace(product, "_PackedMatMul",
+                                                inputs, std::move(attrs),
+                                                product->control_inputs()));
+    graph_.set_output_shape(made, 0, shape);
+    if (part) detour_.lead({part->split, part->port}, {made, 0});
+    return {};
+  }
+
+  // The weights, packed outside of all loops that they come into.
+  Result<Endpoint> pack(const Endpoint& weights, const Form& form) {
+    const auto key = std::tuple(weights.node->id(), weights.port, form);
+    if (const auto known = packed_.find(key); known != packed_.end())
+      return known->second;
+    Node* made = nullptr;
+    if (is_loop_constant(*weights.node)) {
+      Node& enter = *weights.node;
+      TAGFLOW_ASSIGN(const Endpoint outside, pack(enter.inputs()[0], form));
+      AttrMap attrs;
+      // Without those that tell more of its value.
+      for (const auto& [name, attr] : enter.attrs())
+        if (!name.starts_with('_')) attrs.insert_or_assign(name, attr);
+      attrs.insert_or_assign("T", DataType::kVariant);
+      TAGFLOW_ASSIGN(made, add_for(graph_, enter, name_after(graph_, enter),
+                                   enter.op(), {&outside, 1}, std::move(attrs),
+                                   enter.control_inputs()));
+    } else {
+      TAGFLOW_ASSIGN(made, add_for(graph_, *weights.node,
+                                   name_after(graph_, *weights.node, "/packed"),
+                                   "_PackWeights", {&weights, 1},
+                                   {{"transposed", form.is_transposed},
+                                    {"first", form.first},
+                                    {"count", form.count}},
+                                   {}));
+    }
+    return packed_.emplace(key, Endpoint{made, 0}).first->second;
+  }
+
+  Graph& graph_;
+  const Readers readers_;
+  Detour detour_;
+  // By the node and port of what is packed, and how.
+  std::map<std::tuple<NodeId, int, Form>, Endpoint> packed_;
+};
+
+}  // namespace
+
+Result<bool> pack_weights(Program& program, const Evaluator* evaluator) {
+  bool changed = false;
+  for (const auto& body : program.bodies) {
+    TAGFLOW_ASSIGN(const bool inside, pack_weights(*body, evaluator));
+    changed = changed || inside;
+  }
+  if (std::ranges::none_of(program.graph.nodes(), &Node::is_enter))
+    return changed;
+  TAGFLOW_ASSIGN(const bool here, Packing(program).run());
+  return changed || here;
+}
+
+}  // namespace tagflow::graph
