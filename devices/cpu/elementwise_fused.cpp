@@ -113,9 +113,10 @@ class FusedKernel final : public Kernel, public FusedTiles {
   bool may_be_expensive_on_small_inputs() const override { return false; }
 
   bool can_run_blocks(std::span<const bool> moves) const override {
+    if (moves.size() != num_inputs_) return false;
     Moves all;
     std::ranges::copy(moves, all.begin());
-    return moves.size() == num_inputs_ && all_move(all);
+    return all_move(all);
   }
 
   void run_block(const FusedBlock& block) const override {
@@ -163,6 +164,9 @@ class FusedKernel final : public Kernel, public FusedTiles {
     TAGFLOW_ASSIGN(Numbers values, info.attr<Numbers>("outputs"));
     TAGFLOW_ASSIGN(Numbers joined, info.attr<Numbers>("joined"));
     if (values.empty()) values = {int64_t(num_inputs_ + ops_.size()) - 1};
+    if (!joined.empty() && joined.size() != values.size())
+      return invalid_argument("{} values are joined of {}", joined.size(),
+                              values.size());
     parts_.resize(size_t(info.num_outputs()));
     for (size_t i = 0; i < values.size(); ++i) {
       const int64_t op = values[i] - int64_t(num_inputs_);
@@ -285,9 +289,10 @@ class FusedKernel final : public Kernel, public FusedTiles {
     FusedMemory memory;
     const int64_t total = shape.num_elements();
     // Where no columns are chosen or joined, all elements are one row.
-    memory.columns = (columns_.empty() && !joins()) || total == 0
-                         ? std::max<int64_t>(1, total)
-                         : shape.dim(shape.rank() - 1);
+    memory.columns =
+        (columns_.empty() && !joins()) || total == 0 || shape.rank() == 0
+            ? std::max<int64_t>(1, total)
+            : shape.dim(shape.rank() - 1);
     const int64_t row_bytes = memory.columns * int64_t(element_size_);
     for (size_t i = 0; i < num_inputs_; ++i) {
       const Tensor& input = context.input(int(i));
@@ -317,8 +322,8 @@ class FusedKernel final : public Kernel, public FusedTiles {
     return !columns_.empty() && columns_[input].count != 0;
   }
 
-  // Memory for each: that of an input where it is not needed any more when the
-  // output is there, and nobody else has it. Whether none is an input's.
+  // Memory for each output: that of an input that no later op reads and that
+  // nobody else holds, or new memory. Returns whether all of it is new.
   Result<bool> add_outputs(KernelContext& context, const Shape& shape,
                            const Moves& moves, FusedOutputs& outputs) const {
     std::array<bool, kMaxFused> is_taken{};
@@ -352,16 +357,24 @@ class FusedKernel final : public Kernel, public FusedTiles {
   }
 
   // The memory of an output of several values of that shape.
-  Result<std::byte*> joined_output(KernelContext& context, Shape shape,
+  Result<std::byte*> joined_output(KernelContext& context, const Shape& shape,
                                    int output) const {
+    if (shape.rank() == 0)
+      return context.fail("scalars cannot be joined into output {}", output);
+    Shape whole = shape;
+    const int last = shape.rank() - 1;
+    int64_t columns = 0;
+    if (__builtin_mul_overflow(shape.dim(last), parts_[size_t(output)],
+                               &columns))
+      return context.fail("{} of {} are too many columns for output {}",
+                          parts_[size_t(output)], shape.to_string(), output);
+    whole.set_dim(last, columns);
     Tensor& out = context.mutable_outputs()[size_t(output)];
-    if (!out.valid()) {
-      if (shape.rank() == 0)
-        return context.fail("scalars cannot be joined into output {}", output);
-      const int last = shape.rank() - 1;
-      shape.set_dim(last, shape.dim(last) * parts_[size_t(output)]);
-      TAGFLOW_RETURN_IF_ERROR(context.allocate_output(output, shape).status());
-    }
+    if (!out.valid())
+      TAGFLOW_RETURN_IF_ERROR(context.allocate_output(output, whole).status());
+    if (!(out.shape() == whole))
+      return context.fail("{} cannot be joined with the rest of {}",
+                          shape.to_string(), out.describe());
     return static_cast<std::byte*>(out.mutable_raw());
   }
 
@@ -374,7 +387,8 @@ class FusedKernel final : public Kernel, public FusedTiles {
     alignas(64) std::byte tiles[std::max(kTileBytes, kLeastBytes)];
     const size_t tile_bytes = size_t(tile_elements_) * element_size_;
     const FusedOp& last = ops_.back();
-    const bool has_fresh_tile = memory.is_fresh && values_.size() == 1;
+    const bool has_fresh_tile =
+        memory.is_fresh && values_.size() == 1 && last.output == 0;
     int64_t row = begin / memory.columns, column = begin % memory.columns;
     for (int64_t at = begin, n = 0; at < end; at += n, column += n) {
       if (column == memory.columns) {
@@ -461,12 +475,7 @@ class FusedKernel final : public Kernel, public FusedTiles {
     const auto& [tensor, part] = values_[size_t(op.output)];
     TAGFLOW_ASSIGN(std::byte * to,
                    joined_output(context, result.shape(), tensor));
-    const Shape& whole = context.mutable_outputs()[size_t(tensor)].shape();
     const int64_t parts = parts_[size_t(tensor)];
-    if (result.num_elements() * parts != whole.num_elements() ||
-        result.dim(result.rank() - 1) * parts != whole.dim(whole.rank() - 1))
-      return context.fail("{} cannot be joined with the rest of {}",
-                          result.describe(), whole.to_string());
     if (result.num_elements() == 0) return {};
     const size_t row = size_t(result.dim(result.rank() - 1)) * element_size_;
     const auto* from = static_cast<const std::byte*>(result.raw());
@@ -480,7 +489,8 @@ class FusedKernel final : public Kernel, public FusedTiles {
   graph::Graph graph_;  // of the ops
   std::vector<FusedOp> ops_;
   std::vector<FusedColumns> columns_;  // by input; or empty
-  // Of values that are outputs: which one, and the how manieth part of that.
+  // Where a value that is an output goes: the output, and its position among
+  // the values that are joined in it.
   struct Value {
     int tensor = 0;
     int64_t part = 0;

@@ -27,14 +27,15 @@ struct FusedBlock {
   std::span<const FusedPlace> outputs;  // by value that is an output
 };
 
-// What such kernels are, beside kernels. Thread-safe.
+// A kernel that another one can call for a block of elements. Thread-safe.
 class FusedTiles {
  public:
   virtual ~FusedTiles() = default;
   // Whether the ops can work on blocks where these inputs move, so that all
   // results do.
   virtual bool can_run_blocks(std::span<const bool> moves) const = 0;
-  // Computes the outputs of a block. The only output may be where an input is.
+  // Computes the outputs of a block, on this thread; does not throw. The only
+  // output may be where an input is.
   // REQUIRES: it can, and no other thread writes any of these elements.
   virtual void run_block(const FusedBlock& block) const = 0;
 };

@@ -24,8 +24,9 @@ void register_nn_kernels(KernelRegistry& registry);
 void register_random_kernels(KernelRegistry& registry);
 // cpu/layer.cpp
 void register_layer_kernels(KernelRegistry& registry);
-// cpu/product_sum_ops.cpp
+// cpu/packed_weights.cpp
 void register_packed_weights_kernels(KernelRegistry& registry);
+// cpu/product_sum_ops.cpp
 void register_product_sum_kernels(KernelRegistry& registry);
 // cpu/stack*.cpp, tensor_array*.cpp, tensor_list*.cpp, optional.cpp
 void register_container_kernels(KernelRegistry& registry);

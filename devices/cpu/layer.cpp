@@ -8,16 +8,15 @@
 // several outputs, the parts are blocks, and the product as a whole is nowhere.
 // Everything else goes through the kernels one by one, as it would apart, and
 // fails as it would.
-#include <boost/container/static_vector.hpp>
 #include <string_view>
 #include <unordered_set>
 
 #include "devices/cpu/built_kernel.h"
 #include "devices/cpu/container_kernels.h"
 #include "devices/cpu/elementwise_register.h"
-#include "devices/cpu/fused_tiles.h"
 #include "devices/cpu/gemm.h"
 #include "devices/cpu/kernels.h"
+#include "devices/cpu/layer_tail.h"
 #include "devices/cpu/packed_weights.h"
 #include "graph/known_value.h"
 
@@ -49,7 +48,9 @@ class LayerKernel final : public Kernel {
     const size_t num_operands = others - (has_bias ? 1 : 0);
     TAGFLOW_ASSIGN(segments_, info.attr<int64_t>("segments"));
     TAGFLOW_ASSIGN(width_, info.attr<int64_t>("width"));
-    if (segments_ > kMostSegments || (segments_ > 1 && width_ == 0))
+    constexpr int64_t kMostColumns = int64_t(1) << 48;
+    if (segments_ > kMostSegments || width_ > kMostColumns ||
+        (segments_ > 1 && width_ == 0))
       return invalid_argument("{} segments of {} columns", segments_, width_);
     if (program.empty() && num_operands > 0)
       return invalid_argument("{} operands of no program", num_operands);
@@ -185,7 +186,6 @@ class LayerKernel final : public Kernel {
       if (!shape || shape->rank() != 2 || shape->num_elements() == 0)
         return nullptr;
       layout_ = layout_of_matrix(*shape, is_set("transpose_b"));
-      is_matrix_ = true;
     } else {
       const Tensor* value = graph::known_constant(layer.inputs()[1]);
       if (value == nullptr || value->dtype() != dtype_ ||
@@ -193,7 +193,10 @@ class LayerKernel final : public Kernel {
         return nullptr;
       weights_ = PackedWeights::make(layout_, *value);
     }
-    if (segments_ > 1 && segments_ * width_ != layout_.outputs) return nullptr;
+    if (segments_ > 1 && (layout_.outputs % segments_ != 0 ||
+                          layout_.outputs / segments_ != width_))
+      return nullptr;
+    is_matrix_ = product_.node->op() == "MatMul";
     return PackedProduct::make(layout_);
   }
 
@@ -221,7 +224,6 @@ class LayerKernel final : public Kernel {
       return false;
     layout_ = layout_of_matrix(weights.shape(),
                                is_set("transpose_b") || is_set("adj_y"));
-    is_matrix_ = op == "MatMul";
     return true;
   }
 
@@ -277,76 +279,10 @@ class LayerKernel final : public Kernel {
     return true;
   }
 
-  // What the element-wise ops see of a product.
-  class Tail {
-   public:
-    // The operands after the product's segments; false where one of them is
-    // neither of the results' shape nor a single element.
-    bool add_others(std::span<const Tensor> others, const Shape& result) {
-      row_ = result.rank() == 0 ? 1 : result.dim(result.rank() - 1);
-      for (const Tensor& other : others) {
-        const bool moves = other.shape() == result;
-        if (!moves &&
-            (other.num_elements() != 1 || other.rank() > result.rank()))
-          return false;
-        others_.push_back({static_cast<const std::byte*>(other.raw()),
-                           row_ * kElement, moves});
-      }
-      return true;
-    }
-    bool fits(const FusedTiles& tiles, int64_t segments) const {
-      boost::container::static_vector<bool, kMost> moves(size_t(segments),
-                                                         true);
-      for (const FusedRows& other : others_) moves.push_back(other.moves);
-      return tiles.can_run_blocks({moves.data(), moves.size()});
-    }
-    void add_output(Tensor& output) {
-      outputs_.push_back(static_cast<std::byte*>(output.mutable_raw()));
-    }
-
-    // Of values from element `begin` of the results on: rows of segments, each
-    // of so many columns.
-    struct Values {
-      const float* first = nullptr;
-      int64_t begin = 0;
-      int64_t rows = 1, columns = 0;
-      int64_t segments = 1;
-      int64_t segment = 0;  // elements from one to the next, in a row
-    };
-    void run(const FusedTiles& tiles, const Values& values) const {
-      boost::container::static_vector<FusedRows, kMost> inputs;
-      const auto* first = reinterpret_cast<const std::byte*>(values.first);
-      for (int64_t i = 0; i < values.segments; ++i)
-        inputs.push_back({first + i * values.segment * kElement,
-                          values.segments * values.segment * kElement, true});
-      for (FusedRows other : others_) {
-        if (other.moves) other.first += values.begin * kElement;
-        inputs.push_back(other);
-      }
-      boost::container::static_vector<FusedPlace, kMost> outputs;
-      for (std::byte* output : outputs_)
-        outputs.push_back({output + values.begin * kElement, row_ * kElement});
-      tiles.run_block({.rows = values.rows,
-                       .columns = values.columns,
-                       .inputs = {inputs.data(), inputs.size()},
-                       .outputs = {outputs.data(), outputs.size()}});
-    }
-    // Elements of a row of the results.
-    int64_t row() const { return row_; }
-
-   private:
-    static constexpr size_t kMost = 64;  // as of a fused kernel
-    static constexpr int64_t kElement = sizeof(float);
-
-    int64_t row_ = 0;
-    boost::container::static_vector<FusedRows, kMost> others_;
-    boost::container::static_vector<std::byte*, kMost> outputs_;
-  };
-
   // The tail of a product whose results are of that shape; false, and nothing
   // was done, where it has to see the product as a whole.
   Result<bool> prepare(KernelContext& context, const Shape& result,
-                       Tail& tail) const {
+                       LayerTail& tail) const {
     const auto others = context.inputs().subspan(size_t(first_operand()));
     if (!tail.add_others(others, result) || !tail.fits(*tiles_, segments_))
       return false;
@@ -396,7 +332,7 @@ class LayerKernel final : public Kernel {
       multiply(out->mutable_data<float>());
       return true;
     }
-    Tail tail;
+    LayerTail tail;
     TAGFLOW_ASSIGN(const bool fits, prepare(context, result_of(shape), tail));
     if (!fits) return false;
     TAGFLOW_ASSIGN(Tensor product, context.allocate_temp(dtype_, shape));
@@ -427,7 +363,7 @@ class LayerKernel final : public Kernel {
                                [](int64_t, int64_t) {});
     }
     if (window_ && !is_in_place()) return false;
-    Tail tail;
+    LayerTail tail;
     TAGFLOW_ASSIGN(const bool fits, prepare(context, result_of(shape), tail));
     if (!fits) return false;
     if (!is_in_place())

@@ -3,11 +3,6 @@
 
 namespace tagflow::devices {
 
-std::shared_ptr<PackedWeights> PackedWeights::make(const WeightLayout&,
-                                                   Tensor) {
-  return nullptr;
-}
-
 std::unique_ptr<PackedProduct> PackedProduct::make(const WeightLayout&) {
   return nullptr;
 }

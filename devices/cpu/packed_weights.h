@@ -6,9 +6,12 @@
 
 namespace tagflow::devices {
 
+// A matrix, and where the library can have it the same in orders of its own.
+// Thread-safe. Nobody may change the tensor's elements while this lives.
 class WeightsValue final : public VariantValue {
  public:
-  // `packed` is null where the library cannot have it.
+  // `packed` is null where this build has no library, or the matrix no
+  // elements.
   WeightsValue(Tensor tensor, std::shared_ptr<PackedWeights> packed)
       : tensor_(std::move(tensor)), packed_(std::move(packed)) {}
 
@@ -23,7 +26,8 @@ class WeightsValue final : public VariantValue {
   const std::shared_ptr<PackedWeights> packed_;
 };
 
-// The layout of a matrix. REQUIRES: it is of rank 2.
+// Of [inputs, outputs], or [outputs, inputs] where it is transposed. REQUIRES:
+// it is of rank 2.
 WeightLayout layout_of_matrix(const Shape& shape, bool is_transposed);
 
 }  // namespace tagflow::devices

@@ -96,9 +96,10 @@ class FusedCudaKernel final : public CudaKernel {
     TAGFLOW_ASSIGN(const auto names, info.attr<Strings>("names"));
     TAGFLOW_ASSIGN(columns_, read_fused_columns(info));
     // Passes make several for a CPU only.
-    if (info.num_outputs() != 1)
-      return invalid_argument("{} outputs, a GPU makes one",
-                              info.num_outputs());
+    TAGFLOW_ASSIGN(const auto outputs,
+                   info.attr<std::vector<int64_t>>("outputs"));
+    if (info.num_outputs() != 1 || !outputs.empty())
+      return invalid_argument("a GPU makes the last result only");
     num_inputs_ = size_t(info.num_inputs());
     std::vector<graph::Endpoint> values;
     for (int i = 0; i < info.num_inputs(); ++i) {

@@ -8,7 +8,8 @@ namespace tagflow::graph {
 
 PartialShape variable_shape(const ShapeContext& c, int input) {
   const Node* maker = known_maker(c.node().inputs()[size_t(input)]);
-  if (maker == nullptr) return {};
+  // The shape of a Placeholder is that of the handle.
+  if (maker == nullptr || maker->op().starts_with("Placeholder")) return {};
   const auto it = maker->attrs().find("shape");
   if (it == maker->attrs().end()) return {};
   const auto* shape = it->second.get_if<PartialShape>();

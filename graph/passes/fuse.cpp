@@ -21,6 +21,7 @@
 
 #include "graph/frames.h"
 #include "graph/known_value.h"
+#include "graph/passes/fused_program.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/rewriting.h"
 #include "graph/prune.h"
@@ -47,17 +48,9 @@ bool may_fit(const PartialShape& shape, const PartialShape& result) {
   return !result.has_rank() || shape.compatible(result);
 }
 
-// An AddN that is an AddV2, since no shapes are left for it to refuse.
-bool adds_two(const Node& node) {
-  if (node.op() != "AddN" || node.num_inputs() != 2 || !is_pure(node))
-    return false;
-  return has_one_known_shape(node);
-}
-
 // What can be said without its frame and its operands.
 bool may_fuse(const Node& node) {
-  if ((!is_elementwise(node) && !adds_two(node)) ||
-      !is_floating(node.output_dtypes()[0]))
+  if (fused_op_name(node).empty() || !is_floating(node.output_dtypes()[0]))
     return false;
   const PartialShape& shape = node.output_shape(0);
   return !shape.has_rank() || is_worth_it(shape);
@@ -185,19 +178,18 @@ class Fusion {
           add_input(input, inputs, columns, controls);
       controls.add(node->control_inputs());
     }
-    std::vector<std::string> lines, names;
+    FusedProgram program(inputs.size());
     for (Node* node : tree) {
-      std::string& line = lines.emplace_back(
-          node->op() == "AddN" ? std::string("AddV2") : node->op());
+      std::vector<size_t> operands;
       for (const Endpoint& input : node->inputs())
-        line += fmt::format(" {}", numbers.at(input));
-      numbers.emplace(Endpoint{node, 0}, numbers.size());
-      names.push_back(node->name());
+        operands.push_back(numbers.at(input));
+      numbers.emplace(Endpoint{node, 0},
+                      program.add(*node, std::move(operands)).back());
     }
     AttrMap attrs = {{"N", int64_t(inputs.size())},
                      {"T", root->output_dtypes()[0]},
-                     {"program", std::move(lines)},
-                     {"names", std::move(names)}};
+                     {"program", program.lines()},
+                     {"names", program.names()}};
     if (std::ranges::any_of(columns, [](int64_t n) { return n != 0; }))
       attrs.emplace("columns", std::move(columns));
     TAGFLOW_ASSIGN(Node * fused,

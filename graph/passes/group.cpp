@@ -20,6 +20,7 @@
 
 #include "graph/frames.h"
 #include "graph/known_value.h"
+#include "graph/passes/fused_program.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/readers.h"
 #include "graph/passes/rewriting.h"
@@ -30,144 +31,21 @@
 namespace tagflow::graph {
 namespace {
 
-using Strings = std::vector<std::string>;
+using Ints = std::vector<int64_t>;
 
-constexpr int64_t kLeastOfGroup = 8;               // elements
-constexpr size_t kMaxLines = 48, kMaxInputs = 48;  // a kernel takes 64
-
-// A value, or columns of it, as an op sees it.
-struct Operand {
-  Endpoint value;
-  int64_t first = 0, count = 0;
-
-  bool operator==(const Operand&) const = default;
-};
-
-bool is_tree(const Node& node) { return node.op() == "_FusedElementwise"; }
+constexpr int64_t kLeastOfGroup = 8;  // elements
+// Of a kernel's kMostFused, so that a layer has room for more.
+constexpr size_t kMaxLines = 48, kMaxInputs = 48;
 
 // Whether the node may be part of a group, whatever it reads.
 bool is_candidate(const Node& node) {
   if (node.num_outputs() != 1 || !is_floating(node.output_dtypes()[0]))
     return false;
-  const bool adds_two = node.op() == "AddN" && node.num_inputs() == 2 &&
-                        is_pure(node) && has_one_known_shape(node);
-  if (!is_tree(node) && !adds_two && !is_elementwise(node)) return false;
+  if (!is_fused(node) && fused_op_name(node).empty()) return false;
   const PartialShape& shape = node.output_shape(0);
   return shape.has_rank() && shape.rank() > 0 &&
          (!shape.fully_known() || shape.num_elements() >= kLeastOfGroup);
 }
-
-std::vector<Operand> operands_of(const Node& node) {
-  std::vector<int64_t> columns;
-  if (is_tree(node))
-    columns = node.attr<std::vector<int64_t>>("columns").value();
-  std::vector<Operand> operands;
-  for (const Endpoint& input : node.inputs()) {
-    const size_t at = 2 * operands.size();
-    operands.push_back({input});
-    if (columns.empty()) continue;
-    operands.back().first = columns[at];
-    operands.back().count = columns[at + 1];
-  }
-  return operands;
-}
-
-size_t num_lines(const Node& node) {
-  return is_tree(node) ? node.attr<Strings>("program")->size() : 1;
-}
-
-// Lines of a program, which are added with the numbers that they have in it.
-class ProgramOfGroup {
- public:
-  // Must be called for all nodes before the first add().
-  void add_inputs(const Node& node, const NodeSet& inside) {
-    for (const Operand& operand : operands_of(node))
-      if (!inside.contains(*operand.value.node) &&
-          std::ranges::find(inputs_, operand) == inputs_.end())
-        inputs_.push_back(operand);
-  }
-  size_t num_inputs() const { return inputs_.size(); }
-
-  void add(const Node& node) {
-    std::vector<size_t> numbers;
-    for (const Operand& operand : operands_of(node))
-      numbers.push_back(number_of(operand));
-    if (!is_tree(node)) {
-      add_line(node.op() == "AddN" ? "AddV2" : node.op(), numbers);
-      names_.push_back(node.name());
-    } else {
-      const Strings lines = node.attr<Strings>("program").value();
-      for (const std::string& line : lines)
-        numbers.push_back(add_line(line, numbers));
-      const Strings names = node.attr<Strings>("names").value();
-      names_.insert(names_.end(), names.begin(), names.end());
-    }
-    results_.emplace(&node, inputs_.size() + lines_.size() - 1);
-  }
-  // An output of these values, next to each other.
-  void add_output(const std::vector<Node*>& values) {
-    for (const Node* value : values) {
-      outputs_.push_back(int64_t(results_.at(value)));
-      joined_.push_back(num_outputs_);
-    }
-    ++num_outputs_;
-  }
-
-  std::vector<Endpoint> inputs() const {
-    std::vector<Endpoint> inputs;
-    for (const Operand& operand : inputs_) inputs.push_back(operand.value);
-    return inputs;
-  }
-  AttrMap attrs(DataType dtype) && {
-    AttrMap attrs = {{"N", int64_t(inputs_.size())},
-                     {"M", num_outputs_},
-                     {"T", dtype},
-                     {"program", std::move(lines_)},
-                     {"joined", num_outputs_ == int64_t(outputs_.size())
-                                    ? std::vector<int64_t>()
-                                    : std::move(joined_)},
-                     {"outputs", std::move(outputs_)},
-                     {"names", std::move(names_)}};
-    std::vector<int64_t> columns;
-    bool has_columns = false;
-    for (const Operand& operand : inputs_) {
-      columns.insert(columns.end(), {operand.first, operand.count});
-      has_columns = has_columns || operand.count != 0;
-    }
-    if (has_columns) attrs.emplace("columns", std::move(columns));
-    return attrs;
-  }
-
- private:
-  size_t number_of(const Operand& operand) const {
-    const auto result = results_.find(operand.value.node);
-    if (result != results_.end()) return result->second;
-    return size_t(std::ranges::find(inputs_, operand) - inputs_.begin());
-  }
-
-  // An op, with its operands as they count in `numbers`, or all of these.
-  size_t add_line(std::string_view line, const std::vector<size_t>& numbers) {
-    const size_t op_end = std::min(line.find(' '), line.size());
-    std::string made(line.substr(0, op_end));
-    if (op_end == line.size()) {
-      for (const size_t number : numbers) made += fmt::format(" {}", number);
-    }
-    for (size_t at = op_end; at < line.size();) {
-      const size_t end = std::min(line.find(' ', at + 1), line.size());
-      const std::string number(line.substr(at + 1, end - at - 1));
-      made += fmt::format(" {}", numbers[std::stoul(number)]);
-      at = end;
-    }
-    lines_.push_back(std::move(made));
-    return inputs_.size() + lines_.size() - 1;
-  }
-
-  std::vector<Operand> inputs_;
-  std::unordered_map<const Node*, size_t> results_;
-  Strings lines_, names_;
-  std::vector<int64_t> outputs_, joined_;
-  int64_t num_outputs_ = 0;
-};
 
 class Grouping {
  public:
@@ -192,9 +70,12 @@ class Grouping {
     for (const Endpoint& fetch : program_.fetches)
       if (fetch.node != nullptr) ++uses_[fetch.node->id()];
     for (const Node* target : program_.targets) awaited_.insert(*target);
+    nodes_.resize(graph_.end_id());
+    for (Node* node : graph_.nodes()) nodes_[node->id()] = node;
+    link_things();
     const std::vector<Node*> order = candidates_last();
     for (size_t i = 0; i < order.size(); ++i) place_[order[i]->id()] = i;
-    find_hidden_ways(order);
+    find_hidden_ways();
     for (Node* node : order)
       if (may_be_grouped(*node)) add(node);
     for (const Group& group : groups_)
@@ -210,32 +91,74 @@ class Grouping {
            facts_.whole_loops[size_t(frames_.of(node))].empty();
   }
 
+  // All nodes by id, and then the ends of frames, where all of their iterations
+  // are over: an Exit may wait for any node of the loop, as only so many
+  // iterations may be open at a time.
+  using Thing = uint32_t;
+  using Things = std::vector<std::vector<Thing>>;
+
+  Thing end_of(FrameId frame) const {
+    return Thing(graph_.end_id() + size_t(frame));
+  }
+
+  // What comes right after each thing, and right after each back edge.
+  void link_things() {
+    next_.resize(graph_.end_id() + frames_.frames().size());
+    iterates_.resize(next_.size());
+    for (const Node* node : graph_.nodes()) {
+      const Thing own = node->id();
+      for (size_t i = 0; i < node->inputs().size(); ++i)
+        (is_back_edge(*node, i) ? iterates_
+                                : next_)[node->inputs()[i].node->id()]
+            .push_back(own);
+      for (const Node* control : node->control_inputs())
+        next_[control->id()].push_back(own);
+      const Thing end = end_of(frames_.of(*node));
+      if (node->is_exit())
+        next_[end].push_back(own);
+      else
+        next_[own].push_back(end);
+      if (node->is_enter())
+        next_[own].push_back(end_of(frames_.output_of(*node)));
+    }
+    for (const StaticFrame& frame : frames_.frames())
+      if (frame.id != FrameId::kRoot)
+        next_[end_of(frame.id)].push_back(end_of(frame.parent));
+  }
+
   // What comes after something that may wait for what no edge shows, and what
   // comes before something that may be waited for.
-  void find_hidden_ways(const std::vector<Node*>& order) {
-    std::vector<Node*> ends;
-    bool has_begins = false;
-    for (Node* node : order) {
-      if (may_be_waited_for(*node)) ends.push_back(node);
-      if (!waits(*node)) continue;
-      after_.insert(*node);
-      has_begins = true;
+  void find_hidden_ways() {
+    std::vector<Thing> begins, ends;
+    for (const Node* node : graph_.nodes()) {
+      if (waits(*node)) begins.push_back(node->id());
+      if (may_be_waited_for(*node)) ends.push_back(node->id());
     }
-    if (!has_begins) return;
-    before_ = prune(graph_, {}, ends, {});
-    const auto is_after = [&](const Node* node) {
-      return after_.contains(*node);
-    };
-    for (bool is_new = true; is_new;) {
-      is_new = false;
-      for (const Node* node : order)
-        if (!after_.contains(*node) &&
-            (std::ranges::any_of(node->inputs(), is_after, &Endpoint::node) ||
-             std::ranges::any_of(node->control_inputs(), is_after))) {
-          after_.insert(*node);
-          is_new = true;
+    if (begins.empty()) return;
+    Things after(next_.size()), before(next_.size());
+    for (const Things* edges : {&next_, &iterates_})
+      for (Thing from = 0; from < edges->size(); ++from)
+        for (const Thing to : (*edges)[from]) {
+          after[from].push_back(to);
+          before[to].push_back(from);
         }
-    }
+    const auto add_nodes = [&](std::vector<Thing> open, const Things& edges,
+                               NodeSet& found) {
+      std::vector<bool> seen(edges.size());
+      for (const Thing thing : open) seen[thing] = true;
+      while (!open.empty()) {
+        const Thing thing = open.back();
+        open.pop_back();
+        if (const Node* node = node_of(thing)) found.insert(*node);
+        for (const Thing other : edges[thing])
+          if (!seen[other]) {
+            seen[other] = true;
+            open.push_back(other);
+          }
+      }
+    };
+    add_nodes(begins, after, after_);
+    add_nodes(ends, before, before_);
   }
 
   bool waits(const Node& node) const {
@@ -255,33 +178,28 @@ class Grouping {
              def.inputs[0].name != "var"));
   }
 
-  // A topological order, back edges apart.
+  // A topological order, back edges apart. Without loops that begin with what
+  // leaves them, and what comes after these.
   std::vector<Node*> candidates_last() const {
-    std::vector<uint32_t> waits(graph_.end_id());
-    std::vector<std::vector<Node*>> readers(graph_.end_id());
-    std::vector<Node*> order, others, candidates;
-    const auto enqueue = [&](Node* node) {
-      (may_be_grouped(*node) ? candidates : others).push_back(node);
+    std::vector<uint32_t> waits(next_.size());
+    std::vector<Node*> order;
+    std::vector<Thing> others, candidates;
+    const auto enqueue = [&](Thing thing) {
+      const Node* node = node_of(thing);
+      (node != nullptr && may_be_grouped(*node) ? candidates : others)
+          .push_back(thing);
     };
-    for (Node* node : graph_.nodes()) {
-      for (size_t i = 0; i < node->inputs().size(); ++i)
-        if (!is_back_edge(*node, i)) {
-          readers[node->inputs()[i].node->id()].push_back(node);
-          ++waits[node->id()];
-        }
-      for (const Node* control : node->control_inputs()) {
-        readers[control->id()].push_back(node);
-        ++waits[node->id()];
-      }
-      if (waits[node->id()] == 0) enqueue(node);
-    }
-    const auto take_all = [&](std::vector<Node*>& from) {
+    for (const std::vector<Thing>& readers : next_)
+      for (const Thing reader : readers) ++waits[reader];
+    for (const Node* node : graph_.nodes())
+      if (waits[node->id()] == 0) enqueue(node->id());
+    const auto take_all = [&](std::vector<Thing>& from) {
       while (!from.empty()) {
-        Node* const node = from.back();
+        const Thing thing = from.back();
         from.pop_back();
-        order.push_back(node);
-        for (Node* reader : readers[node->id()])
-          if (--waits[reader->id()] == 0) enqueue(reader);
+        if (Node* node = node_of(thing)) order.push_back(node);
+        for (const Thing reader : next_[thing])
+          if (--waits[reader] == 0) enqueue(reader);
       }
     };
     while (!others.empty() || !candidates.empty()) {
@@ -289,6 +207,11 @@ class Grouping {
       take_all(candidates);
     }
     return order;
+  }
+
+  // Null for the end of a frame.
+  Node* node_of(Thing thing) const {
+    return thing < nodes_.size() ? nodes_[thing] : nullptr;
   }
 
   struct Group {
@@ -299,9 +222,9 @@ class Grouping {
 
   // To the first group that it may join, or to one of its own.
   void add(Node* node) {
-    const std::vector<Operand> operands = operands_of(*node);
+    const std::vector<FusedOperand> operands = fused_operands(*node);
     size_t number = 0;  // of the group, from 1 on
-    for (const Operand& operand : operands) {
+    for (const FusedOperand& operand : operands) {
       size_t found = group_of_[operand.value.node->id()];
       if (const auto seen = columns_.find(operand.value);
           found == 0 && operand.count != 0 && seen != columns_.end())
@@ -316,19 +239,19 @@ class Grouping {
     }
     Group& group = groups_[number - 1];
     group.nodes.push_back(node);
-    group.lines += num_lines(*node);
+    group.lines += num_fused_lines(*node);
     group.is_after |= after_.contains(*node);
     group.is_before |= before_.contains(*node);
     group.inputs += operands.size();
     group_of_[node->id()] = number;
-    for (const Operand& operand : operands)
+    for (const FusedOperand& operand : operands)
       if (operand.count != 0) columns_[operand.value] = number;
   }
 
   bool may_join(const Node& node, size_t number) {
     const Group& group = groups_[number - 1];
     const Node& like = *group.nodes.front();
-    return group.lines + num_lines(node) <= kMaxLines &&
+    return group.lines + num_fused_lines(node) <= kMaxLines &&
            group.inputs + size_t(node.num_inputs()) <= kMaxInputs &&
            node.output_dtypes()[0] == like.output_dtypes()[0] &&
            node.output_shape(0) == like.output_shape(0) &&
@@ -365,33 +288,61 @@ class Grouping {
     NodeSet inside;
     for (const Node* node : group.nodes) inside.insert(*node);
     std::unordered_map<const Node*, uint32_t> uses;  // within the group
-    ProgramOfGroup program;
+    std::vector<FusedOperand> inputs;
     NodeList controls;
     for (const Node* node : group.nodes) {
-      program.add_inputs(*node, inside);
       controls.add(node->control_inputs());
-      for (const Endpoint& input : node->inputs()) ++uses[input.node];
+      for (const FusedOperand& operand : fused_operands(*node)) {
+        ++uses[operand.value.node];
+        if (!inside.contains(*operand.value.node) &&
+            std::ranges::find(inputs, operand) == inputs.end())
+          inputs.push_back(operand);
+      }
     }
-    std::vector<Node*> outputs, joins;
-    for (Node* node : group.nodes) program.add(*node);
+    FusedProgram program(inputs.size());
+    std::unordered_map<const Node*, size_t> results;  // their numbers
+    for (const Node* node : group.nodes) {
+      std::vector<size_t> numbers;
+      for (const FusedOperand& operand : fused_operands(*node)) {
+        const auto result = results.find(operand.value.node);
+        numbers.push_back(
+            result != results.end()
+                ? result->second
+                : size_t(std::ranges::find(inputs, operand) - inputs.begin()));
+      }
+      results.emplace(node, program.add(*node, std::move(numbers)).back());
+    }
+    std::vector<Node*> outputs;
+    Ints values, joined;  // by value that is an output
+    const auto add_output = [&](Node* output, std::span<Node* const> parts) {
+      for (const Node* part : parts) {
+        values.push_back(int64_t(results.at(part)));
+        joined.push_back(int64_t(outputs.size()));
+      }
+      outputs.push_back(output);
+    };
     for (Node* node : group.nodes) {
       if (uses[node] == uses_[node->id()]) continue;
       Node* const join = find_join(*node, inside);
       if (join == nullptr) {
-        program.add_output({node});
-        outputs.push_back(node);
+        add_output(node, {&node, 1});
       } else if (std::ranges::find(outputs, join) == outputs.end()) {
-        program.add_output(values_of(*join));
-        outputs.push_back(join);
+        add_output(join, values_of(*join));
         add_dependence(controls, join->inputs().back());
       }
     }
+    if (joined.size() == outputs.size()) joined.clear();
     const Node& last = *group.nodes.back();
-    TAGFLOW_ASSIGN(
-        Node * made,
-        add_for(graph_, last, name_after(graph_, last), "_FusedElementwise",
-                program.inputs(),
-                std::move(program).attrs(last.output_dtypes()[0]), controls));
+    AttrMap attrs = {
+        {"N", int64_t(inputs.size())},  {"M", int64_t(outputs.size())},
+        {"T", last.output_dtypes()[0]}, {"program", program.lines()},
+        {"names", program.names()},     {"outputs", std::move(values)},
+        {"joined", std::move(joined)},  {"columns", columns_of(inputs)}};
+    std::vector<Endpoint> endpoints;
+    for (const FusedOperand& input : inputs) endpoints.push_back(input.value);
+    TAGFLOW_ASSIGN(Node * made, add_for(graph_, last, name_after(graph_, last),
+                                        "_FusedElementwise", endpoints,
+                                        std::move(attrs), controls));
     for (size_t i = 0; i < outputs.size(); ++i) {
       detour_.lead({outputs[i], 0}, {made, int(i)});
       graph_.set_output_shape(made, int(i), outputs[i]->output_shape(0));
@@ -399,11 +350,27 @@ class Grouping {
     return {};
   }
 
+  // The attribute; empty where no columns are chosen.
+  static Ints columns_of(std::span<const FusedOperand> inputs) {
+    Ints columns;
+    for (const FusedOperand& input : inputs)
+      columns.insert(columns.end(), {input.first, input.count});
+    if (std::ranges::all_of(
+            inputs, [](const FusedOperand& input) { return input.count == 0; }))
+      columns.clear();
+    return columns;
+  }
+
   // The ConcatV2 that alone reads the node, and others of the group, each once,
   // by columns; null where there is none.
   Node* find_join(const Node& node, const NodeSet& inside) const {
     const auto reader = readers_.only_reader(node);
     if (!reader || !joins_columns(*reader->node, node)) return nullptr;
+    NodeList controls;
+    add_dependence(controls, reader->node->inputs().back());
+    for (const Node* control : controls)
+      if (place_[control->id()] >= place_of_group(group_of_[node.id()]))
+        return nullptr;
     for (const Node* value : values_of(*reader->node)) {
       const auto other = readers_.only_reader(*value);
       if (!inside.contains(*value) || !other || other->node != reader->node)
@@ -420,9 +387,12 @@ class Grouping {
   }
 
   // Whether it joins columns of such shapes as the node's.
-  static bool joins_columns(const Node& join, const Node& node) {
+  bool joins_columns(const Node& join, const Node& node) const {
     if (join.op() != "ConcatV2" || !is_pure(join) ||
-        !join.control_inputs().empty() || !has_same_constraints(join, node))
+        !join.control_inputs().empty() || awaited_.contains(join) ||
+        facts_.liveness->of(join) != facts_.liveness->of(node) ||
+        (after_.contains(join) && !after_.contains(node)) ||
+        !has_same_constraints(join, node))
       return false;
     const Endpoint& axis = join.inputs().back();
     const Tensor* value = known_constant(axis);
@@ -444,6 +414,8 @@ class Grouping {
   const GraphFacts facts_;
   const Readers readers_;
   Detour detour_;
+  std::vector<Node*> nodes_;      // by id
+  Things next_, iterates_;        // by thing, as link_things() says
   std::vector<size_t> place_;     // by node id, in topological order
   std::vector<size_t> group_of_;  // by node id, from 1 on; 0: in none
   std::vector<uint32_t> uses_;    // by node id, as an input or a fetch

@@ -22,6 +22,7 @@
 #include <algorithm>
 
 #include "graph/known_value.h"
+#include "graph/passes/fused_program.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/product.h"
 #include "graph/passes/readers.h"
@@ -77,6 +78,8 @@ class Layers {
   Status make_layer(Node* product) {
     Layer layer;
     layer.inputs.assign(product->inputs().begin(), product->inputs().end());
+    layer.names = is_packed(*product) ? product->attr<Strings>("names").value()
+                                      : Strings{product->name()};
     extend(layer, product);
     add_bias(layer, *product);
     add_tree(layer, *product);
@@ -105,10 +108,6 @@ class Layers {
   static void extend(Layer& layer, Node* node) {
     layer.last = node;
     layer.controls.add(node->control_inputs());
-    if (is_packed(*node))
-      layer.names = node->attr<Strings>("names").value();
-    else if (node->op() != "_FusedElementwise")
-      layer.names.push_back(node->name());
   }
 
   // What alone reads the layer, and may be part of it.
@@ -142,6 +141,7 @@ class Layers {
     }
     layer.has_bias = true;
     layer.inputs.push_back(node.inputs()[1 - reader->input]);
+    layer.names.push_back(node.name());
     extend(layer, reader->node);
   }
 
@@ -151,9 +151,8 @@ class Layers {
         !has_same_constraints(product, *reader))
       return;
     const Node& node = *reader;
-    const bool is_tree = node.op() == "_FusedElementwise";
     const PartialShape& shape = node.output_shape(0);
-    if ((!is_tree && !is_elementwise(node)) ||
+    if ((!is_fused(node) && fused_op_name(node).empty()) ||
         node.output_dtypes()[0] != DataType::kFloat || !shape.has_rank() ||
         !find_segments(layer, product, node))
       return;
@@ -170,30 +169,34 @@ class Layers {
   static bool find_segments(Layer& layer, const Node& product,
                             const Node& tree) {
     const PartialShape& whole = layer.last->output_shape(0);
-    const std::vector<int64_t> columns = columns_of(tree);
-    const bool is_plain = columns.empty() && tree.num_outputs() == 1;
+    const std::vector<FusedOperand> operands = fused_operands(tree);
+    const bool is_plain =
+        tree.num_outputs() == 1 &&
+        std::ranges::all_of(operands, [](const FusedOperand& operand) {
+          return operand.count == 0;
+        });
     if (is_plain) return whole.has_rank() && tree.output_shape(0) == whole;
     const std::optional<Product> facts = product_of(product);
     if (!facts || facts->window ||
         !tree.attr<std::vector<int64_t>>("joined").value().empty())
       return false;
     int64_t width = facts->channels;
-    for (size_t i = 0; i < columns.size() / 2; ++i) {
-      const int64_t first = columns[2 * i], count = columns[2 * i + 1];
-      if ((tree.inputs()[i].node == layer.last) != (count != 0)) return false;
-      if (count == 0) continue;
+    size_t others = 0;
+    for (const auto& [value, first, count] : operands) {
+      if ((value.node == layer.last) != (count != 0)) return false;
+      if (count == 0) {
+        ++others;
+        continue;
+      }
       if (width != facts->channels && width != count) return false;
       width = count;
       if (facts->channels % count != 0 || first % count != 0) return false;
     }
+    const int64_t segments = facts->channels / width;
+    if (size_t(segments) + others > kMostFused) return false;
     layer.width = width;
-    layer.segments = facts->channels / width;
+    layer.segments = segments;
     return true;
-  }
-
-  static std::vector<int64_t> columns_of(const Node& tree) {
-    if (tree.op() != "_FusedElementwise") return {};
-    return tree.attr<std::vector<int64_t>>("columns").value();
   }
 
   static bool fits(const PartialShape& shape, const PartialShape& result) {
@@ -204,40 +207,25 @@ class Layers {
   // The tree's program. Its numbers become those of the layer's: the segments,
   // the other inputs, the results.
   static void add_program(Layer& layer, const Node& tree) {
-    const std::vector<int64_t> columns = columns_of(tree);
-    std::vector<int64_t> numbers;
-    int64_t next = layer.segments;
-    for (size_t i = 0; i < tree.inputs().size(); ++i) {
-      if (tree.inputs()[i].node == layer.last) {
-        numbers.push_back(columns.empty() ? 0 : columns[2 * i] / layer.width);
-        continue;
+    std::vector<size_t> numbers;
+    auto next = size_t(layer.segments);
+    for (const auto& [value, first, count] : fused_operands(tree)) {
+      if (value.node == layer.last) {
+        numbers.push_back(count == 0 ? 0 : size_t(first / layer.width));
+      } else {
+        numbers.push_back(next++);
+        layer.inputs.push_back(value);
       }
-      numbers.push_back(next++);
-      layer.inputs.push_back(tree.inputs()[i]);
     }
-    if (tree.op() != "_FusedElementwise") {
-      std::string line = tree.op();
-      for (const int64_t number : numbers) line += fmt::format(" {}", number);
-      layer.program.push_back(std::move(line));
-      return;
-    }
-    const Strings program = tree.attr<Strings>("program").value();
-    for (const std::string& line : program) {
-      const size_t op_end = std::min(line.find(' '), line.size());
-      std::string made = line.substr(0, op_end);
-      for (size_t at = op_end; at < line.size();) {
-        size_t end = std::min(line.find(' ', at + 1), line.size());
-        made +=
-            fmt::format(" {}", numbers[std::stoul(line.substr(at + 1, end))]);
-        at = end;
-      }
-      layer.program.push_back(std::move(made));
-      numbers.push_back(next++);
-    }
+    FusedProgram program(next);
+    numbers = program.add(tree, std::move(numbers));
+    layer.program = program.lines();
+    layer.names.insert(layer.names.end(), program.names().begin(),
+                       program.names().end());
+    if (!is_fused(tree)) return;
     layer.outputs = tree.attr<std::vector<int64_t>>("outputs").value();
-    for (int64_t& output : layer.outputs) output = numbers[size_t(output)];
-    const Strings names = tree.attr<Strings>("names").value();
-    layer.names.insert(layer.names.end(), names.begin(), names.end());
+    for (int64_t& output : layer.outputs)
+      output = int64_t(numbers[size_t(output)]);
   }
 
   Graph& graph_;

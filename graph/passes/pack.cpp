@@ -1,15 +1,17 @@
 // Weights that a loop multiplies by.
 //
 // Note [What is packed]
-// A matrix that comes into a loop as a constant, and that each iteration
-// multiplies by, as a variable's value in a recurrent network, is brought into
-// the order that products like best once, before the loop:
+// A recurrent network multiplies by the same matrix in each iteration. Such a
+// matrix comes into the loop as a constant. It is brought once, before the
+// loop, into the order that the kernel of the product likes best:
 //
 //   w -> Enter -> MatMul     is     w -> _PackWeights -> Enter -> _PackedMatMul
 //
 // Where a Split or SplitV alone reads the product, and others read one of its
 // outputs only, as where a gradient by an input is not wanted, the columns of
-// that output are all that is packed, and the split is left out. What is packed
+// that output are all that is packed, and the split is left out. This is done
+// for weights that are transposed only: a column of the product is a row of
+// theirs, so that the rows are next to each other. What is packed
 // is a variant, and lives as long as the loop. The product may be part of a
 // layer (Note [What is a layer]). It is rounded as the layer of a constant is.
 // Like the layers, this is a matter of what kernels a device has.
@@ -32,14 +34,14 @@ class Packing {
   Result<bool> run() {
     std::vector<Node*> products;
     for (Node* node : graph_.nodes())
-      if (is_packed_product(*node)) products.push_back(node);
+      if (can_pack(*node)) products.push_back(node);
     for (Node* product : products) TAGFLOW_RETURN_IF_ERROR(rewrite(product));
     if (detour_.empty()) return false;
     return detour_.finish();
   }
 
  private:
-  static bool is_packed_product(const Node& node) {
+  static bool can_pack(const Node& node) {
     if (node.op() != "MatMul" || !is_pure(node) ||
         is_set(node, "transpose_a") ||
         node.output_dtypes()[0] != DataType::kFloat ||
@@ -71,6 +73,7 @@ class Packing {
     Node* split = nullptr;
     int port = 0;
     int64_t first = 0, count = 0;  // columns
+    NodeList controls;             // what it waits for besides
   };
 
   // The only part of it that is read; nothing where there is no such thing.
@@ -86,21 +89,25 @@ class Packing {
     if (at == nullptr || at->num_elements() != 1 ||
         (at->data<int32_t>()[0] != 1 && at->data<int32_t>()[0] != -1))
       return {};
-    Part part;
-    part.split = split;
+    std::optional<Part> part;
     int64_t first = 0;
     for (int port = 0; port < split->num_outputs(); ++port) {
       const PartialShape& shape = split->output_shape(port);
       if (!shape.has_rank() || shape.rank() != 2 || shape.dim(1) < 0) return {};
       if (readers_.is_read({split, port})) {
-        if (part.count != 0) return {};
-        part.port = port;
-        part.first = first;
-        part.count = shape.dim(1);
+        if (part || shape.dim(1) == 0) return {};
+        part = {.split = split,
+                .port = port,
+                .first = first,
+                .count = shape.dim(1),
+                .controls = {}};
       }
       first += shape.dim(1);
     }
-    if (part.count == 0 || first != columns) return {};
+    if (!part || first != columns) return {};
+    for (const Endpoint& input : split->inputs())
+      if (input.node != &product && !add_dependence(part->controls, input))
+        return {};
     return part;
   }
 
@@ -108,7 +115,7 @@ class Packing {
     const Endpoint weights = product->inputs()[1];
     PartialShape shape_of_weights = shape_outside(weights);
     Form form{.is_transposed = is_set(*product, "transpose_b")};
-    // Columns of weights that are transposed are rows of theirs.
+    // A column of the product is a row of weights that are transposed.
     std::optional<Part> part;
     if (form.is_transposed) part = find_part(*product, shape_of_weights.dim(0));
     if (part) {
@@ -124,9 +131,11 @@ class Packing {
                      {"names", std::vector<std::string>{product->name()}}};
     const PartialShape shape =
         part ? part->split->output_shape(part->port) : product->output_shape(0);
-    TAGFLOW_ASSIGN(Node * made, detour_.replace(product, "_PackedMatMul",
-                                                inputs, std::move(attrs),
-                                                product->control_inputs()));
+    NodeList controls(product->control_inputs());
+    if (part) controls.add(part->controls);
+    TAGFLOW_ASSIGN(Node * made,
+                   detour_.replace(product, "_PackedMatMul", inputs,
+                                   std::move(attrs), controls));
     graph_.set_output_shape(made, 0, shape);
     if (part) detour_.lead({part->split, part->port}, {made, 0});
     return {};

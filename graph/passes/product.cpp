@@ -25,6 +25,7 @@ std::optional<Product> product_of(const Node& node) {
   const std::string& op = node.op();
   if (op == "_PackedMatMul") {
     const PartialShape weights = node.attr<PartialShape>("weights").value();
+    if (!weights.has_rank() || weights.rank() != 2) return {};
     Product product;
     product.channels = weights.dim(is_set(node, "transpose_b") ? 0 : 1);
     return product;

@@ -213,8 +213,8 @@ const std::unordered_map<std::string_view, Family>& families() {
     add(Family::kSort, {"ListDiff", "TopK", "TopKV2", "Unique", "UniqueV2",
                         "UniqueWithCounts", "UniqueWithCountsV2", "InTopK",
                         "InTopKV2", "LowerBound", "UpperBound"});
-    add(Family::kProduct,
-        {"BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum", "MatMul"});
+    add(Family::kProduct, {"BatchMatMul", "BatchMatMulV2", "BatchMatMulV3",
+                           "Einsum", "MatMul", "_PackedMatMul"});
     add(Family::kConvolution,
         {"Conv2D", "Conv2DBackpropFilter", "Conv2DBackpropInput", "Conv3D",
          "Conv3DBackpropFilterV2", "Conv3DBackpropInputV2"});
@@ -260,6 +260,11 @@ double last_elements(const PartialShape& shape, int dims) {
 // For a of m x k and b of k x n, m n k is the root of what all three have; of a
 // batch of them, that times the root of their number.
 double product_flops(const Node& node) {
+  if (const auto weights = node.attr<PartialShape>("weights");
+      node.op() == "_PackedMatMul" && weights.ok() && weights->has_rank() &&
+      weights->rank() == 2)
+    return 2 * input_elements(node, 0) *
+           double(weights->dim(*node.attr<bool>("transpose_b") ? 0 : 1));
   double batch = 1;
   if (node.op() != "Einsum" && node.output_shape(0).has_rank())
     batch = assumed_elements(node.output_shape(0)) /

@@ -64,6 +64,30 @@ TEST_CASE("a call is differentiated in place, and can still be fetched") {
   CHECK(numbers(s, {z, first[0], first[1], second}) == Doubles{45, 30, 9, 10});
 }
 
+TEST_CASE("a function reads a variable whose handle it is given") {
+  Graph graph;
+  const Scope s(graph);
+  define_function(s, {.name = "layer",
+                      .args = {{"x", DataType::kDouble, {1, 3}},
+                               {"w", DataType::kResource, {}}},
+                      .results = {{DataType::kDouble, {}}},
+                      .body = [](const Scope& in, const Outputs& a) -> Outputs {
+                        const Output w = in.op("ReadVariableOp", {a[1]},
+                                               {{"dtype", DataType::kDouble}});
+                        return ops::reduce_sum(in, ops::matmul(in, a[0], w));
+                      }});
+  const ops::Variable w =
+      ops::variable(s.named("w"), DataType::kDouble, {3, 1});
+  const Output ones = ops::fill(s, {3, 1}, ops::constant(s, 2.0));
+  const Output init = ops::assign(s, w, ones);
+  const Output x = ops::fill(s, {1, 3}, ops::constant(s, 5.0));
+  const Output y = call(s.named("y"), "layer", {x, w.handle})[0];
+  const Outputs grads = dense_gradients(s, {y}, {x, w.handle});
+  const Output by_x = ops::reduce_sum(s, grads[0]);
+  const Output by_w = ops::reduce_sum(s, ops::square(s, grads[1]));
+  CHECK(numbers(s, {y, by_x, by_w}, {}, {}, init) == Doubles{30, 6, 75});
+}
+
 TEST_CASE("SymbolicGradient is the gradient of its function") {
   enable_symbolic_gradients();
   Graph graph;

@@ -1,152 +1,15 @@
 // Layers against the ops that they are made of.
 #include <doctest/doctest.h>
 
-#include <cmath>
 #include <limits>
-#include <random>
 
-#include "devices/kernel_registry.h"
-#include "graph/graph.h"
-#include "tests/devices/kernel_fixture.h"
+#include "tests/devices/cpu/layer_fixture.h"
 
 namespace tagflow::devices {
+
+using namespace layers;
+
 namespace {
-
-using graph::Endpoint;
-using graph::Graph;
-using graph::Node;
-using Ints = std::vector<int64_t>;
-using Strings = std::vector<std::string>;
-
-constexpr double kTolerance = 2e-5;
-
-Tensor numbers(std::mt19937& random, const Shape& shape) {
-  Tensor tensor = *Tensor::allocate(DataType::kFloat, shape);
-  std::uniform_real_distribution<float> any(-1, 1);
-  for (float& value : tensor.mutable_flat<float>()) value = any(random);
-  return tensor;
-}
-
-// Of a size that sums of products with numbers() stay near 1.
-Tensor some_weights(std::mt19937& random, const Shape& shape) {
-  Tensor tensor = numbers(random, shape);
-  const auto count = double(tensor.num_elements());
-  const double terms = count / double(shape.dim(shape.rank() - 1));
-  for (float& value : tensor.mutable_flat<float>())
-    value = float(value / std::sqrt(terms));
-  return tensor;
-}
-
-// Into so many parts, as workers would, but in turns and the last part first.
-class Parts : public Parallel {
- public:
-  void run(int64_t total, double,
-           const std::function<void(int64_t, int64_t)>& body) override {
-    for (int64_t i = total; i-- > 0;) body(i, i + 1);
-  }
-};
-
-struct Layer {
-  std::string op;
-  AttrMap attrs;  // of the op
-  Tensor weights;
-  Tensor bias;  // invalid: there is none
-  Strings program;
-  std::vector<Tensor> others;
-
-  bool has_bias() const { return bias.valid(); }
-};
-
-// The node of a layer whose weights are a constant.
-struct Made {
-  Graph graph;
-  Node* node = nullptr;
-  std::unique_ptr<Kernel> kernel;
-  std::vector<Tensor> inputs;  // without the first
-};
-
-Result<Made> make(const Layer& layer) {
-  Made made;
-  made.inputs = {layer.weights};
-  if (layer.has_bias()) made.inputs.push_back(layer.bias);
-  made.inputs.insert(made.inputs.end(), layer.others.begin(),
-                     layer.others.end());
-  std::vector<Endpoint> endpoints;
-  const AttrMap dtype = {{"dtype", layer.weights.dtype()}};
-  TAGFLOW_ASSIGN(Node * x, made.graph.add("x", "Placeholder", {}, dtype));
-  endpoints.push_back({x, 0});
-  for (const Tensor& input : made.inputs) {
-    AttrMap attrs = dtype;
-    const bool known = endpoints.size() == 1;
-    if (known) attrs.insert_or_assign("value", input);
-    TAGFLOW_ASSIGN(Node * node, made.graph.add(made.graph.unique_name("input"),
-                                               known ? "Const" : "Placeholder",
-                                               {}, std::move(attrs)));
-    endpoints.push_back({node, 0});
-  }
-  Strings names = {"product"};
-  if (layer.has_bias()) names.push_back("bias");
-  for (size_t i = 0; i < layer.program.size(); ++i)
-    names.push_back(fmt::format("op{}", i));
-  AttrMap attrs = layer.attrs;
-  attrs.insert_or_assign("N", int64_t(made.inputs.size()) - 1);
-  attrs.insert_or_assign("has_bias", layer.has_bias());
-  attrs.insert_or_assign("program", layer.program);
-  attrs.insert_or_assign("names", std::move(names));
-  TAGFLOW_ASSIGN(made.node, made.graph.add("layer", "_Fused" + layer.op,
-                                           endpoints, std::move(attrs)));
-  TAGFLOW_ASSIGN(made.kernel, KernelRegistry::global().make(*made.node, "CPU"));
-  return made;
-}
-
-Result<Tensor> run(const Made& made, const Tensor& x,
-                   Parallel* parallel = nullptr) {
-  std::vector<Tensor> inputs = {x};
-  inputs.insert(inputs.end(), made.inputs.begin(), made.inputs.end());
-  Outputs outputs(1);
-  StepInfo step;
-  step.parallel = parallel;
-  const Tag tag;
-  KernelContext context(made.node, inputs, outputs, &step, &tag);
-  CHECK(made.kernel->may_be_expensive());
-  CHECK(made.kernel->cost(context) >= 0);
-  TAGFLOW_RETURN_IF_ERROR(made.kernel->compute(context));
-  return outputs[0];
-}
-
-// What the ops give one by one.
-Result<Tensor> run_apart(const Layer& layer, const Tensor& x) {
-  TAGFLOW_ASSIGN(Outputs out,
-                 run_op(layer.op, {x, layer.weights}, layer.attrs));
-  if (layer.has_bias()) {
-    TAGFLOW_ASSIGN(out, run_op("BiasAdd", {out[0], layer.bias}));
-  }
-  std::vector<Tensor> values = {out[0]};
-  values.insert(values.end(), layer.others.begin(), layer.others.end());
-  for (const std::string& line : layer.program) {
-    std::vector<Tensor> operands;
-    const size_t op_end = line.find(' ');
-    for (size_t at = op_end; at != line.npos; at = line.find(' ', at + 1))
-      operands.push_back(values[std::stoul(line.substr(at + 1))]);
-    TAGFLOW_ASSIGN(out, run_op(line.substr(0, op_end), operands));
-    values.push_back(out[0]);
-  }
-  return values.back();
-}
-
-void expect_same(const Layer& layer, const Tensor& x) {
-  const auto made = make(layer);
-  REQUIRE_MESSAGE(made.ok(), made.status().to_string());
-  const auto expected = run_apart(layer, x);
-  REQUIRE_MESSAGE(expected.ok(), expected.status().to_string());
-  Parts parts;
-  for (Parallel* parallel :
-       {static_cast<Parallel*>(nullptr), static_cast<Parallel*>(&parts)}) {
-    const auto actual = run(*made, x, parallel);
-    REQUIRE_MESSAGE(actual.ok(), actual.status().to_string());
-    expect_close(*actual, *expected, kTolerance);
-  }
-}
 
 AttrMap window(Ints strides, const std::string& padding, Ints dilations,
                Ints paddings = {}) {
@@ -158,39 +21,6 @@ AttrMap window(Ints strides, const std::string& padding, Ints dilations,
         "explicit_paddings",
         Ints{0, 0, paddings[0], paddings[1], paddings[2], paddings[3], 0, 0});
   return attrs;
-}
-
-int below(std::mt19937& random, int limit) {
-  return std::uniform_int_distribution<int>(0, limit - 1)(random);
-}
-
-// A bias and a program, or not, of those that there are in models.
-void add_rest(std::mt19937& random, Layer& layer, const Tensor& x) {
-  const auto product = run_apart(layer, x);
-  REQUIRE_MESSAGE(product.ok(), product.status().to_string());
-  const Shape shape = product->shape();
-  if (below(random, 3) > 0)
-    layer.bias = numbers(random, {shape.dim(shape.rank() - 1)});
-  switch (below(random, 6)) {
-    case 0:
-      break;
-    case 1:
-      layer.program = {"Relu6 0"};
-      break;
-    case 2:
-      layer.program = {"Sigmoid 0", "Mul 0 1"};
-      break;
-    case 3:
-      layer.program = {"AddV2 1 0", "Relu 2"};
-      layer.others = {numbers(random, shape)};
-      break;
-    case 4:
-      layer.others = {numbers(random, shape), Tensor::scalar(2.0f)};
-      layer.program = {"Mul 0 2", "Sub 3 1"};
-      break;
-    default:
-      layer.program = {"Elu 0"};
-  }
 }
 
 }  // namespace
@@ -295,10 +125,196 @@ TEST_CASE("many weights for few rows are cut by columns") {
       layer.weights = some_weights(
           random, transposed ? Shape{200, 1024} : Shape{1024, 200});
       const Tensor x = numbers(random, {rows, 1024});
-      expect_same(layer, x);
+      expect_same_bits(layer, x);
       add_rest(random, layer, x);
+      expect_same_bits(layer, x);
+    }
+}
+
+TEST_CASE("gates see segments of a product, of any number of rows") {
+  std::mt19937 random(26);
+  struct Sizes {
+    int64_t inputs, width;
+  };
+  // Few weights, and more than stay in a cache; units that are cut evenly and
+  // such that are not.
+  for (const auto [inputs, width] :
+       {Sizes{33, 5}, Sizes{100, 20}, Sizes{640, 100}, Sizes{156, 128},
+        Sizes{640, 512}}) {
+    const Tensor weights = some_weights(random, {inputs, 4 * width});
+    const Tensor other_way =
+        run_op("Transpose", {weights, Tensor::vector<int32_t>({1, 0})})
+            ->front();
+    int turn = 0;
+    for (const int64_t rows : {1, 3, 7, 8, 31, 64, 128, 130, 300}) {
+      CAPTURE(rows);
+      CAPTURE(inputs);
+      CAPTURE(width);
+      const Tensor x = numbers(random, {rows, inputs});
+      for (const bool has_bias : {false, true}) {
+        CAPTURE(has_bias);
+        Layer layer;
+        layer.op = "MatMul";
+        const bool transposed = ++turn % 3 == 0;
+        layer.attrs = {{"transpose_b", transposed}};
+        layer.weights = transposed ? other_way : weights;
+        add_cell(layer, width);
+        if (has_bias) layer.bias = numbers(random, {4 * width});
+        // Of the results' shape, or a single element.
+        layer.others = {numbers(random, {rows, width})};
+        const Outputs made = expect_same_bits(layer, x);
+        // Packed weights give the same bits as constant ones.
+        const Outputs packed = expect_same_bits(with_packed(layer), x);
+        expect_identical(packed, made);
+        layer.others = {Tensor::scalar(0.5f)};
+        layer.outputs = {};
+        expect_same_bits(layer, x);
+      }
+    }
+  }
+}
+
+TEST_CASE("operands that gates must broadcast are") {
+  std::mt19937 random(27);
+  for (const int64_t rows : {3, 8, 130})
+    for (const int64_t width : {5, 100})
+      for (const Shape& other : {Shape{width}, Shape{rows, 1}, Shape{1, 1},
+                                 Shape{2, rows, width}, Shape{1, 1, 1}}) {
+        INFO(rows, ", ", width, ", ", other.to_string());
+        Layer layer;
+        layer.op = "MatMul";
+        layer.weights = some_weights(random, {640, 4 * width});
+        layer.bias = numbers(random, {4 * width});
+        add_cell(layer, width);
+        layer.others = {numbers(random, other)};
+        const Tensor x = numbers(random, {rows, 640});
+        expect_same(layer, x);
+        expect_same(with_packed(layer), x);
+      }
+}
+
+TEST_CASE("stacks of matrices have segments, too") {
+  std::mt19937 random(28);
+  for (const int64_t rows : {1, 7, 40, 130})
+    for (const int64_t width : {5, 100}) {
+      CAPTURE(rows);
+      CAPTURE(width);
+      Layer layer;
+      layer.op = "BatchMatMulV2";
+      const bool transposed = rows > 7;
+      layer.attrs = {{"adj_y", transposed}};
+      layer.weights = some_weights(
+          random, transposed ? Shape{4 * width, 640} : Shape{640, 4 * width});
+      add_cell(layer, width);
+      layer.others = {numbers(random, {2, rows, width})};
+      const Tensor x = numbers(random, {2, rows, 640});
+      expect_same(layer, x);
+      layer.bias = numbers(random, {4 * width});
+      expect_same(layer, x);
+      layer.others = {numbers(random, {width})};
       expect_same(layer, x);
     }
+}
+
+TEST_CASE("a layer without segments may have several outputs") {
+  std::mt19937 random(29);
+  for (const int64_t rows : {1, 7, 8, 128, 300})
+    for (const int64_t columns : {21, 300}) {
+      CAPTURE(rows);
+      CAPTURE(columns);
+      Layer layer;
+      layer.op = "MatMul";
+      layer.weights = some_weights(random, {640, columns});
+      layer.program = {"Tanh 0", "Mul 2 1", "Sub 3 0"};
+      layer.others = {numbers(random, {rows, columns})};
+      const Tensor x = numbers(random, {rows, 640});
+      for (const Ints& outputs : {Ints{2, 4}, Ints{4, 3, 2}, Ints{3}}) {
+        layer.outputs = outputs;
+        expect_same_bits(layer, x);
+      }
+      layer.bias = numbers(random, {columns});
+      expect_same_bits(layer, x);
+      layer.others = {Tensor::scalar(2.0f)};
+      expect_same_bits(layer, x);
+      expect_same_bits(with_packed(layer), x);
+    }
+  Layer layer;
+  layer.op = "Conv2D";
+  layer.attrs = window({1, 1}, "SAME", {1, 1});
+  layer.weights = some_weights(random, {3, 3, 4, 16});
+  layer.program = {"Sigmoid 0", "Mul 0 1"};
+  layer.outputs = {2, 1};
+  expect_same(layer, numbers(random, {2, 9, 9, 4}));
+  // Segments of a convolution's channels.
+  layer.segments = 2;
+  layer.width = 8;
+  layer.program = {"Sigmoid 0", "Mul 2 1"};
+  layer.outputs = {3, 2};
+  expect_same(layer, numbers(random, {2, 9, 9, 4}));
+}
+
+TEST_CASE("layers of no floats or of no constants have segments, too") {
+  std::mt19937 random(30);
+  for (const DataType dtype : {DataType::kFloat, DataType::kDouble,
+                               DataType::kHalf, DataType::kBFloat16}) {
+    INFO(dtype_name(dtype));
+    const auto cast = [&](const Tensor& tensor) {
+      return run_op("Cast", {tensor}, {{"DstT", dtype}})->front();
+    };
+    for (const int64_t rows : {3, 31}) {
+      Layer layer;
+      layer.op = "MatMul";
+      layer.weights = cast(some_weights(random, {33, 20}));
+      layer.bias = cast(numbers(random, {20}));
+      layer.is_constant = dtype != DataType::kFloat;
+      add_cell(layer, 5);
+      layer.others = {cast(numbers(random, {rows, 5}))};
+      expect_same(layer, cast(numbers(random, {rows, 33})), 0);
+    }
+  }
+}
+
+TEST_CASE("segments need columns") {
+  std::mt19937 random(31);
+  Layer layer;
+  layer.op = "MatMul";
+  layer.weights = some_weights(random, {33, 20});
+  for (const int64_t rows : {3, 31}) {
+    CAPTURE(rows);
+    const Tensor x = numbers(random, {rows, 33});
+    add_cell(layer, 6);
+    layer.others = {numbers(random, {rows, 6})};
+    auto made = make(layer);
+    REQUIRE_MESSAGE(made.ok(), made.status().to_string());
+    expect_error(run(*made, x), Code::kInvalidArgument,
+                 "input 3 has no columns 18 to 23: it is float");
+    // Others than these are not seen.
+    add_cell(layer, 4);
+    layer.others = {numbers(random, {rows, 4})};
+    made = make(layer);
+    REQUIRE_MESSAGE(made.ok(), made.status().to_string());
+    const auto actual = run(*made, x);
+    REQUIRE_MESSAGE(actual.ok(), actual.status().to_string());
+    Layer narrow = layer;
+    narrow.weights =
+        run_op("Slice", {layer.weights, Tensor::vector<int32_t>({0, 0}),
+                         Tensor::vector<int32_t>({33, 16})})
+            ->front();
+    const auto expected = run_apart(narrow, x);
+    REQUIRE_MESSAGE(expected.ok(), expected.status().to_string());
+    for (size_t i = 0; i < expected->size(); ++i)
+      expect_close((*actual)[i], (*expected)[i], kTolerance);
+  }
+  for (const auto& [segments, width] :
+       std::vector<std::pair<int64_t, int64_t>>{{4, 0}, {65, 1}}) {
+    layer.segments = segments;
+    layer.width = width;
+    expect_error(make(layer), Code::kInvalidArgument,
+                 fmt::format("{} segments of {} columns", segments, width));
+  }
+  layer.segments = 4;
+  layer.width = std::numeric_limits<int64_t>::max();
+  expect_error(make(layer), Code::kInvalidArgument, "columns");
 }
 
 TEST_CASE("one kernel serves many shapes, also more than it remembers") {
@@ -313,7 +329,7 @@ TEST_CASE("one kernel serves many shapes, also more than it remembers") {
   for (int again = 0; again < 2; ++again)
     for (int size = 1; size < 14; ++size) {
       const Tensor x = numbers(random, {1, size, 20 - size, 4});
-      expect_close(*run(*made, x), *run_apart(layer, x), kTolerance);
+      expect_close(*run(*made, x), run_apart(layer, x)->front(), kTolerance);
     }
 }
 
@@ -395,6 +411,18 @@ TEST_CASE("a layer that does not fit together is refused") {
                "[_FusedMatMul] node \"layer\": ");
   layer.program = {"MatMul 0 1"};
   expect_error(make(layer), Code::kInvalidArgument, "cannot be fused");
+  layer.program = {"Neg 0", "Tanh 2"};
+  layer.outputs = {2, 4};
+  expect_error(make(layer), Code::kInvalidArgument,
+               "output 1 is value 4, no result, or one twice");
+  layer.outputs = {1, 2};
+  expect_error(make(layer), Code::kInvalidArgument,
+               "output 0 is value 1, no result");
+  layer.outputs = {3, 3};
+  expect_error(make(layer), Code::kInvalidArgument, "or one twice");
+  layer.program = {};
+  layer.others = {};
+  expect_error(make(layer), Code::kInvalidArgument, "2 outputs of no program");
 }
 
 }  // namespace tagflow::devices

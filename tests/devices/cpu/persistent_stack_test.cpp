@@ -271,6 +271,44 @@ TEST_CASE("what cannot be done with a stack of gradients is refused") {
                "input 0 is no persistent stack but TensorList[0] of int32");
 }
 
+TEST_CASE("a pop refuses an element of another shape than it expects") {
+  const auto pop = [](const Tensor& element, const PartialShape& shape) {
+    return run_op("PersistentStackPop",
+                  {pushed(pushed(empty_stack(DataType::kInt32),
+                                 Tensor::vector<int32_t>({7, 8, 9})),
+                          element)},
+                  {{"elem_type", DataType::kInt32}, {"elem_shape", shape}});
+  };
+  constexpr int64_t kAny = PartialShape::kUnknown;
+  const Tensor pair = Tensor::of<int32_t>({1, 2}, {3, 4});
+  for (const PartialShape& shape :
+       {PartialShape(), PartialShape{kAny, kAny}, PartialShape{1, kAny},
+        PartialShape{1, 2}}) {
+    const auto outputs = pop(pair, shape);
+    REQUIRE_MESSAGE(outputs.ok(), outputs.status().to_string());
+    CHECK(identical((*outputs)[1], pair));
+    CHECK(size_of((*outputs)[0]) == 1);
+  }
+  CHECK(pop(Tensor::scalar(1), PartialShape::scalar()).ok());
+  const auto refused = [&](const Tensor& element, const PartialShape& shape,
+                           std::string_view text) {
+    expect_error(pop(element, shape), Code::kInvalidArgument, text);
+  };
+  refused(pair, {2, kAny},
+          "[PersistentStackPop] the top of PersistentStack[1] of int32 is "
+          "int32[1,2], of another shape than [2,?]");
+  refused(pair, {kAny}, "is int32[1,2], of another shape than [?]");
+  refused(pair, PartialShape::scalar(), "int32[1,2], of another shape than []");
+  refused(Tensor::scalar(1), {1}, "is int32[], of another shape than [1]");
+  // Where the element is the second, the first one does not matter.
+  const auto first = pop(pair, PartialShape{1, 2});
+  REQUIRE(first.ok());
+  CHECK(
+      run_op("PersistentStackPop", {(*first)[0]},
+             {{"elem_type", DataType::kInt32}, {"elem_shape", PartialShape{3}}})
+          .ok());
+}
+
 TEST_CASE("what cannot be done with a persistent stack is refused") {
   const Tensor empty = empty_stack(DataType::kFloat);
   const AttrMap as_float{{"elem_type", DataType::kFloat}};

@@ -1,0 +1,748 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "graph/loop_shapes.h"
+#include "tests/graph/passes/whole_program.h"
+
+using namespace tagflow;
+using namespace tagflow::graph;
+using namespace tagflow::graph::testing;
+
+namespace {
+
+using Ints = std::vector<int64_t>;
+using Strings = std::vector<std::string>;
+
+const PartialShape kSquare = {32, 32};
+
+struct Elements {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kFloat, kSquare);
+  Node* y = placeholder(graph, "y", DataType::kFloat, kSquare);
+  Node* axis = number(graph, "axis", 1);
+
+  Node* unary(const std::string& name, Node* a, const char* op = "Tanh",
+              std::vector<Node*> control = {}) {
+    return add(graph, name, op, {{a, 0}}, {}, std::move(control));
+  }
+  Node* binary(const std::string& name, const char* op, Node* a, Node* b) {
+    return add(graph, name, op, {{a, 0}, {b, 0}});
+  }
+  Node* matmul(const std::string& name, Node* a) {
+    return binary(name, "MatMul", a, y);
+  }
+  Node* concat(const std::string& name, const std::vector<Node*>& values,
+               Node* along) {
+    std::vector<Endpoint> inputs;
+    for (Node* value : values) inputs.push_back({value, 0});
+    inputs.push_back({along, 0});
+    return add(graph, name, "ConcatV2", inputs);
+  }
+  Node* square(const std::string& name, Endpoint of) {
+    Node* shape = graph.find("square");
+    if (shape == nullptr)
+      shape = constant(graph, "square", Tensor::of<int32_t>({2}, {32, 32}));
+    return add(graph, name, "Reshape", {of, {shape, 0}});
+  }
+};
+
+bool run_group(Program& program, const MayWait& may_wait = nullptr) {
+  const bool changed = must(group_elementwise(
+      program, may_wait ? may_wait : [](const Node&) { return false; }));
+  must(validate(program.graph));
+  return changed;
+}
+
+// The names of the ops of each group, sorted, with commas between groups.
+std::string groups_of(const Program& program) {
+  Strings groups;
+  for (const Node* node : program.graph.nodes()) {
+    if (node->op() != "_FusedElementwise") continue;
+    auto names = must(node->attr<Strings>("names"));
+    std::ranges::sort(names);
+    std::string& line = groups.emplace_back();
+    for (const std::string& name : names)
+      line += (line.empty() ? "" : " ") + name;
+  }
+  std::ranges::sort(groups);
+  std::string text;
+  for (const std::string& line : groups)
+    text += (text.empty() ? "" : ", ") + line;
+  return text;
+}
+
+// These, after the pass. Where it changes nothing there is nothing that it
+// changed.
+std::string groups(const Graph& graph, const Strings& fetches,
+                   const Strings& targets = {},
+                   const MayWait& may_wait = nullptr) {
+  Program program = program_of(graph, fetches, targets);
+  must(infer_loop_shapes(program.graph));
+  const std::string before = dump(program.graph);
+  if (!run_group(program, may_wait)) CHECK(dump(program.graph) == before);
+  return groups_of(program);
+}
+
+const Node* only_group(const Program& program) {
+  const Node* found = nullptr;
+  for (const Node* node : program.graph.nodes())
+    if (node->op() == "_FusedElementwise") {
+      CHECK(found == nullptr);
+      found = node;
+    }
+  REQUIRE(found != nullptr);
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("ops that feed each other become one node, whoever else reads them") {
+  Elements g;
+  Node* a = g.unary("a", g.x);
+  Node* b = g.binary("b", "Mul", a, g.y);
+  Node* c = g.binary("c", "Sub", b, a);
+  g.unary("d", c, "Neg");
+  g.unary("softmax", a, "Softmax");
+  Program program = program_of(g.graph, {"d", "softmax", "b"});
+  CHECK(run_group(program));
+  CHECK(dump(program.graph) ==
+        "x = Placeholder()\n"
+        "y = Placeholder()\n"
+        "softmax = Softmax(d_1)\n"
+        "d_1 = _FusedElementwise(x, y)\n");
+  const Node* made = program.graph.find("d_1");
+  CHECK(must(made->attr<Strings>("program")) ==
+        Strings{"Tanh 0", "Mul 2 1", "Sub 3 2", "Neg 4"});
+  CHECK(must(made->attr<Strings>("names")) == Strings{"a", "b", "c", "d"});
+  CHECK(must(made->attr<Ints>("outputs")) == Ints{2, 3, 5});
+  CHECK(must(made->attr<Ints>("joined")).empty());
+  CHECK(must(made->attr<Ints>("columns")).empty());
+  for (int i = 0; i < 3; ++i) CHECK(made->output_shape(i) == kSquare);
+  CHECK(program.fetches[0].to_string() == "d_1:2");
+  CHECK(program.fetches[2].to_string() == "d_1:1");
+  CHECK(!run_group(program));
+}
+
+TEST_CASE("each op alone, and what only a tree needs, is no output") {
+  Elements g;
+  g.unary("a", g.x);
+  g.unary("b", g.y);
+  CHECK(groups(g.graph, {"a", "b"}).empty());
+  Program program;
+  {
+    Elements h;
+    Node* a = h.unary("a", h.x);
+    h.binary("b", "Mul", a, a);
+    program = program_of(h.graph, {"b"});
+  }
+  CHECK(run_group(program));
+  CHECK(must(only_group(program)->attr<Ints>("outputs")) == Ints{2});
+  CHECK(must(only_group(program)->attr<Strings>("program")) ==
+        Strings{"Tanh 0", "Mul 1 1"});
+}
+
+TEST_CASE("Sums of two alike, and every floating type, are grouped") {
+  for (const DataType dtype : {DataType::kFloat, DataType::kDouble,
+                               DataType::kHalf, DataType::kBFloat16}) {
+    Graph graph;
+    Node* x = placeholder(graph, "x", dtype, {4, 5});
+    Node* y = placeholder(graph, "y", dtype, {4, 5});
+    Node* a = add(graph, "a", "AddN", {{x, 0}, {y, 0}});
+    add(graph, "b", "TanhGrad", {{a, 0}, {y, 0}});
+    Program program = program_of(graph, {"a", "b"});
+    CHECK(run_group(program));
+    CHECK(must(only_group(program)->attr<Strings>("program")) ==
+          Strings{"AddV2 0 1", "TanhGrad 2 1"});
+    CHECK(must(only_group(program)->attr<DataType>("T")) == dtype);
+  }
+}
+
+TEST_CASE(
+    "the gates of a cell, which see columns of one tensor, are one node") {
+  Graph graph;
+  Node* whole = placeholder(graph, "whole", DataType::kFloat, {-1, 512});
+  Node* state = placeholder(graph, "state", DataType::kFloat, {-1, 128});
+  Node* axis = number(graph, "axis", 1);
+  Node* gates = add(graph, "gates", "Split", {{axis, 0}, {whole, 0}},
+                    {{"num_split", int64_t{4}}});
+  const auto gate = [&](const char* name, const char* op, int port) {
+    return add(graph, name, op, {{gates, port}});
+  };
+  const auto binary = [&](const char* name, const char* op, Node* a, Node* b) {
+    return add(graph, name, op, {{a, 0}, {b, 0}});
+  };
+  Node* input = gate("input", "Sigmoid", 0);
+  Node* fresh = gate("fresh", "Tanh", 1);
+  Node* forget = gate("forget", "Sigmoid", 2);
+  Node* output = gate("output", "Sigmoid", 3);
+  Node* next = binary("next", "AddV2", binary("kept", "Mul", forget, state),
+                      binary("added", "Mul", input, fresh));
+  binary("h", "Mul", output, add(graph, "c", "Tanh", {{next, 0}}));
+  // A gradient needs each gate.
+  Program program = program_of(
+      graph, {"h", "next", "c", "input", "fresh", "forget", "output"});
+  CHECK(run_pass(fuse_elementwise, program));
+  CHECK(run_group(program));
+  CHECK(groups_of(program) == "added c forget fresh h input kept next output");
+  const Node* made = only_group(program);
+  CHECK(made->num_inputs() == 5);  // four columns, and the state
+  CHECK(made->num_outputs() == 7);
+  CHECK(program.graph.find("gates") == nullptr);
+  std::vector<std::pair<int64_t, int64_t>> seen;
+  const auto columns = must(made->attr<Ints>("columns"));
+  for (size_t i = 0; i < columns.size(); i += 2) {
+    seen.emplace_back(columns[i], columns[i + 1]);
+    CHECK(made->inputs()[i / 2].node->name() ==
+          (columns[i + 1] == 0 ? "state" : "whole"));
+  }
+  std::ranges::sort(seen);
+  CHECK(seen == std::vector<std::pair<int64_t, int64_t>>{
+                    {0, 0}, {0, 128}, {128, 128}, {256, 128}, {384, 128}});
+  for (int i = 0; i < 7; ++i)
+    CHECK(made->output_shape(i) == PartialShape({-1, 128}));
+}
+
+TEST_CASE("gates that only share their tensor are one node as well") {
+  Graph graph;
+  Node* whole = placeholder(graph, "whole", DataType::kFloat, {-1, 64});
+  Node* axis = number(graph, "axis", -1);
+  Node* gates = add(graph, "gates", "Split", {{axis, 0}, {whole, 0}},
+                    {{"num_split", int64_t{2}}});
+  add(graph, "a", "Sigmoid", {{gates, 0}});
+  add(graph, "b", "Tanh", {{gates, 1}});
+  Program program = program_of(graph, {"a", "b"});
+  CHECK(run_pass(fuse_elementwise, program));
+  CHECK(run_group(program));
+  CHECK(groups_of(program) == "a b");
+}
+
+namespace {
+
+// c = a + b and their ConcatV2 in `order`.
+struct Joined : Elements {
+  explicit Joined(const std::vector<size_t>& order = {0, 1},
+                  Node* along = nullptr) {
+    const std::vector<Node*> all = {a, b, y};
+    std::vector<Node*> values;
+    for (const size_t i : order) values.push_back(all[i]);
+    join = concat("join", values, along == nullptr ? axis : along);
+  }
+  // Whether the ConcatV2 is left out. Nothing is computed twice.
+  bool is_left_out(const Strings& fetches, const Strings& targets = {}) const {
+    Program program = program_of(graph, fetches, targets);
+    run_group(program);
+    for (const char* name : {"first", "a", "b"})
+      CHECK(program.graph.find(name) == nullptr);
+    return program.graph.find("join") == nullptr;
+  }
+
+  Node* first = unary("first", x, "Square");
+  Node* a = binary("a", "Mul", first, y);
+  Node* b = binary("b", "Sub", first, y);
+  Node* join = nullptr;
+};
+
+}  // namespace
+
+TEST_CASE("results go where a ConcatV2 of columns would bring them") {
+  for (const int along : {1, -1}) {
+    Joined g({0, 1}, nullptr);
+    g.graph.set_attr(g.axis, "value", Tensor::scalar(along));
+    Program program = program_of(g.graph, {"join", "first"});
+    CHECK(run_group(program));
+    CHECK(program.graph.size() == 3);
+    const Node* made = only_group(program);
+    CHECK(made->num_outputs() == 2);
+    const auto joined = must(made->attr<Ints>("joined"));
+    CHECK(joined == Ints{0, 1, 1});
+    const auto outputs = must(made->attr<Ints>("outputs"));
+    const auto lines = must(made->attr<Strings>("program"));
+    REQUIRE(outputs.size() == 3);
+    CHECK(lines[size_t(outputs[1] - 2)].starts_with("Mul"));
+    CHECK(lines[size_t(outputs[2] - 2)].starts_with("Sub"));
+    CHECK(made->output_shape(0) == kSquare);
+    CHECK(made->output_shape(1) == PartialShape({32, 64}));
+    CHECK(program.fetches[0].to_string() == made->name() + ":1");
+    CHECK(program.fetches[1].to_string() == made->name() + ":0");
+  }
+  Joined turned({1, 0});
+  Program program = program_of(turned.graph, {"join"});
+  CHECK(run_group(program));
+  const Node* made = only_group(program);
+  const auto lines = must(made->attr<Strings>("program"));
+  const auto outputs = must(made->attr<Ints>("outputs"));
+  CHECK(must(made->attr<Ints>("joined")) == Ints{0, 0});
+  CHECK(lines[size_t(outputs[0] - 2)].starts_with("Sub"));
+}
+
+TEST_CASE("a ConcatV2 stays that something else than one group needs") {
+  CHECK(Joined().is_left_out({"join"}));
+  CHECK(!Joined().is_left_out({"join", "a"}));  // which is fetched
+  {
+    Joined g;  // an input that is read besides
+    g.unary("softmax", g.b, "Softmax");
+    CHECK(!g.is_left_out({"join", "softmax"}));
+  }
+  CHECK(!Joined({0, 1, 2}).is_left_out({"join"}));  // y is from elsewhere
+  CHECK(!Joined({0, 0, 1}).is_left_out({"join"}));  // a is there twice
+  {
+    Joined g;  // rows
+    g.graph.set_attr(g.axis, "value", Tensor::scalar(0));
+    CHECK(!g.is_left_out({"join"}));
+  }
+  {
+    Joined g;  // an axis that only the run knows
+    Node* fed =
+        placeholder(g.graph, "fed", DataType::kInt32, PartialShape::scalar());
+    must(g.graph.set_input(g.join, 2, {fed, 0}));
+    CHECK(!g.is_left_out({"join"}));
+  }
+  CHECK(!Joined().is_left_out({"join"}, {"join"}));  // it is a target
+  {
+    Joined g;  // something waits for it
+    g.unary("late", g.y, "Softmax", {g.join});
+    CHECK(!g.is_left_out({"join", "late"}));
+  }
+  {
+    Joined g;  // it waits
+    g.concat("other", {g.a, g.b}, g.axis);
+    g.graph.set_control_inputs(g.join, {{g.y}});
+    CHECK(!g.is_left_out({"join"}));
+  }
+  {
+    Joined g;  // another device
+    g.graph.set_device(g.join, "/device:CPU:1");
+    CHECK(!g.is_left_out({"join"}));
+  }
+}
+
+TEST_CASE("a ConcatV2 stays that waits for what the group may not wait for") {
+  {
+    Joined g;  // for a result of it
+    Node* late = g.unary("late", g.first, "Softmax");
+    g.graph.set_control_inputs(g.axis, {{late}});
+    CHECK(!g.is_left_out({"join", "late"}));
+  }
+  {
+    Joined g;  // for a branch, where the group is in none
+    Node* p = placeholder(g.graph, "p", DataType::kBool);
+    Node* branch = add(g.graph, "branch", "Switch", {{p, 0}, {p, 0}});
+    Node* pivot = add(g.graph, "pivot", "Identity", {{branch, 1}});
+    g.graph.set_control_inputs(g.axis, {{pivot}});
+    CHECK(!g.is_left_out({"join", "first"}));
+  }
+  {
+    Joined g;  // for what comes by a way that no edge shows
+    Node* queue = add(g.graph, "queue", "FIFOQueueV2", {},
+                      {{"component_types", std::vector{DataType::kFloat}}});
+    Node* put =
+        add(g.graph, "put", "QueueEnqueueV2", {{queue, 0}, {g.first, 0}},
+            {{"Tcomponents", std::vector{DataType::kFloat}}});
+    Node* got = add(g.graph, "got", "QueueDequeueV2", {{queue, 0}},
+                    {{"component_types", std::vector{DataType::kFloat}}});
+    g.graph.set_control_inputs(g.axis, {{got}});
+    Program program = program_of(g.graph, {"join"}, {put->name()});
+    run_group(program, [](const Node& node) {
+      return node.op() == "QueueDequeueV2" || node.op() == "QueueEnqueueV2";
+    });
+    CHECK(program.graph.find("join") != nullptr);
+  }
+}
+
+TEST_CASE("scalars, few elements, integers and unlike shapes stay apart") {
+  const auto pair = [](DataType dtype, const PartialShape& shape) {
+    Graph graph;
+    Node* x = placeholder(graph, "x", dtype, shape);
+    Node* a = add(graph, "a", "Neg", {{x, 0}});
+    add(graph, "b", "Abs", {{a, 0}});
+    return groups(graph, {"a", "b"});
+  };
+  const std::string both = "a b";
+  CHECK(pair(DataType::kFloat, {8}) == both);
+  CHECK(pair(DataType::kFloat, {-1}) == both);
+  CHECK(pair(DataType::kFloat, {-1, 5}) == both);
+  CHECK(pair(DataType::kFloat, {7}).empty());
+  CHECK(pair(DataType::kFloat, PartialShape::scalar()).empty());
+  CHECK(pair(DataType::kFloat, PartialShape()).empty());
+  CHECK(pair(DataType::kInt32, kSquare).empty());
+  Elements g;  // a row that is added to each
+  Node* row = placeholder(g.graph, "row", DataType::kFloat, {32});
+  Node* a = g.unary("a", row);
+  g.binary("b", "AddV2", a, g.x);
+  CHECK(groups(g.graph, {"a", "b"}).empty());
+  // A kernel that is not element-wise, and one that changes the type.
+  Elements h;
+  Node* c = h.unary("c", h.x);
+  h.unary("d", h.unary("soft", c, "Softmax"));
+  Node* e = h.unary("e", h.y);
+  Node* cast =
+      add(h.graph, "cast", "Cast", {{e, 0}}, {{"DstT", DataType::kDouble}});
+  h.unary("f", cast);
+  CHECK(groups(h.graph, {"c", "d", "e", "f"}).empty());
+}
+
+TEST_CASE("other devices and classes are other groups") {
+  Elements g;
+  Node* a = g.unary("a", g.x);
+  Node* b = g.unary("b", a);
+  Node* c = g.unary("c", b);
+  Node* d = g.unary("d", c);
+  for (Node* node : {c, d}) g.graph.set_device(node, "/device:CPU:1");
+  Program program = program_of(g.graph, {"a", "b", "c", "d"});
+  CHECK(run_group(program));
+  CHECK(groups_of(program) == "a b, c d");
+  for (const Node* node : program.graph.nodes())
+    if (node->op() == "_FusedElementwise")
+      CHECK(node->device() == (must(node->attr<Strings>("names"))[0] == "a"
+                                   ? ""
+                                   : "/device:CPU:1"));
+  Elements h;
+  Node* e = h.unary("e", h.x);
+  Node* f = h.unary("f", e);
+  h.graph.set_attr(f, "_class", Strings{"loc:@x"});
+  CHECK(groups(h.graph, {"e", "f"}).empty());
+}
+
+TEST_CASE("targets, and what control edges come from, are in no group") {
+  Elements g;
+  Node* a = g.unary("a", g.x);
+  Node* b = g.unary("b", a);
+  Node* c = g.unary("c", b);
+  Node* d = g.unary("d", c);
+  Node* e = g.unary("e", d);
+  g.unary("f", e);
+  g.unary("late", g.y, "Softmax", {b});
+  CHECK(groups(g.graph, {"a", "f", "late"}, {"d"}) == "e f");
+}
+
+TEST_CASE("a group waits for what its ops waited for") {
+  Elements g;
+  Node* p = placeholder(g.graph, "p", DataType::kFloat, PartialShape::scalar());
+  Node* q = placeholder(g.graph, "q", DataType::kFloat, PartialShape::scalar());
+  Node* a = g.unary("a", g.x, "Tanh", {p, q});
+  g.unary("b", a, "Neg", {q});
+  Program program = program_of(g.graph, {"a", "b"});
+  CHECK(run_group(program));
+  const std::string line = dump(program.graph, only_group(program)->name());
+  CHECK(contains(line, "_FusedElementwise(x, ^"));
+  CHECK(contains(line, "^p"));
+  CHECK(contains(line, "^q"));
+}
+
+TEST_CASE("what is live under other conditions is another group") {
+  Elements g;
+  Node* p = placeholder(g.graph, "p", DataType::kBool);
+  Node* branch = add(g.graph, "branch", "Switch", {{g.y, 0}, {p, 0}});
+  Node* pivot = add(g.graph, "pivot", "Identity", {{branch, 1}});
+  Node* a = g.unary("a", g.x);
+  Node* b = g.binary("b", "Mul", a, pivot);  // dead where p is false
+  g.unary("c", b);
+  Node* other = add(g.graph, "other", "Identity", {{branch, 0}});
+  Node* d = g.binary("d", "Sub", a, other);
+  g.unary("e", d);
+  g.unary("f", a, "Neg");
+  g.unary("g", a, "Abs", {other});  // waits for a side
+  CHECK(groups(g.graph, {"a", "b", "c", "d", "e", "f", "g"}) ==
+        "a f, b c, d e");
+  // The same through the columns of a tensor.
+  Graph gates;
+  Node* whole = placeholder(gates, "whole", DataType::kFloat, {-1, 64});
+  Node* side = placeholder(gates, "side", DataType::kBool);
+  Node* choice = add(gates, "choice", "Switch", {{side, 0}, {side, 0}});
+  Node* taken = add(gates, "taken", "Identity", {{choice, 1}});
+  Node* axis = number(gates, "axis", 1);
+  Node* split = add(gates, "split", "Split", {{axis, 0}, {whole, 0}},
+                    {{"num_split", int64_t{2}}});
+  add(gates, "h", "Tanh", {{split, 0}});
+  add(gates, "i", "Tanh", {{split, 1}}, {}, {taken});
+  Program program = program_of(gates, {"h", "i"});
+  CHECK(run_pass(fuse_elementwise, program));
+  CHECK(!run_group(program));
+}
+
+namespace {
+
+// A loop of `start`, whose body has Tanh "in_a" and Neg "in_b" of what comes,
+// of which "in_sum" is handed on. Without a LoopCond it is one that nobody can
+// cut.
+Node* loop_of(Elements& g, Node* start, bool has_cond = true) {
+  const AttrMap frame = {{"frame_name", "loop"}};
+  const AttrMap constant = {{"frame_name", "loop"}, {"is_constant", true}};
+  Node* p = placeholder(g.graph, "p", DataType::kBool);
+  Node* enter = add(g.graph, "enter", "Enter", {{start, 0}}, frame);
+  Node* goes_on = add(g.graph, "goes_on", "Enter", {{p, 0}}, constant);
+  Node* merge = add(g.graph, "merge", "Merge", {{enter, 0}, {}});
+  Node* test = add(g.graph, "test", "LogicalAnd", {{goes_on, 0}, {goes_on, 0}},
+                   {}, {merge});
+  if (has_cond) test = add(g.graph, "cond", "LoopCond", {{test, 0}});
+  Node* branch = add(g.graph, "branch", "Switch", {{merge, 0}, {test, 0}});
+  Node* body = add(g.graph, "body", "Identity", {{branch, 1}});
+  Node* a = g.unary("in_a", body);
+  Node* b = g.unary("in_b", a, "Neg");
+  Node* sum = g.binary("in_sum", "AddV2", a, b);
+  Node* next = add(g.graph, "next", "NextIteration", {{sum, 0}});
+  must(g.graph.set_input(merge, 1, {next, 0}));
+  return add(g.graph, "exit", "Exit", {{branch, 0}});
+}
+
+}  // namespace
+
+TEST_CASE("iterations and frames are groups of their own") {
+  Elements g;
+  Node* a = g.unary("a", g.x);
+  Node* b = g.unary("b", a);
+  Node* exit = loop_of(g, b);
+  g.binary("c", "Mul", g.unary("d", exit), exit);
+  CHECK(groups(g.graph, {"c", "d"}) == "a b, c d, in_a in_b in_sum");
+  // Of a loop that is not as loops are, nothing is known.
+  Elements h;
+  loop_of(h, h.x, false);
+  CHECK(groups(h.graph, {"exit"}).empty());
+}
+
+TEST_CASE("what a loop waits for is not in a group with what waits for it") {
+  Elements g;
+  Node* a = g.unary("a", g.x);
+  Node* product = g.matmul("product", a);
+  Node* exit = loop_of(g, g.x);
+  // The body's sum is of the product, too, which no Merge waits for.
+  Node* enter = add(g.graph, "enter_product", "Enter", {{product, 0}},
+                    {{"frame_name", "loop"}, {"is_constant", true}});
+  must(g.graph.set_input(g.graph.find("in_sum"), 0, {enter, 0}));
+  g.binary("b", "AddV2", a, exit);
+  for (const Strings& fetches :
+       {Strings{"a", "b"}, Strings{"b"}, Strings{"b", "product"}}) {
+    CHECK(!contains(groups(g.graph, fetches), "a b"));
+  }
+}
+
+TEST_CASE("no group waits for what is made of its own results") {
+  Elements g;
+  Node* a = g.unary("a", g.x);
+  g.binary("b", "Mul", a, g.matmul("product", a));
+  CHECK(groups(g.graph, {"a", "b"}).empty());
+  // A control edge makes a cycle as well.
+  Elements h;
+  Node* c = h.unary("c", h.x);
+  h.unary("d", c, "Neg", {h.matmul("product", c)});
+  CHECK(groups(h.graph, {"c", "d"}).empty());
+}
+
+TEST_CASE("no two groups wait for each other") {
+  // Either pair could be a group, but not both.
+  Elements g;
+  Node* p = g.unary("p", g.x);
+  Node* q = g.unary("q", g.y);
+  Node* p1 = g.unary("p1", p, "Neg");
+  Node* q2 = g.unary("q2", q, "Neg");
+  g.binary("p2", "Mul", p, g.matmul("from_q", q2));
+  g.binary("q1", "Mul", q, g.matmul("from_p", p1));
+  Program program = program_of(g.graph, {"p", "q", "p1", "p2", "q1", "q2"});
+  CHECK(run_group(program));
+  const auto are_together = [&](const std::string& a, const std::string& b) {
+    return std::ranges::any_of(program.graph.nodes(), [&](const Node* node) {
+      if (node->op() != "_FusedElementwise") return false;
+      const auto names = must(node->attr<Strings>("names"));
+      return std::ranges::find(names, a) != names.end() &&
+             std::ranges::find(names, b) != names.end();
+    });
+  };
+  CHECK(!(are_together("p1", "p2") && are_together("q1", "q2")));
+  CHECK((are_together("p", "p1") || are_together("q", "q2")));
+}
+
+namespace {
+
+struct Queued : Elements {
+  using Types = std::vector<DataType>;
+
+  Queued() {
+    queue = add(graph, "queue", "FIFOQueueV2", {},
+                {{"component_types", Types{DataType::kFloat}}});
+    // It has to be there for both.
+    a = unary("a", x);
+    add(graph, "put", "QueueEnqueueV2", {{queue, 0}, {a, 0}},
+        {{"Tcomponents", Types{DataType::kFloat}}});
+    Node* got = add(graph, "got", "QueueDequeueV2", {{queue, 0}},
+                    {{"component_types", Types{DataType::kFloat}}});
+    taken = square("taken", {got, 0});
+  }
+  static bool may_wait(const Node& node) {
+    return node.op() == "QueueEnqueueV2" || node.op() == "QueueDequeueV2";
+  }
+
+  Node *queue, *a, *taken;
+};
+
+}  // namespace
+
+TEST_CASE("what a queue's element is made of waits for none of that queue") {
+  Queued g;
+  g.binary("b", "Mul", g.a, g.taken);
+  CHECK(groups(g.graph, {"b"}, {"put"}, Queued::may_wait).empty());
+  // As far as anybody knows, a Dequeue that does not wait is no matter.
+  CHECK(groups(g.graph, {"b"}, {"put"}) == "a b");
+  // Each side alone may be a group.
+  Queued h;
+  Node* c = h.unary("c", h.a, "Neg");
+  h.unary("d", h.binary("e", "Sub", c, h.taken));
+  CHECK(groups(h.graph, {"c", "d", "e"}, {"put"}, Queued::may_wait) ==
+        "a c, d e");
+}
+
+TEST_CASE("a queue is in the way far from a group, and through a loop, too") {
+  Queued g;
+  Node* first = g.unary("first", g.x, "Square");
+  must(g.graph.set_input(g.a, 0, {g.matmul("product", first), 0}));
+  Node* exit = loop_of(g, g.matmul("other", g.taken));
+  g.binary("last", "Sub", first, exit);
+  CHECK(!contains(groups(g.graph, {"last"}, {"put"}, Queued::may_wait),
+                  "first last"));
+  // Nothing that leaves the loop is made of what is taken in it, but it does
+  // not end before that is there.
+  Queued h;
+  Node* out = loop_of(h, h.x);
+  Node* body = h.graph.find("body");
+  Node* handle = add(h.graph, "handle", "Enter", {{h.queue, 0}},
+                     {{"frame_name", "loop"}, {"is_constant", true}});
+  Node* inside =
+      add(h.graph, "inside", "QueueDequeueV2", {{handle, 0}},
+          {{"component_types", Queued::Types{DataType::kFloat}}}, {body});
+  add(h.graph, "watch", "NoOp", {}, {}, {inside});
+  h.binary("b", "Mul", h.a, out);
+  CHECK(!contains(groups(h.graph, {"b"}, {"put", "watch"}, Queued::may_wait),
+                  "a b"));
+}
+
+TEST_CASE("a group does not wait for a device that waits for it") {
+  struct Cut : Elements {
+    Cut() {
+      AttrMap attrs = {{"tensor_name", "there"},
+                       {"send_device", "/device:CPU:0"},
+                       {"send_device_incarnation", int64_t{0}},
+                       {"recv_device", "/device:CPU:1"}};
+      add(graph, "send", "_Send", {{a, 0}}, attrs);
+      attrs.insert_or_assign("tensor_name", "back");
+      attrs.insert_or_assign("tensor_type", DataType::kFloat);
+      come = square("come", {add(graph, "recv", "_Recv", {}, attrs), 0});
+    }
+    Node* a = unary("a", x);
+    Node* come = nullptr;
+  };
+  Cut g;
+  Node* b = g.binary("b", "Mul", g.a, g.come);
+  CHECK(groups(g.graph, {"b"}, {"send"}).empty());
+  CHECK(groups(g.graph, {"b"}) == "a b");  // where nothing is sent
+  g.unary("c", g.a, "Neg");
+  g.unary("d", b);
+  CHECK(groups(g.graph, {"b", "c", "d"}, {"send"}) == "a c, b d");
+}
+
+TEST_CASE("a call is in the way, whatever is in its body") {
+  Elements g;
+  Node* a = g.unary("a", g.x);
+  const auto call = [&](const char* name, Node* from) {
+    const std::vector<DataType> types = {DataType::kFloat};
+    return add(g.graph, name, "_Call", {{from, 0}},
+               {{"Tin", types},
+                {"Tout", types},
+                {"f", FunctionRef{.name = "f", .attrs = {}}},
+                {"body", int64_t{0}}});
+  };
+  call("there", a);
+  g.binary("b", "Mul", a, g.square("back", {call("other", g.x), 0}));
+  CHECK(groups(g.graph, {"b"}, {"there"}) == "");
+}
+
+TEST_CASE("a group has no more ops and inputs than a kernel takes") {
+  Elements g;
+  Node* last = g.x;
+  Strings fetches;
+  for (int i = 0; i < 100; ++i) {
+    last = g.unary(fmt::format("n{}", i), last, "Neg");
+    fetches.push_back(last->name());
+  }
+  Program program = program_of(g.graph, fetches);
+  CHECK(run_group(program));
+  size_t ops = 0;
+  for (const Node* node : program.graph.nodes()) {
+    if (node->op() != "_FusedElementwise") continue;
+    const size_t lines = must(node->attr<Strings>("program")).size();
+    CHECK(lines <= 48);
+    ops += lines;
+  }
+  CHECK(ops == 100);
+
+  Graph wide;
+  last = placeholder(wide, "x", DataType::kFloat, kSquare);
+  for (int i = 0; i < 100; ++i) {
+    Node* more =
+        placeholder(wide, fmt::format("x{}", i), DataType::kFloat, kSquare);
+    last = add(wide, fmt::format("n{}", i), "AddV2", {{last, 0}, {more, 0}});
+  }
+  program = program_of(wide, {last->name()});
+  CHECK(run_group(program));
+  for (const Node* node : program.graph.nodes())
+    CHECK(node->num_inputs() <= 64);
+}
+
+TEST_CASE("groups of random graphs are valid, and lose and double nothing") {
+  for (uint32_t seed = 0; seed < 300; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    const auto below = [&](size_t n) { return size_t(random() % n); };
+    Elements g;
+    std::vector<Node*> nodes = {g.x, g.y};
+    Strings fetches, ops;
+    for (int i = 0; i < 40; ++i) {
+      const auto pick = [&] {
+        const size_t back = below(2) == 0 ? below(nodes.size()) : below(2);
+        return nodes[nodes.size() - 1 - back];
+      };
+      const std::string name = fmt::format("n{:02}", i);
+      std::vector<Node*> control;
+      if (below(12) == 0) control.push_back(pick());
+      switch (below(8)) {
+        case 0:
+          nodes.push_back(g.matmul(name, pick()));
+          break;
+        case 1: {
+          Node* whole = g.concat(name + "_all", {pick(), pick()}, g.axis);
+          Node* parts =
+              add(g.graph, name + "_parts", "Split", {{g.axis, 0}, {whole, 0}},
+                  {{"num_split", int64_t{2}}});
+          nodes.push_back(add(g.graph, name, "Mul", {{parts, 0}, {parts, 1}}));
+          ops.push_back(name);
+          break;
+        }
+        case 2:
+          nodes.push_back(g.binary(name, "Mul", pick(), pick()));
+          ops.push_back(name);
+          break;
+        case 3:
+          nodes.push_back(g.binary(name, "AddV2", pick(), pick()));
+          ops.push_back(name);
+          break;
+        default:
+          nodes.push_back(g.unary(name, pick(), "Tanh", control));
+          ops.push_back(name);
+      }
+      fetches.push_back(name);
+    }
+    Program program = program_of(g.graph, fetches);
+    if (below(2) == 0) run_pass(fuse_elementwise, program);
+    run_group(program);
+    Strings found;
+    for (const Node* node : program.graph.nodes()) {
+      if (node->op() == "_FusedElementwise")
+        for (const std::string& name : must(node->attr<Strings>("names")))
+          found.push_back(name);
+      else if (std::ranges::find(ops, node->name()) != ops.end())
+        found.push_back(node->name());
+    }
+    std::ranges::sort(found);
+    CHECK(found == ops);
+  }
+}
