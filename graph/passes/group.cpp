@@ -77,7 +77,7 @@ class Grouping {
     for (size_t i = 0; i < order.size(); ++i) place_[order[i]->id()] = i;
     find_hidden_ways();
     for (Node* node : order)
-      if (may_be_grouped(*node)) add(node);
+      if (may_be_grouped(*node) && !unknown_.contains(*node)) add(node);
     for (const Group& group : groups_)
       if (group.nodes.size() > 1) TAGFLOW_RETURN_IF_ERROR(fuse(group));
     if (detour_.empty()) return false;
@@ -129,8 +129,9 @@ class Grouping {
   // What comes after something that may wait for what no edge shows, and what
   // comes before something that may be waited for.
   void find_hidden_ways() {
-    std::vector<Thing> begins, ends;
+    std::vector<Thing> begins, ends, unknown;
     for (const Node* node : graph_.nodes()) {
+      if (may_bring_dead(*node)) unknown.push_back(node->id());
       if (waits(*node)) begins.push_back(node->id());
       if (may_be_waited_for(*node)) ends.push_back(node->id());
     }
@@ -158,11 +159,17 @@ class Grouping {
       }
     };
     add_nodes(begins, after, after_);
+    add_nodes(unknown, after, unknown_);
     add_nodes(ends, before, before_);
   }
 
   bool waits(const Node& node) const {
-    return node.op() == "_Recv" || is_call(node) || may_wait_(node);
+    return may_bring_dead(node) || may_wait_(node);
+  }
+  // Its tokens may be dead where the graph does not show it: liveness says
+  // nothing of what comes after it.
+  static bool may_bring_dead(const Node& node) {
+    return node.op() == "_Recv" || is_call(node);
   }
   // Whatever is in its body.
   static bool is_call(const Node& node) {
@@ -421,6 +428,7 @@ class Grouping {
   std::vector<uint32_t> uses_;    // by node id, as an input or a fetch
   NodeSet awaited_;               // needed otherwise
   NodeSet after_, before_;        // as find_hidden_ways() says
+  NodeSet unknown_;               // what may be dead for unknown reasons
   std::vector<Group> groups_;
   // Of which columns are seen: the last group that does.
   std::unordered_map<Endpoint, size_t, EndpointHash> columns_;

@@ -401,6 +401,33 @@ TEST_CASE("shapes that turn out to differ give what the ops give apart") {
     }
 }
 
+TEST_CASE(
+    "a dead token from another device kills no more than without groups") {
+  Square p;
+  const Output taken = p.input("taken", DataType::kBool);
+  const Scope here = p.s.with_device("/cpu:0");
+  const Scope there = p.s.with_device("/cpu:1");
+  const OpResult choice = here.op("Switch", {p.x, taken});
+  const Output chosen = ops::neg(here, choice[1]);
+  const Output z = ops::tanh(there, p.x);
+  const Output w = ops::mul(there, z, chosen);
+  Inputs sides;
+  sides.add(ops::neg(there, choice[0]));
+  sides.add(w);
+  const Output merged = there.op("Merge", sides)[0];
+  for (const bool side : {true, false}) {
+    std::vector<Feed> feeds = p.feeds;
+    feeds.emplace_back("taken", Tensor::scalar(side));
+    SessionOptions options;
+    options.devices = "cpu:2";
+    const auto grouped = p.run(feeds, {z, merged}, options);
+    options.passes = PassSet::none();
+    const auto apart = p.run(feeds, {z, merged}, options);
+    CHECK(identical(grouped[0], apart[0]));
+    CHECK(identical(grouped[1], apart[1]));
+  }
+}
+
 TEST_CASE("what cannot be joined fails as the ConcatV2 would") {
   actors::Program p;
   const Output x = p.input("x", DataType::kFloat, {-1, 32});
