@@ -37,6 +37,8 @@ AcceleratorActor::AcceleratorActor(caf::actor_config& config, HandOff policy,
 
 void AcceleratorActor::on_batch(Batch* batch, Runner& runner) {
   const Beginning here(runner);
+  // Others have their turn after what this batch brings.
+  const TakingTurn taken = std::move(batch->request->taken);
   for (KernelRequest* request = batch->request; request != nullptr;) {
     // Answered, it is its owner's again.
     KernelRequest* const after = request->after;
@@ -69,6 +71,7 @@ void AcceleratorActor::begin_waiting() {
   while (!waiting_.empty() && taking_ < kMostTaking) {
     KernelRequest& request = *waiting_.pop()->request;
     ++taking_;
+    request.taking.reset(this);
     lock.unlock();
     begin(request);
     lock.lock();
@@ -76,13 +79,19 @@ void AcceleratorActor::begin_waiting() {
   begins_waiting_ = false;
 }
 
-// What follows from the answer goes before another one that takes memory: it
-// is likely to free some.
+void AcceleratorActor::end_taking_turn() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    --taking_;
+  }
+  begin_waiting();
+}
+
+void EndTakingTurn::operator()(AcceleratorActor* accelerator) const noexcept {
+  accelerator->end_taking_turn();
+}
+
 void AcceleratorActor::answer(KernelRequest& request) {
-  const bool took_memory = takes_memory(request);
-  // The answer may end what this actor is for.
-  const auto alive = took_memory ? caf::actor_cast<caf::strong_actor_ptr>(this)
-                                 : caf::strong_actor_ptr();
   open_.fetch_sub(1, std::memory_order_relaxed);
   if (beginning != nullptr) {
     beginning->post_counted(request.owner, &request.batch);
@@ -93,12 +102,6 @@ void AcceleratorActor::answer(KernelRequest& request) {
     runner.post_counted(request.owner, &request.batch);
     runner.drain();
   }
-  if (!took_memory) return;
-  {
-    const std::lock_guard lock(mutex_);
-    --taking_;
-  }
-  begin_waiting();
 }
 
 void AcceleratorActor::begin(KernelRequest& request) {

@@ -29,6 +29,9 @@ class AcceleratorActor : public EngineActor {
   AcceleratorActor(caf::actor_config& config, HandOff policy,
                    devices::Accelerator& accelerator);
 
+  // Of one of those that take memory. Thread-safe.
+  void end_taking_turn() noexcept;
+
  protected:
   // kKernel: requests.
   void on_batch(Batch* batch, Runner& runner) override;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <caf/actor.hpp>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -20,8 +21,18 @@ namespace tagflow::actors {
 // tensors of no less bytes than its outputs have, as far as their shapes are
 // known; and those go first. All others take memory. An accelerator is given
 // only kMostTaking of these at a time, since it runs all in the order of their
-// launches. On a device without a limit all count as if they freed memory, so
-// that each goes in its turn.
+// launches: each holds a *taking turn*, which ends when its iteration has taken
+// the answer and what follows from it is at the accelerator. On a device
+// without a limit all count as if they freed memory, so that each goes in its
+// turn.
+
+class AcceleratorActor;
+
+// Of a kernel that takes memory. Ends when it is destroyed. Thread-safe.
+struct EndTakingTurn {
+  void operator()(AcceleratorActor* accelerator) const noexcept;
+};
+using TakingTurn = std::unique_ptr<AcceleratorActor, EndTakingTurn>;
 
 // A kernel to run elsewhere, or a tensor to be copied between the host and an
 // accelerator, and the answer: the request travels to the device and comes back
@@ -51,6 +62,8 @@ struct KernelRequest {
   devices::StateClaim claim;       // of a StateKernel
   bool is_granted = false;         // the claim; yet to be computed
   bool frees = false;              // Note [Freeing first]
+  TakingTurn taking;               // the same; its own
+  TakingTurn taken;                // of what it follows from
   StepWait wait;                   // of an asynchronous kernel, or parked
   StepTurn* turn = nullptr;        // of its run, at the device
   KernelRequest* after = nullptr;  // that travels in this one's batch

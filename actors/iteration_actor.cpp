@@ -74,7 +74,7 @@ inline bool IterationActor::on_tokens(Batch* batch, Runner& runner) {
 }
 
 // Takes an answer, of a child frame, a kernel or a Recv, or this actor's next
-// turn. False where there is nothing to do.
+// turn. False where there is nothing to do, or no more.
 bool IterationActor::on_other(Batch* batch, Runner& runner) {
   if (batch->kind == BatchKind::kIdle) {
     turn_is_posted_ = false;
@@ -92,8 +92,8 @@ bool IterationActor::on_other(Batch* batch, Runner& runner) {
       }
       break;
     case BatchKind::kKernel:
-      take_kernel(batch->request, runner);
-      break;
+      take_answer(*batch->request, runner);
+      return false;
     case BatchKind::kReceived:
       take_received(batch);
       break;
@@ -106,11 +106,24 @@ bool IterationActor::on_other(Batch* batch, Runner& runner) {
   return true;
 }
 
+// Takes it, and does what follows.
+void IterationActor::take_answer(KernelRequest& request, Runner& runner) {
+  // Nothing that is thrown keeps others from their turn.
+  struct Ending {
+    ~Ending() { turn.reset(); }
+    TakingTurn& turn;
+  } const ending{taken_};
+  taken_ = std::move(request.taking);
+  take_kernel(&request, runner);
+  work(runner);
+}
+
 // Of a step that was cut short. What is kept is for its message: a request
 // that is answered now was not in time.
 void IterationActor::drop(Batch* batch) {
   if (batch->kind == BatchKind::kKernel) {
     batch->request->claim.release();
+    batch->request->taking.reset();
     return;
   }
   if (batch->kind == BatchKind::kIdle) {

@@ -104,6 +104,7 @@ class IterationActor : public EngineActor {
   void take_return(Batch* batch);
   void take_constants(const ConstSet* constants);
   void arrive_constant(const Token& token);
+  void take_answer(KernelRequest& request, Runner& runner);
   void take_kernel(KernelRequest* request, Runner& runner);
   void take_received(Batch* batch);
   void work(Runner& runner);
@@ -257,6 +258,7 @@ class IterationActor : public EngineActor {
   // To an accelerator, a list.
   KernelRequest* first_request_ = nullptr;
   KernelRequest* last_request_ = nullptr;
+  TakingTurn taken_;  // of the answer that is handled: Note [Freeing first]
   std::vector<Tensor> outputs_;  // of the kernel that fires
   // By arrival; for the constant edges.
   std::vector<const Token*> constant_at_;

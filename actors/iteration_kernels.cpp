@@ -308,6 +308,7 @@ void IterationActor::take_copy(uint32_t node, Tensor&& value) {
 void IterationActor::post_requests(Runner& runner) {
   if (first_request_ == nullptr) return;
   ++counters_.hops;
+  first_request_->taken = std::move(taken_);
   runner.post(frame_.run->device, &first_request_->batch);
   first_request_ = last_request_ = nullptr;
 }

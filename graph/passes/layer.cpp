@@ -151,9 +151,9 @@ class Layers {
         !has_same_constraints(product, *reader))
       return;
     const Node& node = *reader;
+    if (!is_fused(node) && fused_op_name(node).empty()) return;
     const PartialShape& shape = node.output_shape(0);
-    if ((!is_fused(node) && fused_op_name(node).empty()) ||
-        node.output_dtypes()[0] != DataType::kFloat || !shape.has_rank() ||
+    if (node.output_dtypes()[0] != DataType::kFloat || !shape.has_rank() ||
         !find_segments(layer, product, node))
       return;
     for (const Endpoint& input : node.inputs())

@@ -222,6 +222,19 @@ TEST_CASE("what somebody else reads, or is not alike, is no part of a layer") {
   }
 }
 
+TEST_CASE("what has no result is in no layer") {
+  Picture g;
+  Node* queue =
+      add(g.graph, "queue", "FIFOQueueV2", {},
+          {{"component_types", std::vector<DataType>{DataType::kFloat}}});
+  add(g.graph, "put", "QueueEnqueueV2", {{queue, 0}, {g.conv(), 0}},
+      {{"Tcomponents", std::vector<DataType>{DataType::kFloat}}});
+  Program program = program_of(g.graph, {}, {"put"});
+  CHECK(run_pass(fuse_layers, program));
+  CHECK(text_of(program.graph, "conv_1") == " | conv");
+  CHECK(program.graph.find("put")->op() == "QueueEnqueueV2");
+}
+
 TEST_CASE("a layer waits for what its ops waited for, and is waited for") {
   Picture g;
   const auto scalar = [&](const char* name) {
