@@ -71,7 +71,7 @@ void AcceleratorActor::begin_waiting() {
   while (!waiting_.empty() && taking_ < kMostTaking) {
     KernelRequest& request = *waiting_.pop()->request;
     ++taking_;
-    request.taking.reset(this);
+    request.taking = TakingTurn(*this);
     lock.unlock();
     begin(request);
     lock.lock();
@@ -87,11 +87,24 @@ void AcceleratorActor::end_taking_turn() noexcept {
   begin_waiting();
 }
 
-void EndTakingTurn::operator()(AcceleratorActor* accelerator) const noexcept {
-  accelerator->end_taking_turn();
+TakingTurn::TakingTurn(AcceleratorActor& accelerator)
+    : accelerator_(caf::actor_cast<caf::actor>(&accelerator)) {}
+
+TakingTurn& TakingTurn::operator=(TakingTurn&& other) noexcept {
+  end();
+  accelerator_ = std::move(other.accelerator_);
+  return *this;
+}
+
+void TakingTurn::end() noexcept {
+  const caf::actor accelerator = std::move(accelerator_);
+  if (accelerator != nullptr)
+    actor_pointer<AcceleratorActor>(accelerator)->end_taking_turn();
 }
 
 void AcceleratorActor::answer(KernelRequest& request) {
+  // The answer may end what this actor is for.
+  const auto alive = caf::actor_cast<caf::strong_actor_ptr>(this);
   open_.fetch_sub(1, std::memory_order_relaxed);
   if (beginning != nullptr) {
     beginning->post_counted(request.owner, &request.batch);

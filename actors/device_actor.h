@@ -2,7 +2,6 @@
 #pragma once
 
 #include <caf/actor.hpp>
-#include <memory>
 #include <optional>
 #include <vector>
 
@@ -28,11 +27,22 @@ namespace tagflow::actors {
 
 class AcceleratorActor;
 
-// Of a kernel that takes memory. Ends when it is destroyed. Thread-safe.
-struct EndTakingTurn {
-  void operator()(AcceleratorActor* accelerator) const noexcept;
+// Of a kernel that takes memory, or of none. Ends when it is destroyed, on any
+// thread.
+class TakingTurn {
+ public:
+  TakingTurn() = default;
+  explicit TakingTurn(AcceleratorActor& accelerator);
+  TakingTurn(TakingTurn&& other) noexcept = default;
+  TakingTurn& operator=(TakingTurn&& other) noexcept;
+  ~TakingTurn() { end(); }
+  void end() noexcept;
+
+ private:
+  // Held: whoever ends the turn may have let the step go on to its end, and
+  // with it all that the actor is for.
+  caf::actor accelerator_;
 };
-using TakingTurn = std::unique_ptr<AcceleratorActor, EndTakingTurn>;
 
 // A kernel to run elsewhere, or a tensor to be copied between the host and an
 // accelerator, and the answer: the request travels to the device and comes back

@@ -110,7 +110,7 @@ bool IterationActor::on_other(Batch* batch, Runner& runner) {
 void IterationActor::take_answer(KernelRequest& request, Runner& runner) {
   // Nothing that is thrown keeps others from their turn.
   struct Ending {
-    ~Ending() { turn.reset(); }
+    ~Ending() { turn.end(); }
     TakingTurn& turn;
   } const ending{taken_};
   taken_ = std::move(request.taking);
@@ -123,7 +123,7 @@ void IterationActor::take_answer(KernelRequest& request, Runner& runner) {
 void IterationActor::drop(Batch* batch) {
   if (batch->kind == BatchKind::kKernel) {
     batch->request->claim.release();
-    batch->request->taking.reset();
+    batch->request->taking.end();
     return;
   }
   if (batch->kind == BatchKind::kIdle) {
