@@ -12,7 +12,8 @@ void register_cpu_kernels(KernelRegistry& registry) {
   register_dense_kernels(registry);
   register_nn_kernels(registry);
   register_random_kernels(registry);
-  register_layer_kernels(registry);
+  register_row_layer_kernels(registry);
+  register_window_layer_kernels(registry);
   register_packed_weights_kernels(registry);
   register_product_sum_kernels(registry);
   register_container_kernels(registry);

@@ -22,8 +22,10 @@ void register_dense_kernels(KernelRegistry& registry);
 void register_nn_kernels(KernelRegistry& registry);
 // cpu/random_*.cpp
 void register_random_kernels(KernelRegistry& registry);
-// cpu/layer.cpp
-void register_layer_kernels(KernelRegistry& registry);
+// cpu/layer_rows.cpp
+void register_row_layer_kernels(KernelRegistry& registry);
+// cpu/layer_window.cpp
+void register_window_layer_kernels(KernelRegistry& registry);
 // cpu/packed_weights.cpp
 void register_packed_weights_kernels(KernelRegistry& registry);
 // cpu/product_sum_ops.cpp

@@ -1,5 +1,6 @@
 // Convolutions and their gradients by the primitives of a library, for filters
-// that may change from call to call. By constants, packed_product.h is better.
+// that may change from call to call. By constants, packed_convolution.h is
+// better.
 #pragma once
 
 #include <memory>

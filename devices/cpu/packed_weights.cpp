@@ -21,12 +21,7 @@ class PackWeightsKernel final : public CheapKernel {
 
   Status compute(KernelContext& context) const override {
     TAGFLOW_ASSIGN(const Tensor weights, rows_of(context, context.input(0)));
-    std::shared_ptr<PackedWeights> packed;
-    if (weights.rank() == 2 && weights.num_elements() > 0)
-      packed = PackedWeights::make(
-          layout_of_matrix(weights.shape(), transposed_), weights);
-    return new_value_output<WeightsValue>(context, 0, weights,
-                                          std::move(packed))
+    return new_value_output<WeightsValue>(context, 0, weights, transposed_)
         .status();
   }
 
@@ -57,16 +52,14 @@ class PackWeightsKernel final : public CheapKernel {
 
 }  // namespace
 
+WeightsValue::WeightsValue(Tensor tensor, bool is_transposed)
+    : tensor_(std::move(tensor)),
+      matrix_(tensor_.rank() == 2 && tensor_.num_elements() > 0
+                  ? std::make_unique<PackedMatrix>(tensor_, is_transposed)
+                  : nullptr) {}
+
 std::string WeightsValue::describe() const {
   return "PackedWeights of " + tensor_.describe();
-}
-
-WeightLayout layout_of_matrix(const Shape& shape, bool is_transposed) {
-  WeightLayout layout;
-  layout.inputs = shape.dim(is_transposed ? 1 : 0);
-  layout.outputs = shape.dim(is_transposed ? 0 : 1);
-  layout.transposed = is_transposed;
-  return layout;
 }
 
 void register_packed_weights_kernels(KernelRegistry& registry) {

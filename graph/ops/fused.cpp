@@ -13,17 +13,20 @@ namespace {
 // channels, the last dimension. Then comes `program`, which may be empty, with
 // its `outputs`, as in _FusedElementwise: there the result is number 0, and the
 // other `others` are numbered from 1 on. Where there are several `segments`,
-// the result is as many numbers: its channels, `width` to each. `names` are the
-// nodes', for messages: of the op, of the bias if there is one, of the
-// program's.
+// the result is as many numbers: its channels, `width` to each. Where there is
+// `more`, the op's first input is a ConcatV2 of that one and these, along the
+// last dimension. `names` are the nodes', for messages: of the ConcatV2 and the
+// bias if there are such, before and after the op's, then of the program's.
 void add_layer(OpRegistry& registry, const std::string& op) {
   OpDef def = *registry.find_or_null(op);
   def.name = "_Fused" + op;
   const OpDef more = OpDefBuilder(def.name)
                          .input("others: N * T")
+                         .input("more: S * T")
                          .output("output: M * T")
                          .attr("T: type")
                          .attr("N: int >= 0")
+                         .attr("S: int >= 0")
                          .attr("M: int >= 1 = 1")
                          .attr("has_bias: bool")
                          .attr("segments: int >= 1 = 1")
@@ -32,7 +35,7 @@ void add_layer(OpRegistry& registry, const std::string& op) {
                          .attr("outputs: list(int) = []")
                          .attr("names: list(string) >= 1")
                          .build();
-  def.inputs.push_back(more.inputs[0]);
+  def.inputs.insert(def.inputs.end(), more.inputs.begin(), more.inputs.end());
   def.outputs = more.outputs;
   def.shape_fn = nullptr;
   def.attrs.insert(def.attrs.end(), more.attrs.begin() + 1, more.attrs.end());
@@ -102,11 +105,13 @@ void register_fused_ops(OpRegistry& registry) {
                    .input("a: T")
                    .input("b: variant")
                    .input("others: N * T")
+                   .input("more: S * T")
                    .output("output: M * T")
                    .attr("T: {float}")
                    .attr("transpose_b: bool = false")
                    .attr("weights: shape")
-                   .attr("N: int >= 0 = 0")
+                   .attr("N: int >= 0")
+                   .attr("S: int >= 0")
                    .attr("M: int >= 1 = 1")
                    .attr("has_bias: bool = false")
                    .attr("segments: int >= 1 = 1")

@@ -20,7 +20,6 @@
 #include <unordered_set>
 
 #include "graph/frames.h"
-#include "graph/known_value.h"
 #include "graph/passes/fused_program.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/rewriting.h"
@@ -109,15 +108,13 @@ class Fusion {
       return false;
     const Endpoint whole = node.inputs()[1];
     const PartialShape& shape = whole.node->output_shape(whole.port);
-    const Tensor* axis = known_constant(node.inputs()[0]);
+    const Endpoint axis = node.inputs()[0];
     NodeList controls;
-    if (axis == nullptr || !shape.has_rank() || shape.rank() == 0 ||
-        !add_dependence(controls, node.inputs()[0]))
+    if (!shape.has_rank() || shape.rank() == 0 ||
+        !is_last_axis(axis, shape.rank()) || !add_dependence(controls, axis))
       return false;
     const int last = shape.rank() - 1;
-    const int32_t at = axis->data<int32_t>()[0];
-    return (at == last || at == -1) &&
-           shape.dim(last) % node.num_outputs() == 0 &&
+    return shape.dim(last) % node.num_outputs() == 0 &&
            shape.dim(last) / node.num_outputs() >= kLeastColumns;
   }
 

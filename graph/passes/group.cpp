@@ -19,7 +19,6 @@
 #include <unordered_map>
 
 #include "graph/frames.h"
-#include "graph/known_value.h"
 #include "graph/passes/fused_program.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/readers.h"
@@ -402,16 +401,10 @@ class Grouping {
         !has_same_constraints(join, node))
       return false;
     const Endpoint& axis = join.inputs().back();
-    const Tensor* value = known_constant(axis);
     const PartialShape& shape = node.output_shape(0);
     NodeList controls;
-    if (value == nullptr || value->num_elements() != 1 ||
-        !add_dependence(controls, axis) || shape.dim(shape.rank() - 1) < 0)
-      return false;
-    const int64_t at = value->dtype() == DataType::kInt32
-                           ? value->data<int32_t>()[0]
-                           : value->data<int64_t>()[0];
-    return at == -1 || at == shape.rank() - 1;
+    return is_last_axis(axis, shape.rank()) && add_dependence(controls, axis) &&
+           shape.dim(shape.rank() - 1) >= 0;
   }
 
   Program& program_;

@@ -15,10 +15,12 @@
 // operands of the element-wise ops are of the result's shape, or single
 // elements. Of a matrix product a tree may see segments, which are columns of
 // equal number, and it may have several outputs (Note [What is a group]): so a
-// recurrent cell is one layer. A tree that reads two products belongs to the
-// later one. The sums of a product, and the bias in them, may be rounded in
-// another order than apart. This is a matter of what kernels a device has, so
-// it is done where it is known which: after nodes are placed.
+// recurrent cell is one layer. Where the matrix product reads a ConcatV2 of
+// columns, for it alone, the layer takes what that joins. A tree that reads two
+// products belongs to the later one. The sums of a product, and the bias in
+// them, may be rounded in another order than apart. This is a matter of what
+// kernels a device has, so it is done where it is known which: after nodes are
+// placed.
 #include <algorithm>
 
 #include "graph/known_value.h"
@@ -83,10 +85,14 @@ class Layers {
     extend(layer, product);
     add_bias(layer, *product);
     add_tree(layer, *product);
-    if (is_packed(*product) && layer.last == product) return {};
+    const size_t num_others = layer.inputs.size() - 2;
+    const size_t num_more = add_join(layer, *product);
+    if (is_packed(*product) && layer.last == product && num_more == 0)
+      return {};
     const int num_outputs = layer.last->num_outputs();
     AttrMap attrs = product->attrs();
-    attrs.insert_or_assign("N", int64_t(layer.inputs.size() - 2));
+    attrs.insert_or_assign("N", int64_t(num_others));
+    attrs.insert_or_assign("S", int64_t(num_more));
     attrs.insert_or_assign("has_bias", layer.has_bias);
     attrs.insert_or_assign("M", int64_t(num_outputs));
     attrs.insert_or_assign("segments", layer.segments);
@@ -103,6 +109,29 @@ class Layers {
     for (int i = 0; i < num_outputs; ++i)
       graph_.set_output_shape(made, i, layer.last->output_shape(i));
     return {};
+  }
+
+  // Where what is multiplied is made of the columns of a few tensors, for this
+  // product only, these come instead: so many after the first.
+  size_t add_join(Layer& layer, const Node& product) const {
+    constexpr int kMostParts = 16;
+    Node* const join = layer.inputs[0].node;
+    const int num_parts = join->num_inputs() - 1;
+    const PartialShape& shape = join->output_shape(0);
+    if (join->op() != "ConcatV2" || !is_pure(*join) || num_parts < 2 ||
+        num_parts > kMostParts || !readers_.only_reader(*join) ||
+        !has_same_constraints(product, *join) || !shape.has_rank() ||
+        shape.rank() != 2)
+      return 0;
+    const Endpoint& axis = join->inputs()[size_t(num_parts)];
+    NodeList controls(join->control_inputs());
+    if (!is_last_axis(axis, 2) || !add_dependence(controls, axis)) return 0;
+    layer.controls.add(controls);
+    const auto parts = join->inputs().first(size_t(num_parts));
+    layer.inputs[0] = parts[0];
+    layer.inputs.insert(layer.inputs.end(), parts.begin() + 1, parts.end());
+    layer.names.insert(layer.names.begin(), join->name());
+    return size_t(num_parts) - 1;
   }
 
   static void extend(Layer& layer, Node* node) {

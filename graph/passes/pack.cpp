@@ -85,10 +85,7 @@ class Packing {
       return {};
     const bool is_even = split->op() == "Split";
     if (!is_even && split->op() != "SplitV") return {};
-    const Tensor* at = known_constant(split->inputs()[is_even ? 0 : 2]);
-    if (at == nullptr || at->num_elements() != 1 ||
-        (at->data<int32_t>()[0] != 1 && at->data<int32_t>()[0] != -1))
-      return {};
+    if (!is_last_axis(split->inputs()[is_even ? 0 : 2], 2)) return {};
     std::optional<Part> part;
     int64_t first = 0;
     for (int port = 0; port < split->num_outputs(); ++port) {
@@ -128,6 +125,8 @@ class Packing {
     AttrMap attrs = {{"T", DataType::kFloat},
                      {"transpose_b", form.is_transposed},
                      {"weights", shape_of_weights},
+                     {"N", int64_t(0)},
+                     {"S", int64_t(0)},
                      {"names", std::vector<std::string>{product->name()}}};
     const PartialShape shape =
         part ? part->split->output_shape(part->port) : product->output_shape(0);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/class_labels.h"
+#include "graph/known_value.h"
 #include "graph/node_name.h"
 #include "graph/prune.h"
 
@@ -51,6 +52,15 @@ bool has_one_known_shape(const Node& node) {
          std::ranges::all_of(inputs, [&](const Endpoint& input) {
            return shape_of(input) == shape_of(inputs[0]);
          });
+}
+
+bool is_last_axis(const Endpoint& axis, int rank) {
+  const Tensor* value = known_constant(axis);
+  if (value == nullptr || value->num_elements() != 1) return false;
+  const int64_t at = value->dtype() == DataType::kInt32
+                         ? value->data<int32_t>()[0]
+                         : value->data<int64_t>()[0];
+  return at == -1 || at == rank - 1;
 }
 
 bool is_set(const Node& node, std::string_view flag) {

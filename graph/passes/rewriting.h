@@ -34,6 +34,9 @@ bool has_one_known_shape(const Node& node);
 // Whether the node has the bool attribute, and it is true.
 bool is_set(const Node& node, std::string_view flag);
 
+// Whether it is known to be one number, the last of so many dimensions.
+bool is_last_axis(const Endpoint& axis, int rank);
+
 // An Enter, visible in every iteration, that waits for its input only.
 bool is_loop_constant(const Node& node);
 

@@ -13,8 +13,6 @@ using Ints = std::vector<int64_t>;
 using Strings = std::vector<std::string>;
 
 constexpr double kTolerance = 2e-5;
-// Of a matrix that the library multiplies.
-constexpr int64_t kLeastRows = 8;
 
 // Floats in [-1, 1).
 Tensor numbers(std::mt19937& random, const Shape& shape);
@@ -35,6 +33,7 @@ struct Layer {
   Tensor packed;              // invalid: the weights are no packed ones
   PartialShape packed_shape;  // that the node says they have
   bool is_constant = true;    // the weights
+  std::vector<Tensor> more;   // x is the first of what a ConcatV2 joins
 
   bool has_bias() const { return bias.valid(); }
   size_t num_outputs() const { return std::max<size_t>(1, outputs.size()); }
@@ -72,10 +71,9 @@ struct Results {
 // The test fails unless they are what the ops give one by one.
 Results expect_same(const Layer& layer, const Tensor& x,
                     double tolerance = kTolerance);
-// The same of a layer that the library computes: its parts depend on shapes
-// alone, so the bits are the same however they are shared. Where the library
-// does not, for a few rows and where the ops run one by one, a plain product
-// may round otherwise when it is shared. Returns what it makes.
+// The same of a layer whose product is of rows: its parts depend on shapes
+// alone, so the bits are the same however they are shared. Returns what it
+// makes.
 Outputs expect_same_bits(const Layer& layer, const Tensor& x);
 // The test fails unless the bits are the same.
 void expect_identical(const Outputs& actual, const Outputs& expected);

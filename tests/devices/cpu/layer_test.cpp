@@ -274,6 +274,79 @@ TEST_CASE("layers of no floats or of no constants have segments, too") {
   }
 }
 
+TEST_CASE("a product takes the parts of a ConcatV2 as if they were one") {
+  std::mt19937 random(34);
+  for (const Ints& widths :
+       {Ints{28, 128}, Ints{1, 1}, Ints{17, 3, 40}, Ints(16, 5), Ints(17, 5)}) {
+    int64_t inputs = 0;
+    for (const int64_t width : widths) inputs += width;
+    for (const int64_t rows : {1, 3, 8, 14, 130}) {
+      INFO(rows, ", ", inputs, ", ", widths.size());
+      std::vector<Tensor> parts;
+      for (const int64_t width : widths)
+        parts.push_back(numbers(random, {rows, width}));
+      Layer layer;
+      layer.op = "MatMul";
+      layer.weights = some_weights(random, {inputs, 80});
+      layer.more.assign(parts.begin() + 1, parts.end());
+      const auto expect_all = [&] {
+        if (widths.size() > 16) {  // more than a product takes: one by one
+          expect_same(layer, parts[0]);
+          expect_same(with_packed(layer), parts[0]);
+          return;
+        }
+        const Outputs made = expect_same_bits(layer, parts[0]);
+        expect_identical(expect_same_bits(with_packed(layer), parts[0]), made);
+        // As if nothing had been joined, bit by bit.
+        Layer whole = layer;
+        whole.more.clear();
+        std::vector<Tensor> operands = parts;
+        operands.push_back(Tensor::scalar(1));
+        const Tensor x = run_op("ConcatV2", operands)->front();
+        expect_identical(expect_same_bits(whole, x), made);
+      };
+      expect_all();
+      layer.bias = numbers(random, {80});
+      layer.program = {"Tanh 0"};
+      expect_all();
+      add_cell(layer, 20);
+      layer.others = {numbers(random, {rows, 20})};
+      expect_all();
+      layer.attrs = {{"transpose_b", true}};
+      layer.weights = some_weights(random, {80, inputs});
+      expect_all();
+      layer.is_constant = false;
+      expect_same(layer, parts[0]);
+    }
+  }
+}
+
+TEST_CASE("what does not fit a ConcatV2 is its error") {
+  std::mt19937 random(35);
+  Layer layer;
+  layer.op = "MatMul";
+  layer.weights = some_weights(random, {40, 40});
+  const auto fails = [&](const Shape& x, const Shape& more,
+                         std::string_view text) {
+    layer.more = {numbers(random, more)};
+    for (const Layer& one : {layer, with_packed(layer)}) {
+      const auto made = make(one);
+      REQUIRE_MESSAGE(made.ok(), made.status().to_string());
+      expect_error(run(*made, numbers(random, x)), Code::kInvalidArgument,
+                   text);
+    }
+  };
+  fails({3, 20}, {4, 20}, "in \"join\"");
+  fails({3, 20}, {3, 20, 1}, "in \"join\"");
+  fails({20}, {20}, "in \"product\"");
+  fails({3, 20}, {3, 21}, "in \"product\"");
+  // Rows of nothing.
+  layer.more = {numbers(random, {0, 20})};
+  expect_same(layer, numbers(random, {0, 20}));
+  layer.more = {numbers(random, {3, 40})};
+  expect_same(layer, numbers(random, {3, 0}));
+}
+
 TEST_CASE("segments need columns") {
   std::mt19937 random(31);
   Layer layer;

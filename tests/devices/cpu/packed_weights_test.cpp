@@ -23,9 +23,8 @@ TEST_CASE("packed weights give what plain ones do") {
             random, transposed ? Shape{columns, 400} : Shape{400, columns});
         const Tensor x = numbers(random, {rows, 400});
         const auto bits = expect_same_bits(with_packed(layer), x);
-        if (rows >= kLeastRows)
-          expect_identical(bits, expect_same_bits(layer, x));
         if (rows == 0) continue;
+        expect_identical(bits, expect_same_bits(layer, x));
         add_rest(random, layer, x);
         expect_same_bits(with_packed(layer), x);
       }

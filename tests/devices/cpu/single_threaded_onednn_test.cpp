@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "devices/cpu/onednn.h"
-#include "devices/cpu/packed_product.h"
+#include "devices/cpu/packed_convolution.h"
 #include "tests/devices/kernel_fixture.h"
 
 namespace tagflow::devices {
@@ -53,15 +53,15 @@ TEST_CASE("a large product leaves the caller's OpenMP threads as they were") {
   CHECK(omp_get_max_threads() == 3);
 }
 
-TEST_CASE("a packed product leaves the caller's OpenMP threads as they were") {
+TEST_CASE(
+    "a packed convolution leaves the caller's OpenMP threads as they were") {
   const Threads threads(3);
   constexpr int64_t kImages = 4, kSide = 16, kChannels = 32;
   WeightLayout layout;
   layout.height = layout.width = 3;
   layout.inputs = layout.outputs = kChannels;
-  const auto product = PackedProduct::make(layout);
-  const auto weights =
-      PackedWeights::make(layout, ones({3, 3, kChannels, kChannels}));
+  const auto convolution =
+      PackedConvolution::make(layout, ones({3, 3, kChannels, kChannels}));
   Geometry geometry;
   geometry.batch = kImages;
   geometry.channels = kChannels;
@@ -79,9 +79,8 @@ TEST_CASE("a packed product leaves the caller's OpenMP threads as they were") {
   const Tensor in = ones({kImages, kSide, kSide, kChannels});
   Tensor out = ones({kImages, kSide - 2, kSide - 2, kChannels});
   int64_t finished = 0;
-  const Result<bool> done = product->compute(
-      context, geometry, {*weights, in.data<float>()},
-      out.mutable_data<float>(),
+  const Result<bool> done = convolution->compute(
+      context, geometry, {in.data<float>()}, out.mutable_data<float>(),
       [&](int64_t begin, int64_t end) { finished += end - begin; });
   REQUIRE(done.ok());
   REQUIRE(*done);

@@ -253,3 +253,104 @@ TEST_CASE("a layer waits for what its ops waited for, and is waited for") {
   CHECK(dump(program.graph, "late") == "late = Identity(y, ^relu_1)");
   CHECK(program.targets[0]->name() == "relu_1");
 }
+
+TEST_CASE("a product takes what a ConcatV2 joins for it alone") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kFloat, {-1, 12});
+  Node* h = placeholder(graph, "h", DataType::kFloat, {-1, 20});
+  Node* w = constant(graph, "w", zeros({32, 32}));
+  Node* bias = constant(graph, "bias", zeros({32}));
+  Node* last = constant(graph, "last", Tensor::scalar(int32_t(1)));
+  Node* p = placeholder(graph, "p", DataType::kFloat, PartialShape::scalar());
+  const auto join = [&](const std::string& name, std::vector<Endpoint> parts,
+                        Node* axis, std::vector<Node*> control = {}) {
+    AttrMap attrs = {{"N", int64_t(parts.size())}};
+    parts.push_back({axis, 0});
+    return add(graph, name, "ConcatV2", parts, std::move(attrs),
+               std::move(control));
+  };
+  const auto product = [&](const std::string& name, Node* a) {
+    return add(graph, name, "MatMul", {{a, 0}, {w, 0}});
+  };
+  const auto fused = [&](const std::string& fetch) {
+    Program program = program_of(graph, {fetch});
+    CHECK(run_pass(fuse_layers, program));
+    return dump(program.graph, fetch + "_1");
+  };
+  Node* a = product("a", join("join_a", {{x, 0}, {h, 0}}, last, {p}));
+  Node* sum = add(graph, "sum", "BiasAdd", {{a, 0}, {bias, 0}});
+  add(graph, "out", "Tanh", {{sum, 0}});
+  Program program = program_of(graph, {"out"});
+  CHECK(run_pass(fuse_layers, program));
+  CHECK(dump(program.graph, "out_1") ==
+        "out_1 = _FusedMatMul(x, w, bias, h, ^p)");
+  CHECK(text_of(program.graph, "out_1") == "Tanh 0 | join_a a sum out");
+  const Node* made = program.graph.find("out_1");
+  CHECK(must(made->attr<int64_t>("N")) == 1);
+  CHECK(must(made->attr<int64_t>("S")) == 1);
+  CHECK(program.graph.find("join_a") == nullptr);
+
+  // Another one reads it, or it is fetched.
+  Node* shared = join("shared", {{x, 0}, {h, 0}}, last);
+  product("b", shared);
+  add(graph, "other", "Neg", {{shared, 0}});
+  program = program_of(graph, {"b", "other"});
+  CHECK(run_pass(fuse_layers, program));
+  CHECK(dump(program.graph, "b_1") == "b_1 = _FusedMatMul(shared, w)");
+  program = program_of(graph, {"b", "shared"});
+  CHECK(run_pass(fuse_layers, program));
+  CHECK(dump(program.graph, "b_1") == "b_1 = _FusedMatMul(shared, w)");
+
+  // Rows are joined, or nobody knows what; another device; too many parts.
+  Node* rows = placeholder(graph, "rows", DataType::kFloat, {-1, 32});
+  Node* first = constant(graph, "first", Tensor::scalar(int32_t(0)));
+  product("c", join("join_c", {{rows, 0}, {rows, 0}}, first));
+  CHECK(fused("c") == "c_1 = _FusedMatMul(join_c, w)");
+  Node* any =
+      placeholder(graph, "any", DataType::kInt32, PartialShape::scalar());
+  product("d", join("join_d", {{x, 0}, {h, 0}}, any));
+  CHECK(fused("d") == "d_1 = _FusedMatMul(join_d, w)");
+  Node* elsewhere = join("join_e", {{x, 0}, {h, 0}}, last);
+  graph.set_device(elsewhere, "/device:CPU:1");
+  product("e", elsewhere);
+  CHECK(fused("e") == "e_1 = _FusedMatMul(join_e, w)");
+  Node* narrow = placeholder(graph, "narrow", DataType::kFloat, {-1, 1});
+  Node* wide = placeholder(graph, "wide", DataType::kFloat, {-1, 16});
+  std::vector<Endpoint> many(16, Endpoint{narrow, 0});
+  many.push_back({wide, 0});
+  product("f", join("join_f", many, last));
+  CHECK(fused("f") == "f_1 = _FusedMatMul(join_f, w)");
+
+  // A last dimension by another number.
+  Node* behind = constant(graph, "behind", Tensor::scalar(int32_t(-1)));
+  product("g", join("join_g", {{x, 0}, {h, 0}}, behind));
+  CHECK(fused("g") == "g_1 = _FusedMatMul(x, w, h)");
+}
+
+TEST_CASE("a packed product takes the parts of a ConcatV2, too") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kFloat, {-1, 12});
+  Node* h = placeholder(graph, "h", DataType::kFloat, {-1, 20});
+  Node* w = placeholder(graph, "w", DataType::kFloat, {32, 32});
+  Node* last = constant(graph, "last", Tensor::scalar(int32_t(1)));
+  Node* packed = add(graph, "packed", "_PackWeights", {{w, 0}});
+  Node* join = add(graph, "join", "ConcatV2", {{x, 0}, {h, 0}, {last, 0}},
+                   {{"N", int64_t(2)}});
+  const auto product = [&](const char* name, Node* a) {
+    Node* made = add(graph, name, "_PackedMatMul", {{a, 0}, {packed, 0}},
+                     {{"T", DataType::kFloat},
+                      {"N", int64_t(0)},
+                      {"S", int64_t(0)},
+                      {"weights", PartialShape({32, 32})},
+                      {"names", Strings{name}}});
+    graph.set_output_shape(made, 0, {-1, 32});
+  };
+  product("a", join);
+  Node* whole = placeholder(graph, "whole", DataType::kFloat, {-1, 32});
+  product("b", whole);
+  Program program = program_of(graph, {"a"});
+  CHECK(run_pass(fuse_layers, program));
+  CHECK(dump(program.graph, "a_1") == "a_1 = _PackedMatMul(x, packed, h)");
+  CHECK(text_of(program.graph, "a_1") == " | join a");
+  CHECK(is_left_alone(graph, {"b"}));
+}

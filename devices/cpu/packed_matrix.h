@@ -1,0 +1,65 @@
+// PackedMatrix: weights of rows, in panels.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "devices/cpu/panel_product.h"
+#include "graph/tensor.h"
+
+namespace tagflow::devices {
+
+// [inputs, outputs], or [outputs, inputs] where it is transposed.
+struct MatrixLayout {
+  int64_t inputs = 0, outputs = 0;
+  bool transposed = false;
+
+  bool operator==(const MatrixLayout&) const = default;
+};
+
+// REQUIRES: it is of rank 2.
+MatrixLayout layout_of_matrix(const Shape& shape, bool is_transposed);
+
+// So many columns of each of the segments into which all columns are cut
+// evenly.
+struct MatrixColumns {
+  int64_t segments = 1;
+  int64_t first = 0, count = 0;  // of a segment
+
+  bool operator==(const MatrixColumns&) const = default;
+};
+
+// A matrix of floats, and copies of its columns in panels, made when they are
+// first asked for. Thread-safe. Nobody may change the tensor's elements while
+// this lives.
+class PackedMatrix {
+ public:
+  // REQUIRES: the tensor is of float and rank 2, and has elements.
+  PackedMatrix(Tensor tensor, bool is_transposed)
+      : layout_(layout_of_matrix(tensor.shape(), is_transposed)),
+        tensor_(std::move(tensor)) {}
+
+  const MatrixLayout& layout() const { return layout_; }
+  const Tensor& tensor() const { return tensor_; }
+
+  // The columns of each segment, one segment after another. They live as long
+  // as the matrix. Throws std::bad_alloc.
+  Panels panels(const MatrixColumns& columns);
+
+ private:
+  struct Free {
+    void operator()(float* elements) const;
+  };
+  using Elements = std::unique_ptr<float[], Free>;
+
+  Elements pack(const MatrixColumns& columns, const Panels& panels) const;
+
+  const MatrixLayout layout_;
+  const Tensor tensor_;
+  std::mutex mutex_;
+  std::vector<std::pair<MatrixColumns, Elements>> packed_;
+};
+
+}  // namespace tagflow::devices
