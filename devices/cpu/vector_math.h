@@ -4,7 +4,8 @@
 //
 // Results are within 4 units in the last place; infinities, NaN, zeros and
 // denormals are those of the standard functions (sigmoid underflows to 0 where
-// exp(-x) overflows). One number gives the same result alone as in a loop.
+// its last denormals would be). One number gives the same result alone as in a
+// loop.
 //
 // Note [Exponential]
 // x = n ln 2 + r with an integer n and |r| <= ln 2 / 2, so e^x = 2^n e^r, and
@@ -35,6 +36,7 @@ struct Format<float> {
   static constexpr float kLn2High = 0x1.62e4p-1f;  // n times it is exact
   static constexpr float kLn2Low = 0x1.7f7d1cp-20f;
   static constexpr float kExpMin = -104, kExpMax = 89;  // 0 and inf beyond
+  static constexpr float kNormalMin = -87;  // e^x is a normal number from here
   static constexpr int kExpTerms = 7, kLogTerms = 5;
 };
 
@@ -47,6 +49,7 @@ struct Format<double> {
   static constexpr double kLn2High = 0x1.62e42fefa38p-1;
   static constexpr double kLn2Low = 0x1.ef35793c7673p-45;
   static constexpr double kExpMin = -746, kExpMax = 710;
+  static constexpr double kNormalMin = -708;
   static constexpr int kExpTerms = 13, kLogTerms = 11;
 };
 
@@ -70,7 +73,8 @@ inline T exp_series(T r, T square) {
 }
 
 // 2^n for the n in the last bits of `rounded`, which is n + kRounder.
-// REQUIRES: 2^n is a normal number.
+// REQUIRES: 2^n is a normal number, or the first that is too large for one,
+// which gives infinity.
 template <class T>
 inline T power_of_two(T rounded) {
   using F = Format<T>;
@@ -192,9 +196,16 @@ inline T tanh(T x) {
   return std::copysign(e / (e + T(2)), x);
 }
 
+// 1 / (1 + e^-x). 1 for large x, where e^-x would be no normal number; where
+// 2^n overflows, it is infinite as e^-x soon is.
 template <class T>
 inline T sigmoid(T x) {
-  return T(1) / (T(1) + exp(-x));
+  using F = Format<T>;
+  const T bounded = x > -F::kNormalMin ? F::kNormalMin
+                    : x < -F::kExpMax  ? F::kExpMax
+                                       : -x;
+  const Exponential<T> e(bounded);
+  return T(1) / (T(1) + power_of_two(e.rounded) * (T(1) + e.tail));
 }
 
 }  // namespace tagflow::devices::vector_math

@@ -48,6 +48,8 @@ void check_exponentials(double low, double high) {
   CHECK(worst(xs, exp<T>, [](Long x) { return std::exp(x); }) < 4);
   CHECK(worst(xs, expm1<T>, [](Long x) { return std::expm1(x); }) < 4);
   CHECK(worst(xs, tanh<T>, [](Long x) { return std::tanh(x); }) < 4);
+  CHECK(worst(xs, sigmoid<T>, [](Long x) { return 1 / (1 + std::exp(-x)); }) <
+        4);
 }
 
 template <class T>
@@ -74,6 +76,11 @@ void check_special_values() {
     CHECK(units_off(log1p(x), std::log1p(exact)) < 4);
     CHECK(units_off(tanh(x), std::tanh(exact)) < 4);
   }
+  for (const T x : {T(-87), T(-88), T(708), T(710),
+                    std::numeric_limits<T>::max(), kLeast, T(-0.0)})
+    CHECK(units_off(sigmoid(x), 1 / (1 + std::exp(-Long(x)))) < 4);
+  CHECK(sigmoid(T(-750)) == 0);
+  CHECK(sigmoid(std::numeric_limits<T>::lowest()) == 0);
   CHECK(sigmoid(-kInf) == 0);
   CHECK(sigmoid(kInf) == 1);
   CHECK(std::isnan(sigmoid(kNan)));
