@@ -96,7 +96,8 @@ class RowLayerKernel final : public Kernel {
       return false;
     for (int64_t i = 0; i < ops_.num_parts(); ++i) {
       const Tensor& part = ops_.part(context, i);
-      factors.inputs.push_back({part.data<float>(), part.dim(part.rank() - 1)});
+      const int64_t channels = part.dim(part.rank() - 1);
+      factors.inputs.push_back({part.data<float>(), channels, channels});
     }
     Shape shape = ops_.part(context, 0).shape();
     shape.set_dim(shape.rank() - 1, layout.outputs);

@@ -97,7 +97,7 @@ class WindowLayerKernel final : public Kernel {
     if (matrix_ != nullptr && is_of_rows(geometry))
       return ops_.compute_rows(
           context,
-          {.inputs = {{in, layout_.inputs}},
+          {.inputs = {{in, layout_.inputs, layout_.inputs}},
            .rows = geometry.batch * geometry.out_positions(),
            .matrix = *matrix_,
            .bias = bias},

@@ -37,23 +37,44 @@ PackedMatrix::Elements PackedMatrix::pack(const MatrixColumns& columns,
   Elements to(static_cast<float*>(
       std::aligned_alloc(kAlignment, size_t(size) * sizeof(float))));
   if (to == nullptr) throw std::bad_alloc();
-  const auto* from = tensor_.data<float>();
   const int64_t width = layout_.outputs / columns.segments;
-  const int64_t stride = layout_.transposed ? layout_.inputs : layout_.outputs;
   for (int64_t panel = 0; panel < panels.count(); ++panel) {
-    float* const elements = to.get() + panel * panels.inputs * kPanelColumns;
-    for (int64_t i = 0; i < kPanelColumns; ++i) {
+    float* const rows = to.get() + panel * panels.inputs * kPanelColumns;
+    // Columns that are next to each other in the matrix, too.
+    for (int64_t i = 0, run = 0; i < kPanelColumns; i += run) {
       const int64_t at = panel * kPanelColumns + i;
-      const int64_t column =
-          at / columns.count * width + columns.first + at % columns.count;
-      for (int64_t k = 0; k < panels.inputs; ++k)
-        elements[k * kPanelColumns + i] = at >= panels.columns ? 0
-                                          : layout_.transposed
-                                              ? from[column * stride + k]
-                                              : from[k * stride + column];
+      run = kPanelColumns - i;
+      if (at >= panels.columns) {
+        for (int64_t k = 0; k < panels.inputs; ++k)
+          std::fill_n(rows + k * kPanelColumns + i, run, 0.0f);
+        continue;
+      }
+      run = std::min(run, columns.count - at % columns.count);
+      copy_columns(
+          at / columns.count * width + columns.first + at % columns.count, run,
+          rows + i);
     }
   }
   return to;
+}
+
+void PackedMatrix::copy_columns(int64_t first, int64_t count, float* to) const {
+  const auto* const from = tensor_.data<float>();
+  if (!layout_.transposed) {
+    for (int64_t k = 0; k < layout_.inputs; ++k)
+      std::copy_n(from + k * layout_.outputs + first, count,
+                  to + k * kPanelColumns);
+    return;
+  }
+  // So many rows of a panel stay in the first cache.
+  constexpr int64_t kRows = 16;
+  for (int64_t row = 0; row < layout_.inputs; row += kRows) {
+    const int64_t end = std::min(row + kRows, layout_.inputs);
+    for (int64_t j = 0; j < count; ++j) {
+      const float* const column = from + (first + j) * layout_.inputs;
+      for (int64_t k = row; k < end; ++k) to[k * kPanelColumns + j] = column[k];
+    }
+  }
 }
 
 }  // namespace tagflow::devices

@@ -55,6 +55,8 @@ class PackedMatrix {
   using Elements = std::unique_ptr<float[], Free>;
 
   Elements pack(const MatrixColumns& columns, const Panels& panels) const;
+  // Neighbours, to the same columns of a panel.
+  void copy_columns(int64_t first, int64_t count, float* to) const;
 
   const MatrixLayout layout_;
   const Tensor tensor_;

@@ -20,6 +20,7 @@ struct PanelCall {
   const float* weights = nullptr;  // of a panel, from the first column on
   const float* bias = nullptr;     // of as many columns; null: none
   RowOutput output;
+  bool adds = false;  // to the output
 };
 
 // Floats that are computed at a time, at any address.
@@ -29,46 +30,55 @@ struct Vector {
       [[gnu::vector_size(Bytes), gnu::aligned(sizeof(float)), gnu::may_alias]];
 };
 
-// Steps of which the weights are asked for ahead.
-constexpr int64_t kAhead = 16 * kPanelColumns;
+// So many steps ahead, what they read is asked for.
+constexpr int64_t kAhead = 16;
 constexpr int64_t kLine = 16;  // floats of a line of a cache
 
-// Defines NAME<kRows>(call): so many rows by two vectors of columns. A macro,
-// since a function is compiled for one kind of processor, and so is whatever it
-// calls.
+// Defines NAME<kRows, kTransposed>(call): so many rows by two vectors of
+// columns. A macro, since a function is compiled for one kind of processor, and
+// so is whatever it calls.
 #define TAGFLOW_PANEL_KERNEL(NAME, TARGET, BYTES)                           \
-  template <int kRows>                                                      \
+  template <int kRows, bool kTransposed>                                    \
   TARGET void NAME(const PanelCall& call) {                                 \
     using Floats = Vector<BYTES>::Type;                                     \
     constexpr int64_t kLanes = BYTES / sizeof(float);                       \
     Floats sums[kRows][2];                                                  \
-    for (int i = 0; i < kRows; ++i)                                         \
-      for (int j = 0; j < 2; ++j)                                           \
-        sums[i][j] =                                                        \
+    _Pragma("GCC unroll 16") for (int i = 0; i < kRows; ++i)                \
+        _Pragma("GCC unroll 2") for (int j = 0; j < 2; ++j) sums[i][j] =    \
             call.bias == nullptr                                            \
                 ? Floats{}                                                  \
                 : *reinterpret_cast<const Floats*>(call.bias + j * kLanes); \
+    const auto [out, out_stride] = call.output;                             \
+    if (call.adds)                                                          \
+      for (int i = 0; i < kRows; ++i)                                       \
+        for (int64_t at = 0; at < 2 * kLanes; at += kLine)                  \
+          __builtin_prefetch(out + i * out_stride + at, 1);                 \
     const float* weights = call.weights;                                    \
     for (const RowInput& input : call.inputs) {                             \
-      const float* const first = input.first + call.row * input.channels;   \
+      const int64_t stride = input.stride;                                  \
+      const float* const first =                                            \
+          input.first + call.row * (kTransposed ? 1 : stride);              \
       for (int64_t k = 0; k < input.channels; ++k) {                        \
         for (int64_t at = 0; at < 2 * kLanes; at += kLine)                  \
-          __builtin_prefetch(weights + kAhead + at);                        \
-        const auto* row = reinterpret_cast<const Floats*>(weights);         \
+          __builtin_prefetch(weights + kAhead * kPanelColumns + at);        \
+        if (kTransposed) __builtin_prefetch(first + (k + kAhead) * stride); \
+        const Floats* const row = reinterpret_cast<const Floats*>(weights); \
         const Floats left = row[0], right = row[1];                         \
-        for (int i = 0; i < kRows; ++i) {                                   \
-          const float factor = first[i * input.channels + k];               \
+        _Pragma("GCC unroll 16") for (int i = 0; i < kRows; ++i) {          \
+          const float factor =                                              \
+              kTransposed ? first[k * stride + i] : first[i * stride + k];  \
           sums[i][0] += factor * left;                                      \
           sums[i][1] += factor * right;                                     \
         }                                                                   \
         weights += kPanelColumns;                                           \
       }                                                                     \
     }                                                                       \
-    for (int i = 0; i < kRows; ++i)                                         \
-      for (int j = 0; j < 2; ++j)                                           \
-        *reinterpret_cast<Floats*>(call.output.first +                      \
-                                   i * call.output.stride + j * kLanes) =   \
-            sums[i][j];                                                     \
+    _Pragma("GCC unroll 16") for (int i = 0; i < kRows; ++i)                \
+        _Pragma("GCC unroll 2") for (int j = 0; j < 2; ++j) {               \
+      Floats* const to =                                                    \
+          reinterpret_cast<Floats*>(out + i * out_stride + j * kLanes);     \
+      *to = call.adds ? *to + sums[i][j] : sums[i][j];                      \
+    }                                                                       \
   }
 
 TAGFLOW_PANEL_KERNEL(multiply_any, , 16)
@@ -82,16 +92,21 @@ TAGFLOW_PANEL_KERNEL(multiply_avx512, [[gnu::target("avx512f")]], 64)
 constexpr int kFewRegisters = 6, kManyRegisters = 13;
 
 using MultiplyPanel = void (*)(const PanelCall&);
+// For 1 row, 2 rows, ...
+using MultiplyRows = std::array<MultiplyPanel, kManyRegisters>;
 
 struct PanelKernel {
-  int64_t most_rows = 0, columns = 0;                  // at a time
-  std::array<MultiplyPanel, kManyRegisters> multiply;  // 1 row, 2 rows, ...
+  int64_t most_rows = 0, columns = 0;  // at a time
+  MultiplyRows plain, transposed;      // inputs
 };
 
-#define TAGFLOW_KERNEL(NAME, ROWS, BYTES)                                      \
-  []<size_t... kLess>(std::index_sequence<kLess...>) {                         \
-    return PanelKernel{ROWS, 2 * BYTES / sizeof(float), {NAME<kLess + 1>...}}; \
-  }                                                                            \
+#define TAGFLOW_KERNEL(NAME, ROWS, BYTES)              \
+  []<size_t... kLess>(std::index_sequence<kLess...>) { \
+    return PanelKernel{ROWS,                           \
+                       2 * BYTES / sizeof(float),      \
+                       {NAME<kLess + 1, false>...},    \
+                       {NAME<kLess + 1, true>...}};    \
+  }                                                    \
   (std::make_index_sequence<ROWS>())
 
 PanelKernel best_panel_kernel() {
@@ -105,47 +120,81 @@ PanelKernel best_panel_kernel() {
 }
 #undef TAGFLOW_KERNEL
 
-}  // namespace
-
-void multiply_panels(std::span<const RowInput> inputs, int64_t first_row,
-                     int64_t rows, const Panels& panels, const float* bias,
-                     RowOutput output) {
+const PanelKernel& panel_kernel() {
   static const PanelKernel kernel = best_panel_kernel();
-  const int64_t blocks = (rows + kernel.most_rows - 1) / kernel.most_rows;
+  return kernel;
+}
+
+// So many columns of so many rows: the output, and the bias, end within the
+// vectors.
+void run_some(MultiplyPanel multiply, PanelCall call, int64_t rows,
+              int64_t columns) {
+  float bias[kPanelColumns] = {};
+  float sums[kManyRegisters * kPanelColumns];
+  if (call.bias != nullptr) {
+    std::copy_n(call.bias, columns, bias);
+    call.bias = bias;
+  }
+  const auto [to, stride] = std::exchange(call.output, {sums, kPanelColumns});
+  const bool adds = std::exchange(call.adds, false);
+  multiply(call);
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j) {
+      const float sum = sums[i * kPanelColumns + j];
+      float& element = to[i * stride + j];
+      element = adds ? element + sum : sum;
+    }
+}
+
+// All of the output. REQUIRES: where there is a bias, nothing is added to the
+// output.
+void run_panels(const MultiplyRows& kernels, PanelCall call, int64_t rows,
+                const Panels& panels) {
+  const auto& [most_rows, columns, plain, transposed] = panel_kernel();
+  const int64_t blocks = (rows + most_rows - 1) / most_rows;
+  const PanelCall all = call;
   for (int64_t panel = 0; panel < panels.count(); ++panel)
     for (int64_t block = 0; block < blocks; ++block) {
       const int64_t row = rows * block / blocks;
       const int64_t size = rows * (block + 1) / blocks - row;
-      const auto multiply = kernel.multiply[size_t(size - 1)];
-      const float* const weights =
-          panels.first + panel * panels.inputs * kPanelColumns;
-      for (int64_t at = 0; at < kPanelColumns; at += kernel.columns) {
+      const MultiplyPanel multiply = kernels[size_t(size - 1)];
+      for (int64_t at = 0; at < kPanelColumns; at += columns) {
         const int64_t column = panel * kPanelColumns + at;
-        const int64_t count = std::min(kernel.columns, panels.columns - column);
+        const int64_t count = std::min(columns, panels.columns - column);
         if (count <= 0) break;
-        PanelCall call{
-            inputs,
-            first_row + row,
-            weights + at,
-            bias == nullptr ? nullptr : bias + column,
-            {output.first + row * output.stride + column, output.stride}};
-        if (count == kernel.columns) {
+        call.row = all.row + row;
+        call.weights =
+            panels.first + panel * panels.inputs * kPanelColumns + at;
+        call.bias = all.bias == nullptr ? nullptr : all.bias + column;
+        call.output.first = all.output.first + row * all.output.stride + column;
+        if (count == columns)
           multiply(call);
-          continue;
-        }
-        // The output, and the bias, end within the vectors.
-        float some_bias[kPanelColumns] = {};
-        float sums[kManyRegisters * kPanelColumns];
-        if (bias != nullptr) {
-          std::copy_n(call.bias, count, some_bias);
-          call.bias = some_bias;
-        }
-        float* to = std::exchange(call.output, {sums, kPanelColumns}).first;
-        multiply(call);
-        for (int64_t i = 0; i < size; ++i, to += output.stride)
-          std::copy_n(sums + i * kPanelColumns, count, to);
+        else
+          run_some(multiply, call, size, count);
       }
     }
+}
+
+}  // namespace
+
+int64_t panel_rows() { return panel_kernel().most_rows; }
+
+void multiply_panels(std::span<const RowInput> inputs, int64_t first_row,
+                     int64_t rows, const Panels& panels, const float* bias,
+                     RowOutput output) {
+  run_panels(
+      panel_kernel().plain,
+      {.inputs = inputs, .row = first_row, .bias = bias, .output = output},
+      rows, panels);
+}
+
+void add_transposed_panels(std::span<const RowInput> inputs, int64_t first_row,
+                           int64_t rows, const Panels& panels,
+                           RowOutput output) {
+  run_panels(
+      panel_kernel().transposed,
+      {.inputs = inputs, .row = first_row, .output = output, .adds = true},
+      rows, panels);
 }
 
 }  // namespace tagflow::devices

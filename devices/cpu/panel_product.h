@@ -20,10 +20,12 @@ struct Panels {
   }
 };
 
-// Elements of rows that are next to each other.
+// Element k of row i is first[i * stride + k]; where the input is said to be
+// transposed, first[k * stride + i].
 struct RowInput {
   const float* first = nullptr;
   int64_t channels = 0;  // of a row
+  int64_t stride = 0;
 };
 
 // Rows of the output; from one to the next it is `stride` elements.
@@ -39,5 +41,12 @@ struct RowOutput {
 void multiply_panels(std::span<const RowInput> inputs, int64_t first_row,
                      int64_t rows, const Panels& panels, const float* bias,
                      RowOutput output);
+// So many rows are computed at a time, on this processor.
+int64_t panel_rows();
+// output += inputs * panels, where the inputs are transposed ones. The sum of
+// the products is added at once.
+void add_transposed_panels(std::span<const RowInput> inputs, int64_t first_row,
+                           int64_t rows, const Panels& panels,
+                           RowOutput output);
 
 }  // namespace tagflow::devices

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "devices/cpu/dense_products.h"
+#include "devices/cpu/outer_products.h"
 #include "graph/dtype_visit.h"
 
 namespace tagflow::devices {
@@ -18,13 +19,6 @@ Status make_own(const KernelContext& context, Tensor& tensor) {
   return {};
 }
 
-Result<Tensor> room_for_rows(const KernelContext& context, DataType dtype,
-                             int64_t rows, int64_t columns) {
-  const int64_t dims[] = {rows, columns};
-  TAGFLOW_ASSIGN(const Shape shape, Shape::make(dims));
-  return Tensor::allocate(dtype, shape, context.allocator());
-}
-
 }  // namespace
 
 std::string ProductSum::describe() const {
@@ -32,16 +26,17 @@ std::string ProductSum::describe() const {
 }
 
 // Enough rows that to go through the sum does not count; of no more elements
-// than the sum has, or than are in a core's cache.
+// than twice those of the sum, or than are in a core's cache.
 int64_t ProductSum::most_rows() const {
-  constexpr int64_t kMostRows = 512, kElements = int64_t(1) << 19;
+  constexpr int64_t kMostRows = 512, kElements = int64_t(1) << 20;
   const int64_t columns = sum_.dim(0) + sum_.dim(1);
-  const int64_t most = std::max(sum_.num_elements(), kElements);
+  const int64_t most = std::max(2 * sum_.num_elements(), kElements);
   return std::min(kMostRows, most / std::max<int64_t>(columns, 1));
 }
 
 bool ProductSum::is_kept(const MatrixProduct& product) const {
-  return product.transpose_a && !product.transpose_b &&
+  return dtype() == DataType::kFloat && product.transpose_a &&
+         !product.transpose_b && product.k() > 0 &&
          product.k() <= most_rows() / 2;
 }
 
@@ -59,8 +54,22 @@ Status ProductSum::add(const KernelContext& context,
       sum_.dim(1) != product.n())
     return context.fail("a product [{},{}] cannot be added to {}", product.m(),
                         product.n(), sum_.describe());
-  if (is_kept(product)) return keep(context, product);
-  return make(context, product, product.k());
+  if (sum_.num_elements() == 0) return {};
+  if (is_kept(product)) {
+    if (rows_ + product.k() > most_rows())
+      TAGFLOW_RETURN_IF_ERROR(make(context));
+    kept_.push_back({a, b});
+    rows_ += product.k();
+    return {};
+  }
+  TAGFLOW_RETURN_IF_ERROR(make_own(context, sum_));
+  ProductBatch batch;
+  batch.m = product.m();
+  batch.n = product.n();
+  batch.k = product.k();
+  batch.a_form.transposed = transpose_a;
+  batch.b_form.transposed = transpose_b;
+  return add_product(context, batch, a, b, sum_);
 }
 
 double ProductSum::cost_of_add(const MatrixProduct& product) const {
@@ -68,55 +77,20 @@ double ProductSum::cost_of_add(const MatrixProduct& product) const {
     return 0;
   if (!is_kept(product))
     return multiply_cost(dtype(), 1, product.m(), product.n(), product.k());
-  const double copying =
-      0.3 * double(product.a.num_elements() + product.b.num_elements());
-  const bool is_full = rows_ + product.k() > most_rows();
-  return copying + (is_full ? cost_of_result() : 0);
-}
-
-Status ProductSum::keep(const KernelContext& context,
-                        const MatrixProduct& product) {
-  const int64_t rows = product.k();
-  if (rows_ + rows > most_rows()) TAGFLOW_RETURN_IF_ERROR(make(context));
-  for (auto [kept, factor] : {std::pair{&a_, &product.a}, {&b_, &product.b}}) {
-    if (!kept->valid()) {
-      TAGFLOW_ASSIGN(
-          *kept, room_for_rows(context, dtype(), most_rows(), factor->dim(1)));
-    }
-    TAGFLOW_RETURN_IF_ERROR(make_own(context, *kept));
-    const size_t row_bytes = size_t(factor->dim(1)) * dtype_size(dtype());
-    auto* const to = static_cast<std::byte*>(kept->mutable_raw()) +
-                     size_t(rows_) * row_bytes;
-    const auto* const from = static_cast<const std::byte*>(factor->raw());
-    constexpr double kBytesPerNs = 8;
-    context.parallel_for(rows, double(row_bytes) / kBytesPerNs,
-                         [&](int64_t begin, int64_t end) {
-                           const size_t offset = size_t(begin) * row_bytes;
-                           std::memcpy(to + offset, from + offset,
-                                       size_t(end - begin) * row_bytes);
-                         });
-  }
-  rows_ += rows;
-  return {};
+  return rows_ + product.k() > most_rows() ? cost_of_result() : 0;
 }
 
 Status ProductSum::make(const KernelContext& context) {
-  if (rows_ == 0) return {};
-  TAGFLOW_RETURN_IF_ERROR(make(context, {a_, b_, true, false}, rows_));
+  if (kept_.empty()) return {};
+  TAGFLOW_RETURN_IF_ERROR(make_own(context, sum_));
+  std::vector<RowPairs> pairs;
+  for (const auto& [a, b] : kept_)
+    pairs.push_back({a.data<float>(), b.data<float>(), a.dim(0)});
+  TAGFLOW_RETURN_IF_ERROR(add_outer_products(
+      context, pairs, sum_.dim(0), sum_.dim(1), sum_.mutable_data<float>()));
+  kept_.clear();
   rows_ = 0;
   return {};
-}
-
-Status ProductSum::make(const KernelContext& context,
-                        const MatrixProduct& product, int64_t k) {
-  TAGFLOW_RETURN_IF_ERROR(make_own(context, sum_));
-  ProductBatch batch;
-  batch.m = product.m();
-  batch.n = product.n();
-  batch.k = k;
-  batch.a_form.transposed = product.transpose_a;
-  batch.b_form.transposed = product.transpose_b;
-  return add_product(context, batch, product.a, product.b, sum_);
 }
 
 Result<Tensor> ProductSum::result(const KernelContext& context) {
@@ -125,7 +99,7 @@ Result<Tensor> ProductSum::result(const KernelContext& context) {
 }
 
 double ProductSum::cost_of_result() const {
-  if (rows_ == 0) return 0;
+  if (kept_.empty()) return 0;
   return multiply_cost(dtype(), 1, sum_.dim(0), sum_.dim(1), rows_);
 }
 

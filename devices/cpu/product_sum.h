@@ -19,10 +19,10 @@ struct MatrixProduct {
 };
 
 // A matrix, and products that are added to it. To add a product of a few
-// columns by as many rows takes about as long as to make it. So its factors are
-// copied behind those of earlier products, and when these are enough, one
-// product is made of all. Which products are made together depends on shapes
-// only, and with that the rounding.
+// columns by as many rows takes about as long as to go through the sum. So
+// floats of such factors are kept, and when they are enough, all products are
+// added in one go. Which are added together depends on shapes only, and with
+// that the rounding.
 //
 // Thread-compatible, as every shared value: only who holds the last reference
 // calls what is not const. Copies share all elements.
@@ -31,7 +31,7 @@ class ProductSum final : public VariantValue {
   // REQUIRES: the value is of float or double.
   explicit ProductSum(Tensor value) : sum_(std::move(value)) {}
   ProductSum(const ProductSum& other)
-      : sum_(other.sum_), a_(other.a_), b_(other.b_), rows_(other.rows_) {}
+      : sum_(other.sum_), kept_(other.kept_), rows_(other.rows_) {}
 
   DataType dtype() const { return sum_.dtype(); }
   // "ProductSum of float[3,4]".
@@ -49,19 +49,18 @@ class ProductSum final : public VariantValue {
 
  private:
   int64_t most_rows() const;
-  // Whether the factors can be copied, and are worth it.
+  // Whether the factors can be kept, and are worth it.
   bool is_kept(const MatrixProduct& product) const;
-  Status keep(const KernelContext& context, const MatrixProduct& product);
   // Makes what is left.
   Status make(const KernelContext& context);
-  Status make(const KernelContext& context, const MatrixProduct& product,
-              int64_t k);
 
   Tensor sum_;
-  // Factors, the first one transposed, of as many rows as there is room for.
-  // Invalid until there are any.
-  Tensor a_, b_;
-  int64_t rows_ = 0;  // of both that are in use
+  // What is left: the product of a transposed `a` and b.
+  struct Factors {
+    Tensor a, b;
+  };
+  std::vector<Factors> kept_;
+  int64_t rows_ = 0;  // of all that are kept
 };
 
 }  // namespace tagflow::devices

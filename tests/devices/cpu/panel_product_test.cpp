@@ -43,7 +43,7 @@ TEST_CASE("panels give what a plain product does, and touch nothing else") {
     for (int64_t i = 0, count = 1 + below(random, 3); i < count; ++i) {
       const int64_t width = below(random, 30) + (i == 0 ? 1 : 0);
       parts.push_back(numbers(random, (rows + 2) * width));
-      inputs.push_back({parts.back().data(), width});
+      inputs.push_back({parts.back().data(), width, width});
       channels += width;
     }
     INFO(rows, ", ", channels, ", ", columns);
@@ -83,7 +83,7 @@ TEST_CASE("a row is the same to the bit, whatever is computed with it") {
       matrix_of(numbers(random, kChannels * kColumns), {kChannels, kColumns}),
       false);
   const Panels panels = matrix.panels({1, 0, kColumns});
-  const RowInput input{in.data(), kChannels};
+  const RowInput input{in.data(), kChannels, kChannels};
   Floats all(kRows * kColumns), one(kColumns);
   multiply_panels({&input, 1}, 0, kRows, panels, nullptr,
                   {all.data(), kColumns});
