@@ -37,10 +37,17 @@ class AddKernel final : public UpdateKernel {
           "is of shape {}",
           change.shape().to_string(), variable->describe(),
           variable->value().shape().to_string());
-    TAGFLOW_ASSIGN(Tensor result, variable->place_of_update(context));
+    const bool is_in_place = variable->value().unique();
+    Tensor fresh;
+    Tensor* result = &fresh;
+    if (is_in_place) {
+      TAGFLOW_ASSIGN(result, variable->change(context));
+    } else {
+      TAGFLOW_ASSIGN(fresh, variable->place_of_update(context));
+    }
     const T* before = variable->value().template data<T>();
     const T* by = change.data<T>();
-    T* after = result.mutable_data<T>();
+    T* after = result->mutable_data<T>();
     const auto update_range = [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)
         after[i] = kAdds ? T(wrap(before[i]) + wrap(by[i]))
@@ -51,7 +58,7 @@ class AddKernel final : public UpdateKernel {
     else
       context.parallel_for(change.num_elements(),
                            kDenseNanosecondsPerByte * sizeof(T), update_range);
-    TAGFLOW_RETURN_IF_ERROR(variable->set(std::move(result)));
+    if (!is_in_place) TAGFLOW_RETURN_IF_ERROR(variable->set(std::move(fresh)));
     pass_reference_on(context);
     return {};
   }

@@ -134,7 +134,7 @@ class UseTableKernel final : public StateKernel {
 
   Status claim(const KernelContext& context, StateClaim& claim) const override {
     TAGFLOW_ASSIGN(Table * table, handle_input<Table>(context, 0));
-    claim.add(table->lock(), Use::kMode, Ref<Resource>(table));
+    claim.add(table->lock(), Use::kMode, *table);
     return {};
   }
   Status compute_held(KernelContext& context) const override {

@@ -29,7 +29,7 @@ Result<Variable*> variable_input(const KernelContext& context, int input) {
 Status claim_variable(const KernelContext& context, int input,
                       StateLock::Mode mode, StateClaim& claim) {
   TAGFLOW_ASSIGN(Variable * variable, variable_input(context, input));
-  claim.add(variable->lock(), mode, Ref<Resource>(variable));
+  claim.add(variable->lock(), mode, *variable);
   return {};
 }
 

@@ -90,19 +90,22 @@ StateClaim& StateClaim::operator=(StateClaim&& other) noexcept {
   return *this;
 }
 
-void StateClaim::add(StateLock& lock, Mode mode, Ref<Resource> owner) {
+void StateClaim::add(StateLock& lock, Mode mode, Resource& owner) {
   const auto place =
       std::ranges::lower_bound(parts_, &lock, std::less<>(), &Part::lock);
   if (place != parts_.end() && place->lock == &lock) {
     if (mode == Mode::kExclusive) place->mode = mode;
     return;
   }
-  parts_.insert(place, Part{&lock, mode, std::move(owner)});
+  parts_.insert(place, Part{&lock, mode, &owner, {}});
 }
 
 bool StateClaim::take() noexcept {
   for (; taken_ < parts_.size(); ++taken_)
-    if (!parts_[taken_].lock->try_lock(parts_[taken_].mode)) return false;
+    if (!parts_[taken_].lock->try_lock(parts_[taken_].mode)) {
+      for (Part& part : parts_) part.kept = Ref<Resource>(part.owner);
+      return false;
+    }
   return true;
 }
 

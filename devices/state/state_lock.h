@@ -79,8 +79,9 @@ class StateLock {
   std::deque<Entry> queue_;
 };
 
-// The locks that one kernel needs at once. Lets go of them with its end.
-// Thread-compatible.
+// The locks that one kernel needs at once. Lets go of them with its end. Until
+// one of them is in use, the kernel's inputs keep the owners of the locks
+// alive, and from then on the claim. Thread-compatible.
 class StateClaim {
  public:
   using Mode = StateLock::Mode;
@@ -90,19 +91,21 @@ class StateClaim {
   StateClaim& operator=(StateClaim&& other) noexcept;
   ~StateClaim() { release(); }
 
-  // A lock that it asks for, and who keeps that alive.
+  // A lock that it asks for, and whose it is.
   struct Part {
     StateLock* lock;
     Mode mode;
-    Ref<Resource> owner;
+    Resource* owner;
+    Ref<Resource> kept;  // the owner, once one of the locks was in use
     void wait(std::shared_ptr<StateLock::Waiter> waiter) const {
       lock->wait(mode, std::move(waiter));
     }
   };
 
   // Asks for the lock, which `owner` keeps alive. Twice is once, in the
-  // stronger mode. REQUIRES: nothing was taken yet.
-  void add(StateLock& lock, Mode mode, Ref<Resource> owner);
+  // stronger mode. REQUIRES: nothing was taken yet; the owner lives until
+  // take() is false, or release().
+  void add(StateLock& lock, Mode mode, Resource& owner);
   bool empty() const { return parts_.empty(); }
 
   // Takes those that are left, in their order, up to one that is in use. Says

@@ -118,9 +118,9 @@ TEST_CASE("a claim takes its locks in one order, each once, the stronger way") {
   StateLock locks[2];
   const Ref<Resource> owner(new Owner);
   StateClaim claim;
-  claim.add(locks[1], Mode::kShared, owner);
-  claim.add(locks[0], Mode::kShared, owner);
-  claim.add(locks[1], Mode::kExclusive, owner);
+  claim.add(locks[1], Mode::kShared, *owner);
+  claim.add(locks[0], Mode::kShared, *owner);
+  claim.add(locks[1], Mode::kExclusive, *owner);
   CHECK(claim.take());
   CHECK(locks[0].try_lock(Mode::kShared));
   CHECK_FALSE(locks[1].try_lock(Mode::kShared));
@@ -136,7 +136,7 @@ TEST_CASE("a claim keeps what it has while it waits for the rest") {
   Heard heard;
   REQUIRE(locks[1].try_lock(Mode::kShared));
   StateClaim claim;
-  for (StateLock& lock : locks) claim.add(lock, Mode::kExclusive, owner);
+  for (StateLock& lock : locks) claim.add(lock, Mode::kExclusive, *owner);
   CHECK_FALSE(claim.take());
   CHECK_FALSE(locks[0].try_lock(Mode::kShared));
   claim.next().wait(std::make_shared<TestWaiter>("claim", heard));
@@ -161,7 +161,7 @@ TEST_CASE("a thread may wait for a claim, until it is cancelled") {
   bool has_it = true;
   std::thread waiting([&] {
     StateClaim claim;
-    claim.add(lock, Mode::kShared, owner);
+    claim.add(lock, Mode::kShared, *owner);
     has_it = claim.take_blocking(&cancels);
   });
   cancels.cancel();
@@ -170,7 +170,7 @@ TEST_CASE("a thread may wait for a claim, until it is cancelled") {
   CancelList others;
   std::thread patient([&] {
     StateClaim claim;
-    claim.add(lock, Mode::kShared, owner);
+    claim.add(lock, Mode::kShared, *owner);
     has_it = claim.take_blocking(&others);
   });
   lock.unlock(Mode::kExclusive);
@@ -188,7 +188,7 @@ TEST_CASE("a thread that gives up keeps nobody behind it waiting") {
   bool has_it = true;
   std::thread writer([&] {
     StateClaim claim;
-    claim.add(lock, Mode::kExclusive, owner);
+    claim.add(lock, Mode::kExclusive, *owner);
     has_it = claim.take_blocking(&cancels);
   });
   // Until it waits.
@@ -214,8 +214,8 @@ TEST_CASE("threads that change what a lock guards never meet") {
     threads.emplace_back([&, t] {
       for (int i = 0; i < kTimes; ++i) {
         StateClaim claim;
-        if (t != 0) claim.add(locks[0], Mode::kExclusive, owner);
-        if (t != 1) claim.add(locks[1], Mode::kExclusive, owner);
+        if (t != 0) claim.add(locks[0], Mode::kExclusive, *owner);
+        if (t != 1) claim.add(locks[1], Mode::kExclusive, *owner);
         REQUIRE(claim.take_blocking(nullptr));
         if (t != 0) ++values[0];
         if (t != 1) ++values[1];
