@@ -258,8 +258,8 @@ Result<Distribution> distribute(const graph::Graph& graph,
                                       graph::Pass::kSums, graph::sum_products));
   TAGFLOW_RETURN_IF_ERROR(
       run_on_cpus(result.partitions, infos, options.passes, graph::Pass::kGroup,
-                  [](graph::Program& program, const graph::Evaluator*) {
-                    return graph::group_elementwise(program, may_wait);
+                  [](graph::Program& part, const graph::Evaluator*) {
+                    return graph::group_elementwise(part, may_wait);
                   }));
   TAGFLOW_RETURN_IF_ERROR(run_on_cpus(result.partitions, infos, options.passes,
                                       graph::Pass::kPack, graph::pack_weights));

@@ -34,8 +34,19 @@ class ResourceHandle {
 // persistent stack. Immutable once shared.
 class VariantValue : public RefCounted {
  public:
+  // Which of the base classes of devices/cpu/variant_arithmetic.h it has, so
+  // that nobody needs a dynamic_cast for these.
+  enum class Kind : uint8_t { kOther, kArithmetic, kGradient };
+
+  Kind kind() const { return kind_; }
   // "TensorList[3]", for messages.
   virtual std::string describe() const = 0;
+
+ protected:
+  explicit VariantValue(Kind kind = Kind::kOther) : kind_(kind) {}
+
+ private:
+  const Kind kind_;
 };
 
 // An element of a tensor of type variant.

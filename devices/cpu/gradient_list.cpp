@@ -26,7 +26,8 @@ GradientList::GradientList(const GradientList& other)
 }
 
 GradientList::~GradientList() {
-  for (auto& [index, element] : elements) release_nested(std::move(element));
+  elements.for_each_last(
+      [](int64_t, Tensor& element) { release_nested(std::move(element)); });
 }
 
 int64_t GradientList::elements_copied() {
@@ -43,41 +44,33 @@ Ref<GradientValue> GradientList::copy() const {
 }
 
 Status GradientList::accumulate(VariantSum& sum, const GradientValue& term) {
-  for (const auto& [index, value] :
-       static_cast<const GradientList&>(term).elements)
-    TAGFLOW_RETURN_IF_ERROR(add_element(sum, index, value));
-  return {};
+  Status status;
+  static_cast<const GradientList&>(term).elements.for_each(
+      [&](int64_t index, const Tensor& value) {
+        if (status.ok()) status = add_element(sum, index, value);
+      });
+  return status;
 }
 
 Status GradientList::add_element(VariantSum& sum, int64_t index,
                                  const Tensor& value) {
   if (is_zero_variant(value)) return {};
-  if (elements.size() == kFew) elements.max_load_factor(1);
-  const auto [it, is_new] = elements.try_emplace(index, value);
+  const auto [element, is_new] = elements.try_emplace(index, value);
   if (is_new) {
     if (copy_size() <= kMaxContainerElements) return {};
     return error(Code::kResourceExhausted,
                  "[{}] the list would have more than {} elements",
                  sum.context().node().op(), kMaxContainerElements);
   }
-  const Tensor& element = it->second;
-  if (element.dtype() != value.dtype() || !same_dims(element, value))
+  if (element->dtype() != value.dtype() || !same_dims(*element, value))
     return sum.context().fail("cannot add {} to element {}, which is {}",
-                              value.describe(), index, element.describe());
-  return sum.add(it->second, value);
+                              value.describe(), index, element->describe());
+  return sum.add(*element, value);
 }
 
 Tensor GradientList::get(int64_t index) const {
-  const auto it = elements.find(index);
-  return it == elements.end() ? Tensor() : it->second;
-}
-
-Tensor GradientList::take(int64_t index) {
-  const auto it = elements.find(index);
-  if (it == elements.end()) return Tensor();
-  Tensor element = std::move(it->second);
-  elements.erase(it);
-  return element;
+  const Tensor* element = elements.find(index);
+  return element == nullptr ? Tensor() : *element;
 }
 
 Result<const GradientList*> gradient_list_input(const KernelContext& context) {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <string>
-#include <unordered_map>
 
+#include "devices/cpu/indexed_tensors.h"
 #include "devices/cpu/variant_arithmetic.h"
 #include "graph/tensor.h"
 
@@ -14,13 +14,13 @@ namespace tagflow::devices {
 // in constant time where nobody else holds the list.
 class GradientList final : public GradientValue {
  public:
-  GradientList() { elements.max_load_factor(kFew); }
+  GradientList() = default;
   GradientList(const GradientList& other);
   ~GradientList() override;
 
   // "GradientList of 3 elements".
   std::string describe() const override;
-  int64_t copy_size() const override { return int64_t(elements.size()); }
+  int64_t copy_size() const override { return elements.size(); }
   Ref<GradientValue> copy() const override;
   Status accumulate(VariantSum& sum, const GradientValue& term) override;
 
@@ -29,17 +29,12 @@ class GradientList final : public GradientValue {
   Status add_element(VariantSum& sum, int64_t index, const Tensor& value);
   // The element; not valid where there is none.
   Tensor get(int64_t index) const;
-  Tensor take(int64_t index);
 
   // How many elements copies of lists have taken, since the program began: for
   // tests of what is changed in place. Thread-safe.
   static int64_t elements_copied();
 
-  std::unordered_map<int64_t, Tensor> elements;  // all valid
-
- private:
-  // So many do without a table of buckets: most lists are of one element.
-  static constexpr int kFew = 16;
+  IndexedTensors elements;
 };
 
 // The list of input 0; null where that is an empty variant. InvalidArgument

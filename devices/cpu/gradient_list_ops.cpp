@@ -63,7 +63,7 @@ class GradientPutKernel final : public CheapKernel {
     TAGFLOW_RETURN_IF_ERROR(gradient_list_input(context).status());
     TAGFLOW_ASSIGN(const int64_t index, gradient_index(context));
     TAGFLOW_ASSIGN(GradientList * list, changed_gradient_list(context));
-    release_nested(list->take(index));
+    release_nested(list->elements.take(index));
     VariantSum sum(context, 0);
     return list->add_element(sum, index, context.input(2));
   }
@@ -101,11 +101,11 @@ class GradientTakeKernel final : public CheapKernel {
     TAGFLOW_ASSIGN(const auto* list, gradient_list_input(context));
     TAGFLOW_ASSIGN(const int64_t index, gradient_index(context));
     Tensor element;
-    if (list == nullptr || !list->elements.contains(index)) {
+    if (list == nullptr || list->elements.find(index) == nullptr) {
       context.set_output(0, context.input(0));
     } else {
       TAGFLOW_ASSIGN(GradientList * output, changed_gradient_list(context));
-      element = output->take(index);
+      element = output->elements.take(index);
     }
     TAGFLOW_ASSIGN(context.output(1),
                    gradient_or_zeros(context, std::move(element), dtype_, 2));
@@ -133,16 +133,14 @@ class GradientDropKernel final : public Kernel {
     }
     TAGFLOW_ASSIGN(GradientList * output, changed_gradient_list(context));
     if (end - begin < output->copy_size()) {
-      for (int64_t i = begin; i < end; ++i) release_nested(output->take(i));
+      for (int64_t i = begin; i < end; ++i)
+        release_nested(output->elements.take(i));
     } else {
-      for (auto it = output->elements.begin(); it != output->elements.end();) {
-        if (it->first < begin || it->first >= end) {
-          ++it;
-        } else {
-          release_nested(std::move(it->second));
-          it = output->elements.erase(it);
-        }
-      }
+      std::vector<int64_t> dropped;
+      output->elements.for_each([&](int64_t index, const Tensor&) {
+        if (index >= begin && index < end) dropped.push_back(index);
+      });
+      for (const int64_t i : dropped) release_nested(output->elements.take(i));
     }
     return {};
   }

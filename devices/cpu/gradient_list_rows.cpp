@@ -42,7 +42,7 @@ class GradientAddRowsKernel final : public BytesKernel {
     TAGFLOW_ASSIGN(GradientList * list, changed_gradient_list(context));
     VariantSum sum(context, 0);
     for (size_t i = 0; i < rows.size(); ++i) {
-      if (puts_) release_nested(list->take(indices[i]));
+      if (puts_) release_nested(list->elements.take(indices[i]));
       TAGFLOW_RETURN_IF_ERROR(list->add_element(sum, indices[i], rows[i]));
     }
     return sum.finish();
@@ -75,7 +75,8 @@ class GradientGetRowsKernel final : public BytesKernel {
       if (takes_) context.set_output(0, context.input(0));
     } else if (takes_) {
       TAGFLOW_ASSIGN(GradientList * output, changed_gradient_list(context));
-      for (size_t i = rows.size(); i-- > 0;) rows[i] = output->take(indices[i]);
+      for (size_t i = rows.size(); i-- > 0;)
+        rows[i] = output->elements.take(indices[i]);
     } else {
       for (size_t i = 0; i < rows.size(); ++i) rows[i] = list->get(indices[i]);
     }

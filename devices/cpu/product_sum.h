@@ -31,7 +31,10 @@ class ProductSum final : public VariantValue {
   // REQUIRES: the value is of float or double.
   explicit ProductSum(Tensor value) : sum_(std::move(value)) {}
   ProductSum(const ProductSum& other)
-      : sum_(other.sum_), kept_(other.kept_), rows_(other.rows_) {}
+      : VariantValue(),
+        sum_(other.sum_),
+        kept_(other.kept_),
+        rows_(other.rows_) {}
 
   DataType dtype() const { return sum_.dtype(); }
   // "ProductSum of float[3,4]".

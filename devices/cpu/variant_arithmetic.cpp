@@ -23,8 +23,7 @@ Status check_depth(const KernelContext& context, int depth) {
 // The value in a variant, as one that has zeros and sums.
 Result<const ArithmeticValue*> arithmetic(const KernelContext& context,
                                           const Variant& variant) {
-  if (const auto* value = dynamic_cast<const ArithmeticValue*>(variant.get()))
-    return value;
+  if (const auto* value = as_arithmetic(variant.get())) return value;
   return context.fail("there are no zeros and sums of {}",
                       describe_variant(variant));
 }
@@ -39,7 +38,7 @@ Status check_alike(const KernelContext& context, const Tensor& a,
 int64_t copy_size_of(const Tensor& tensor) {
   int64_t size = 0;
   for (const Variant& variant : tensor.flat<Variant>())
-    if (const auto* value = variant.get_if<GradientValue>())
+    if (const auto* value = as_gradient(variant.get()))
       size += value->copy_size();
   return size;
 }
@@ -85,12 +84,12 @@ Result<Variant> GradientValue::zeros_like(const KernelContext&, int) const {
 
 Result<Variant> GradientValue::add(const KernelContext& context,
                                    const VariantValue& other, int depth) const {
-  const auto* term = dynamic_cast<const GradientValue*>(&other);
-  if (term == nullptr || typeid(*term) != typeid(*this))
+  if (typeid(other) != typeid(*this))
     return context.fail("cannot add {} and {}", describe(), other.describe());
   VariantSum additions(context, depth);
   Ref<GradientValue> sum = copy();
-  TAGFLOW_RETURN_IF_ERROR(sum->accumulate(additions, *term));
+  TAGFLOW_RETURN_IF_ERROR(
+      sum->accumulate(additions, static_cast<const GradientValue&>(other)));
   TAGFLOW_RETURN_IF_ERROR(additions.finish());
   return Variant(std::move(sum));
 }
@@ -135,7 +134,7 @@ Status VariantSum::carry_out(Variant& sum, const Variant& term) {
   }
   TAGFLOW_ASSIGN(const auto* value, arithmetic(context_, sum));
   TAGFLOW_ASSIGN(const auto* other, arithmetic(context_, term));
-  auto* gradient = sum.get_if<GradientValue>();
+  auto* gradient = as_gradient(sum.get());
   if (gradient == nullptr || typeid(*value) != typeid(*other)) {
     TAGFLOW_ASSIGN(sum, value->add(context_, *other, depth_));
     return {};

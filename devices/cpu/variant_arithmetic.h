@@ -21,6 +21,10 @@ class ArithmeticValue : public VariantValue {
   // InvalidArgument where `other` is not of the same structure.
   virtual Result<Variant> add(const KernelContext& context,
                               const VariantValue& other, int depth) const = 0;
+
+ protected:
+  explicit ArithmeticValue(Kind kind = Kind::kArithmetic)
+      : VariantValue(kind) {}
 };
 
 class VariantSum;
@@ -42,7 +46,22 @@ class GradientValue : public ArithmeticValue {
                              int depth) const final;
   Result<Variant> add(const KernelContext& context, const VariantValue& other,
                       int depth) const final;
+
+ protected:
+  GradientValue() : ArithmeticValue(Kind::kGradient) {}
 };
+
+// The value as one of these; null where it is, or there is, none.
+inline ArithmeticValue* as_arithmetic(VariantValue* value) {
+  return value != nullptr && value->kind() != VariantValue::Kind::kOther
+             ? static_cast<ArithmeticValue*>(value)
+             : nullptr;
+}
+inline GradientValue* as_gradient(VariantValue* value) {
+  return value != nullptr && value->kind() == VariantValue::Kind::kGradient
+             ? static_cast<GradientValue*>(value)
+             : nullptr;
+}
 
 // Sums of tensors and variants. Those of variants are put off until finish(),
 // so that gradients within gradients are added without recursion.

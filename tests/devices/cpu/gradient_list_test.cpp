@@ -89,7 +89,7 @@ Tensor nested_lists(int depth) {
   Tensor nested = zero();
   for (int i = 0; i < depth; ++i) {
     auto list = make_ref_counted<GradientList>();
-    list->elements[0] = std::move(nested);
+    list->elements.try_emplace(0, std::exchange(nested, Tensor()));
     nested = as_tensor(std::move(list));
   }
   return nested;
@@ -296,8 +296,9 @@ TEST_CASE("gradient lists of gradient lists are added, level by level") {
 
 TEST_CASE("a sum that is held once changes its elements in place") {
   auto list = make_ref_counted<GradientList>();
-  Tensor& element = list->elements[4];
-  element = Tensor::make(DataType::kFloat, {100});
+  Tensor& element =
+      *list->elements.try_emplace(4, Tensor::make(DataType::kFloat, {100}))
+           .first;
   std::ranges::fill(element.mutable_flat<float>(), 1.0f);
   const void* place = element.raw();
   std::vector<Tensor> inputs = {as_tensor(list), Tensor::scalar(4),

@@ -1,0 +1,72 @@
+// IndexedTensors: some elements of a long list.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+
+#include "graph/tensor.h"
+
+namespace tagflow::devices {
+
+// Valid tensors by index. To find, to add and to take
+// one are of constant time, and cheapest for one next to the last. A tensor
+// stays where it is until it is taken. A single one needs no memory beside the
+// object; those next to each other share a page. Thread-compatible.
+class IndexedTensors {
+ public:
+  IndexedTensors() = default;
+  IndexedTensors(const IndexedTensors& other);
+  IndexedTensors& operator=(const IndexedTensors&) = delete;
+
+  int64_t size() const { return size_; }
+  // Null where there is none.
+  const Tensor* find(int64_t index) const;
+  // The tensor, and whether it is `value`, because there was none. REQUIRES:
+  // `value` is valid.
+  std::pair<Tensor*, bool> try_emplace(int64_t index, const Tensor& value);
+  // Not valid where there is none.
+  Tensor take(int64_t index);
+  // visit(index, tensor) for each, in any order.
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    if (single_.valid()) visit(single_index_, single_);
+    for (const auto& [number, page] : pages_)
+      for (int64_t i = 0; i < kPage; ++i)
+        if (const Tensor& tensor = page->tensors[size_t(i)]; tensor.valid())
+          visit(number * kPage + i, tensor);
+  }
+  // The same, of tensors that it may take out, as the last that is done.
+  template <class Visit>
+  void for_each_last(Visit&& visit) {
+    std::as_const(*this).for_each([&](int64_t index, const Tensor& tensor) {
+      visit(index, const_cast<Tensor&>(tensor));
+    });
+  }
+
+ private:
+  static constexpr int kPageBits = 4;
+  static constexpr int64_t kPage = int64_t(1) << kPageBits;
+  struct Page {
+    std::array<Tensor, size_t(kPage)> tensors;
+    int64_t count = 0;  // of those that are valid
+  };
+
+  // Rounded down, also where an index is negative.
+  static int64_t page_of(int64_t index) { return index >> kPageBits; }
+  static size_t place(int64_t index) { return size_t(index & (kPage - 1)); }
+  // Null where there is none.
+  Page* find_page(int64_t number);
+
+  // The first that was added, unless it was taken: it is on no page.
+  Tensor single_;
+  int64_t single_index_ = 0;
+  std::unordered_map<int64_t, std::unique_ptr<Page>> pages_;  // none empty
+  Page* last_page_ = nullptr;                                 // that was found
+  int64_t last_number_ = 0;
+  int64_t size_ = 0;
+};
+
+}  // namespace tagflow::devices
