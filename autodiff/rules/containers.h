@@ -17,8 +17,8 @@ namespace tagflow::autodiff {
 // So the gradient of an op that reads one element holds one element, and a loop
 // over n elements takes time n: nowhere are zeros made for a whole container.
 // Their ops have rules of the same kind, in pairs: each is the derivative of
-// the other, with GradientListAdd and GradientListGet, Put and Take, Push and
-// PopOrZero, PushZero and Drop.
+// the other, with GradientListAdd and GradientListGet, Put and Take, Split and
+// Join, Push and PopOrZero, PushZero and Drop.
 //
 // Invariant: the gradient of a list has no element at or beyond the list's
 // length. A rule of an op that makes the list longer takes what is there.

@@ -73,6 +73,31 @@ void gradient_get_concat_rule(RuleContext& r) {
   r.set(0, part_gradients(r, r.grad(), r.input(1)));
 }
 
+void gradient_put_batch_rule(RuleContext& r) {
+  const graph::OpResult taken = r.scope().op(
+      "GradientListTakeBatch", {r.grad(), r.input(1), input_row_shape(r, 2)},
+      {{"T", r.input_dtype(2)}});
+  r.set(0, taken[0]);
+  r.set(2, taken[1]);
+}
+
+void gradient_take_batch_rule(RuleContext& r) {
+  r.set(0, r.scope().op("GradientListPutBatch",
+                        {r.grad(0), r.input(1), r.grad(1)}));
+}
+
+void gradient_split_rule(RuleContext& r) {
+  r.set(0,
+        r.scope().op("GradientListJoin", {r.grad(0), r.grad(1), r.input(1)}));
+}
+
+void gradient_join_rule(RuleContext& r) {
+  const graph::OpResult parts =
+      r.scope().op("GradientListSplit", {r.grad(), r.input(2)});
+  r.set(0, parts[0]);
+  r.set(1, parts[1]);
+}
+
 }  // namespace
 
 void add_container_gradient_rules(RuleTable& table) {
@@ -87,6 +112,10 @@ void add_container_gradient_rules(RuleTable& table) {
   table.add("GradientListTakeRows", gradient_take_rows_rule);
   table.add("GradientListAddSplit", gradient_add_split_rule);
   table.add("GradientListGetConcat", gradient_get_concat_rule);
+  table.add("GradientListPutBatch", gradient_put_batch_rule);
+  table.add("GradientListTakeBatch", gradient_take_batch_rule);
+  table.add("GradientListSplit", gradient_split_rule);
+  table.add("GradientListJoin", gradient_join_rule);
 }
 
 }  // namespace tagflow::autodiff

@@ -81,8 +81,25 @@ void list_resize_rule(RuleContext& r) {
   r.set(0, without_new(r, r.grad(), r.input(1)));
 }
 
-void several_lists_rule(RuleContext& r) {
-  r.fail("gradients of ops on several lists are not implemented");
+// The lengths of the lists of input 0.
+Output lengths_before(RuleContext& r) {
+  return r.forward("TensorListLengths", {r.node().inputs()[0]});
+}
+
+void list_push_back_batch_rule(RuleContext& r) {
+  const graph::OpResult taken =
+      r.scope().op("GradientListTakeBatch",
+                   {r.grad(), lengths_before(r), input_row_shape(r, 1)},
+                   {{"T", r.input_dtype(1)}});
+  r.set(0, taken[0]);
+  r.set(1, taken[1]);
+}
+
+void concat_lists_rule(RuleContext& r) {
+  const graph::OpResult parts =
+      r.scope().op("GradientListSplit", {r.grad(), lengths_before(r)});
+  r.set(0, parts[0]);
+  r.set(1, parts[1]);
 }
 
 }  // namespace
@@ -90,7 +107,8 @@ void several_lists_rule(RuleContext& r) {
 void add_list_rules(RuleTable& table) {
   table.add_none({"EmptyTensorList", "TensorListReserve"},
                  "it has no elements yet");
-  table.add_none({"TensorListLength"}, "its result is a number of elements");
+  table.add_none({"TensorListLength", "TensorListLengths"},
+                 "its result is a number of elements");
   table.add_none({"TensorListElementShape"}, "its result is a shape");
   table.add("TensorListSetItem", list_set_item_rule);
   table.add("TensorListGetItem", list_get_item_rule);
@@ -104,8 +122,8 @@ void add_list_rules(RuleTable& table) {
   table.add({"TensorListConcat", "TensorListConcatV2"}, list_concat_rule);
   table.add("TensorListSplit", list_split_rule);
   table.add("TensorListResize", list_resize_rule);
-  table.add({"TensorListPushBackBatch", "TensorListConcatLists"},
-            several_lists_rule);
+  table.add("TensorListPushBackBatch", list_push_back_batch_rule);
+  table.add("TensorListConcatLists", concat_lists_rule);
 }
 
 }  // namespace tagflow::autodiff

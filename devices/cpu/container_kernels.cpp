@@ -104,6 +104,7 @@ void register_container_kernels(KernelRegistry& registry) {
   register_tensor_list_join_kernels(registry);
   register_gradient_list_kernels(registry);
   register_gradient_list_row_kernels(registry);
+  register_gradient_list_batch_kernels(registry);
   register_tensor_map_kernels(registry);
   register_optional_kernels(registry);
   register_variant_arithmetic_kernels(registry);

@@ -23,6 +23,7 @@ void register_tensor_list_row_kernels(KernelRegistry& registry);
 void register_tensor_list_join_kernels(KernelRegistry& registry);
 void register_gradient_list_kernels(KernelRegistry& registry);
 void register_gradient_list_row_kernels(KernelRegistry& registry);
+void register_gradient_list_batch_kernels(KernelRegistry& registry);
 void register_tensor_map_kernels(KernelRegistry& registry);
 void register_optional_kernels(KernelRegistry& registry);
 void register_variant_arithmetic_kernels(KernelRegistry& registry);

@@ -289,6 +289,28 @@ class ListResizeKernel final : public Kernel {
 };
 
 // Element by element of two tensors of lists: one list after the other.
+// TensorListLengths: of each of a tensor of lists.
+class ListLengthsKernel final : public CheapKernel {
+ public:
+  static constexpr bool kTakesHandles = true;
+
+  explicit ListLengthsKernel(const KernelInfo&) {}
+
+  Status compute(KernelContext& context) const override {
+    const Tensor& lists = context.input(0);
+    TAGFLOW_ASSIGN(Tensor * lengths, context.allocate_output(0, lists.shape()));
+    for (int64_t i = 0; i < lists.num_elements(); ++i) {
+      const Variant& variant = lists.data<Variant>()[i];
+      const auto* list = value_as<TensorList>(variant);
+      if (list == nullptr)
+        return context.fail("element {} is no list but {}", i,
+                            describe_variant(variant));
+      lengths->mutable_data<int32_t>()[i] = int32_t(list->size());
+    }
+    return {};
+  }
+};
+
 class ConcatListsKernel final : public CheapKernel {
  public:
   static constexpr bool kTakesHandles = true;
@@ -348,6 +370,7 @@ void register_tensor_list_kernels(KernelRegistry& registry) {
   registry.add<SetItemKernel>("TensorListSetItem");
   registry.add<GetItemKernel>("TensorListGetItem");
   registry.add<ListLengthKernel>("TensorListLength");
+  registry.add<ListLengthsKernel>("TensorListLengths");
   registry.add<ListElementShapeKernel>("TensorListElementShape");
   registry.add<ListResizeKernel>("TensorListResize");
   registry.add<ConcatListsKernel>("TensorListConcatLists");

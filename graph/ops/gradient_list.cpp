@@ -64,6 +64,40 @@ Status join_gradients_shape(ShapeContext& c) {
   return set_elements(c, 0, 2, {PartialShape::kUnknown});
 }
 
+// As many lists as input `i` has elements; an empty variant stands for all of
+// them.
+Status set_lists(ShapeContext& c, int port, int i) {
+  if (c.input(0).has_rank() && c.input(0).rank() != 0) {
+    auto merged = c.input(0).merge(c.input(i));
+    if (!merged.ok())
+      return c.fail(
+          fmt::format("shapes of the lists and of input {} differ: "
+                      "{} and {}",
+                      i, c.input(0).to_string(), c.input(i).to_string()));
+  }
+  c.set_output(port, c.input(i));
+  return {};
+}
+
+Status take_batch_shape(ShapeContext& c) {
+  TAGFLOW_ASSIGN(const PartialShape indices, c.with_rank(1, 1));
+  TAGFLOW_RETURN_IF_ERROR(set_lists(c, 0, 1));
+  return set_elements(c, 1, 2, indices);
+}
+
+Status put_batch_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(1, 1).status());
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank_at_least(2, 1).status());
+  return set_lists(c, 0, 1);
+}
+
+Status split_lists_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(set_lists(c, 1, 1));
+  return set_lists(c, 0, 1);
+}
+
+Status join_lists_shape(ShapeContext& c) { return set_lists(c, 0, 2); }
+
 }  // namespace
 
 void register_gradient_list_ops(OpRegistry& registry) {
@@ -103,6 +137,22 @@ void register_gradient_list_ops(OpRegistry& registry) {
                   split_gradients_shape);
   define(registry, "GradientListGetConcat", {list, "lengths: int64", shape},
          {values}, {type, shape_type}, join_gradients_shape);
+
+  // Take and Put of a tensor of lists: row i is element indices[i] of list i.
+  const auto lists = "lists: variant";
+  const auto next_lists = "output_lists: variant";
+  define_changing(registry, "GradientListTakeBatch", {lists, indices, shape},
+                  {next_lists, values}, {type, shape_type}, take_batch_shape);
+  define_changing(registry, "GradientListPutBatch", {lists, indices, values},
+                  {next_lists}, {type}, put_batch_shape);
+  // The elements of list i before lengths[i], and those from there on, counted
+  // from 0 again. Join is the inverse, and the derivative.
+  const auto lengths = "lengths: int32";
+  define_changing(registry, "GradientListSplit", {lists, lengths},
+                  {"first: variant", "rest: variant"}, {}, split_lists_shape);
+  define_changing(registry, "GradientListJoin",
+                  {"first: variant", "rest: variant", lengths}, {next_lists},
+                  {}, join_lists_shape);
 }
 
 }  // namespace tagflow::graph

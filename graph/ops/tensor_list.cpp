@@ -136,6 +136,9 @@ void register_tensor_list_ops(OpRegistry& registry) {
                   {element_dtype}, pop_back_shape);
   define(registry, "TensorListLength", {"input_handle: variant"},
          {"length: int32"}, {}, scalar_shape);
+  // Of each of a tensor of lists.
+  define(registry, "TensorListLengths", {"input_handles: variant"},
+         {"lengths: int32"}, {}, unchanged_shape);
   define(registry, "TensorListElementShape", {"input_handle: variant"},
          {"element_shape: shape_type"}, {shape_type}, unknown_shape);
   define_changing(registry, "TensorListResize",

@@ -193,6 +193,62 @@ TEST_CASE("lists are joined and split, elements of any length") {
       {values({5, 2}), values({2})});
 }
 
+TEST_CASE("lists are put one behind the other") {
+  const auto concat = [](const Scope& s, const Output& a, const Output& b) {
+    return s.op("TensorListConcatLists", {a, b}, kElements)[0];
+  };
+  check_gradients(
+      [&](const Scope& s, const Outputs& x) -> Outputs {
+        const Output a = from_tensor(s, square(s, x[0]));
+        const Output b = push_back(s, from_tensor(s, x[0]), x[1]);
+        const Output twice = concat(s, concat(s, a, b), a);
+        return {stack(s, twice), get_item(s, twice, 4),
+                stack(s, concat(s, empty_list(s), b)),
+                stack(s, concat(s, a, empty_list(s)))};
+      },
+      {values({3, 2}), values({2})});
+  // A list of each row, and such lists once more behind them.
+  check_gradients(
+      [&](const Scope& s, const Outputs& x) -> Outputs {
+        const Output a = from_tensor(s, square(s, x[0]));
+        const Output b = from_tensor(s, x[1]);
+        const Output lists = s.op("Pack", {{a, b}}, {{"N", int64_t(2)}})[0];
+        const Output others = s.op("Pack", {{b, b}}, {{"N", int64_t(2)}})[0];
+        const graph::OpResult parts =
+            s.op("Unpack", {concat(s, lists, others)}, {{"num", int64_t(2)}});
+        return {stack(s, parts[0]), stack(s, parts[1])};
+      },
+      {values({3, 2}), values({1, 2})});
+}
+
+TEST_CASE("each of some lists gets a row") {
+  check_gradients(
+      [](const Scope& s, const Outputs& x) -> Outputs {
+        const Output a = from_tensor(s, square(s, x[0]));
+        const Output b = empty_list(s);
+        Output lists = s.op("Pack", {{a, b}}, {{"N", int64_t(2)}});
+        for (int i = 0; i < 2; ++i)
+          lists = s.op("TensorListPushBackBatch",
+                       {lists, ops::mul(s, x[1], square(s, x[1]))});
+        const graph::OpResult parts =
+            s.op("Unpack", {lists}, {{"num", int64_t(2)}});
+        return {stack(s, parts[0]), get_item(s, parts[1], 1)};
+      },
+      {values({3, 2}), values({2, 2})});
+  // Of one list nothing is read, and of a row neither.
+  check_gradients(
+      [](const Scope& s, const Outputs& x) -> Outputs {
+        const Output a = from_tensor(s, square(s, x[0]));
+        const Output lists = s.op(
+            "TensorListPushBackBatch",
+            {s.op("Pack", {{a, a}}, {{"N", int64_t(2)}})[0], square(s, x[1])});
+        const graph::OpResult parts =
+            s.op("Unpack", {lists}, {{"num", int64_t(2)}});
+        return {get_item(s, parts[1], 0)};
+      },
+      {values({3, 2}), values({2, 2})});
+}
+
 TEST_CASE("lists are added, and hold lists") {
   check_gradients(
       [](const Scope& s, const Outputs& x) -> Outputs {
@@ -532,13 +588,6 @@ TEST_CASE("what has no gradient is said") {
     INFO(wrong.status().to_string());
     CHECK(wrong.status().message().find(text) != std::string::npos);
   };
-  refused(
-      [](const Scope& s, const Outputs& x) -> Outputs {
-        const Output list = from_tensor(s, x[0]);
-        return {
-            stack(s, s.op("TensorListConcatLists", {list, list}, kElements))};
-      },
-      "gradients of ops on several lists are not implemented");
   refused(
       [](const Scope& s, const Outputs& x) -> Outputs {
         const Output map =

@@ -154,6 +154,93 @@ TEST_CASE("what is put into a gradient list replaces what is there") {
   CHECK(value_in(none)->describe() == "GradientList of 0 elements");
 }
 
+namespace {
+
+Tensor vector_of(const std::vector<Tensor>& lists) {
+  return one_of(run_op("Pack", lists, {{"N", int64_t(lists.size())}}));
+}
+Result<Outputs> take_batch(const Tensor& lists, const Tensor& indices) {
+  return run_op("GradientListTakeBatch", {lists, indices, kScalarShape}, kInts);
+}
+Result<Outputs> put_batch(const Tensor& lists, const Tensor& indices,
+                          const Tensor& values) {
+  return run_op("GradientListPutBatch", {lists, indices, values});
+}
+Result<Outputs> split_lists(const Tensor& lists, const Tensor& lengths) {
+  return run_op("GradientListSplit", {lists, lengths});
+}
+Result<Outputs> join_lists(const Tensor& first, const Tensor& rest,
+                           const Tensor& lengths) {
+  return run_op("GradientListJoin", {first, rest, lengths});
+}
+// List i of a vector of them: what it has at 0 to 4.
+void expect_list(const Tensor& lists, int i, std::initializer_list<int> all) {
+  const Tensor one =
+      one_of(run_op("GatherV2", {lists, Tensor::scalar(i), Tensor::scalar(0)}));
+  expect_close(one_of(get_rows(one, int_vector({0, 1, 2, 3, 4}))),
+               int_vector(all));
+}
+
+}  // namespace
+
+TEST_CASE("of each of some lists an element is taken, or put there") {
+  const Tensor lists =
+      vector_of({gradients({{0, 5}, {2, 7}}), zero(), gradients({{1, 9}})});
+  const auto taken = take_batch(lists, int_vector({2, 1, 0}));
+  REQUIRE_MESSAGE(taken.ok(), taken.status().to_string());
+  expect_close((*taken)[1], int_vector({7, 0, 0}));
+  expect_list((*taken)[0], 0, {5, 0, 0, 0, 0});
+  expect_list((*taken)[0], 2, {0, 9, 0, 0, 0});
+  // The lists that came have what they had.
+  expect_list(lists, 0, {5, 0, 7, 0, 0});
+  const Tensor put =
+      one_of(put_batch(lists, int_vector({2, 3, 1}), int_vector({1, 2, 3})));
+  expect_list(put, 0, {5, 0, 1, 0, 0});
+  expect_list(put, 1, {0, 0, 0, 2, 0});
+  expect_list(put, 2, {0, 3, 0, 0, 0});
+  // An empty variant stands for as many as there are indices.
+  expect_list(one_of(put_batch(zero(), int_vector({1, 0}), int_vector({4, 6}))),
+              1, {6, 0, 0, 0, 0});
+  expect_close((*take_batch(zero(), int_vector({1, 0})))[1],
+               int_vector({0, 0}));
+  expect_error(take_batch(lists, int_vector({0, 1})), Code::kInvalidArgument,
+               "input 0 must have the shape [2]");
+  expect_error(take_batch(lists, int_vector({0, -1, 0})),
+               Code::kInvalidArgument, "index -1 is negative");
+  expect_error(put_batch(lists, int_vector({0, 1, 2}), int_vector({1, 2})),
+               Code::kInvalidArgument, "as many indices as rows");
+  expect_error(take_batch(vector_of({one_of(run_op("EmptyTensorMap", {}))}),
+                          int_vector({0})),
+               Code::kInvalidArgument, "input 0 has no gradient list but");
+}
+
+TEST_CASE("lists are split at their lengths, and joined again") {
+  const Tensor lists = vector_of(
+      {gradients({{0, 5}, {2, 7}, {4, 8}}), zero(), gradients({{1, 9}})});
+  const Tensor lengths = int_vector({2, 1, 3});
+  const auto parts = split_lists(lists, lengths);
+  REQUIRE_MESSAGE(parts.ok(), parts.status().to_string());
+  expect_list((*parts)[0], 0, {5, 0, 0, 0, 0});
+  expect_list((*parts)[1], 0, {7, 0, 8, 0, 0});
+  expect_list((*parts)[0], 2, {0, 9, 0, 0, 0});
+  expect_list((*parts)[1], 2, {0, 0, 0, 0, 0});
+  const Tensor joined = one_of(join_lists((*parts)[0], (*parts)[1], lengths));
+  expect_list(joined, 0, {5, 0, 7, 0, 8});
+  expect_list(joined, 1, {0, 0, 0, 0, 0});
+  expect_list(joined, 2, {0, 9, 0, 0, 0});
+  // A single list is a tensor of them, too.
+  const auto single =
+      split_lists(gradients({{0, 1}, {1, 2}}), Tensor::scalar(1));
+  REQUIRE_MESSAGE(single.ok(), single.status().to_string());
+  expect_close(one_of(get((*single)[1], 0)), Tensor::scalar(2));
+  expect_error(split_lists(lists, int_vector({0, 1})), Code::kInvalidArgument,
+               "input 0 must have the shape [2]");
+  expect_error(split_lists(lists, int_vector({0, -2, 1})),
+               Code::kInvalidArgument, "length -2 is negative");
+  expect_error(join_lists(lists, vector_of({zero()}), lengths),
+               Code::kInvalidArgument, "input 1 must have the shape [3]");
+}
+
 TEST_CASE("elements within a range are dropped") {
   const Tensor list = gradients({{0, 1}, {3, 4}, {5, 6}, {9, 10}});
   for (const int end : {6, 2147483647}) {

@@ -47,6 +47,19 @@ TEST_CASE("a gradient has the shape that an input says") {
               kVariants) == "[?]");
 }
 
+TEST_CASE("gradients of some lists are as many as the lists") {
+  const InferInput shape = ints({2, 3});
+  CHECK(infer("GradientListTakeBatch", {gradients(), unknown_ints({4}), shape},
+              kFloats) == "[4][4,2,3]");
+  CHECK(infer("GradientListPutBatch",
+              {gradients(), unknown_ints({kAny}), {2, 3}}) == "[?]");
+  CHECK(infer("GradientListSplit", {gradients(), unknown_ints({4})}) ==
+        "[4][4]");
+  CHECK(infer("GradientListJoin",
+              {gradients(), gradients(), unknown_ints({4})}) == "[4]");
+  CHECK(infer("TensorListLengths", {gradients()}) == "[]");
+}
+
 TEST_CASE("what a stack of gradients gives has the shape that is asked for") {
   const AttrMap floats{{"elem_type", DataType::kFloat}};
   CHECK(infer("PersistentStackPushZero", {gradients()}, floats) == "[]");
