@@ -27,8 +27,8 @@ namespace tagflow::actors {
 
 class AcceleratorActor;
 
-// Of a kernel that takes memory, or of none. Ends when it is destroyed, on any
-// thread.
+// The turn of a kernel that takes memory, or none. It ends when this is
+// destroyed, on any thread.
 class TakingTurn {
  public:
   TakingTurn() = default;
@@ -69,8 +69,7 @@ struct KernelRequest {
   void park();
 
   Work work = Work::kCompute;
-  devices::StateClaim claim;       // of a StateKernel
-  bool is_granted = false;         // the claim; yet to be computed
+  bool is_granted = false;         // its claim; yet to be computed
   bool frees = false;              // Note [Freeing first]
   TakingTurn taking;               // the same; its own
   TakingTurn taken;                // of what it follows from
@@ -83,6 +82,7 @@ struct KernelRequest {
   devices::Tag tag;
   std::vector<Tensor> inputs;
   std::vector<Tensor> outputs;
+  devices::StateClaim claim;  // of a StateKernel; the inputs outlive it
   std::optional<devices::KernelContext> context;
   Status status;
   Batch batch;

@@ -58,10 +58,10 @@ bool IterationActor::frees_memory(const KernelRequest& request) {
 }
 
 void IterationActor::give_request(KernelRequest* request) {
+  request->claim.release();
   request->inputs.clear();
   request->outputs.clear();
   request->status = Status();
-  request->claim.release();
   request->wait.at_stop.clear();
   free_requests_.push_back(request);
 }

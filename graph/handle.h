@@ -34,8 +34,9 @@ class ResourceHandle {
 // persistent stack. Immutable once shared.
 class VariantValue : public RefCounted {
  public:
-  // Which of the base classes of devices/cpu/variant_arithmetic.h it has, so
-  // that nobody needs a dynamic_cast for these.
+  // Whether there are sums of such values, and of which kind. Only the base
+  // class for values of a kind passes it to the constructor, so that a cast to
+  // that class needs nothing else.
   enum class Kind : uint8_t { kOther, kArithmetic, kGradient };
 
   Kind kind() const { return kind_; }

@@ -1,5 +1,6 @@
 #include "devices/cpu/gradient_list.h"
 
+#include <algorithm>
 #include <atomic>
 
 #include "devices/cpu/container_kernels.h"
@@ -57,9 +58,9 @@ Status GradientList::add_element(VariantSum& sum, int64_t index,
   if (is_zero_variant(value)) return {};
   const auto [element, is_new] = elements.try_emplace(index, value);
   if (is_new) {
-    if (copy_size() <= kMaxContainerElements) return {};
+    if (elements.places() <= kMaxContainerElements) return {};
     return error(Code::kResourceExhausted,
-                 "[{}] the list would have more than {} elements",
+                 "[{}] the list would have places for more than {} elements",
                  sum.context().node().op(), kMaxContainerElements);
   }
   if (element->dtype() != value.dtype() || !same_dims(*element, value))
@@ -102,6 +103,15 @@ Result<Tensor> gradient_or_zeros(const KernelContext& context, Tensor element,
     return element;
   return context.fail("the element is {}, not {} of shape {}",
                       element.describe(), dtype_name(dtype), shape.to_string());
+}
+
+double element_bytes(const KernelContext& context, DataType dtype,
+                     int shape_input) {
+  const Tensor& shape = context.input(shape_input);
+  double bytes = dtype == DataType::kVariant ? 8 : double(dtype_size(dtype));
+  for (int64_t i = 0; i < shape.num_elements(); ++i)
+    bytes *= std::max(1.0, double(index_at(shape, i)));
+  return bytes;
 }
 
 Result<Shape> full_shape_input(const KernelContext& context, int input) {

@@ -25,7 +25,8 @@ class GradientList final : public GradientValue {
   Status accumulate(VariantSum& sum, const GradientValue& term) override;
 
   // Adds `value` to element `index`. InvalidArgument where that is of another
-  // type or shape, ResourceExhausted beyond kMaxContainerElements.
+  // type or shape; ResourceExhausted where there are places for more than
+  // kMaxContainerElements, that one included.
   Status add_element(VariantSum& sum, int64_t index, const Tensor& value);
   // The element; not valid where there is none.
   Tensor get(int64_t index) const;
@@ -34,7 +35,7 @@ class GradientList final : public GradientValue {
   // tests of what is changed in place. Thread-safe.
   static int64_t elements_copied();
 
-  IndexedTensors elements;
+  IndexedTensors elements;  // that have a gradient
 };
 
 // The list of input 0; null where that is an empty variant. InvalidArgument
@@ -51,6 +52,9 @@ bool is_zero_variant(const Tensor& gradient);
 // asks for. InvalidArgument where the element is another.
 Result<Tensor> gradient_or_zeros(const KernelContext& context, Tensor element,
                                  DataType dtype, int shape_input);
+// Estimated bytes of an element of a type and of the shape that an input says.
+double element_bytes(const KernelContext& context, DataType dtype,
+                     int shape_input);
 // The shape that an input says. InvalidArgument where it says none.
 Result<Shape> full_shape_input(const KernelContext& context, int input);
 

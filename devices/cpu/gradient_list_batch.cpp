@@ -107,7 +107,8 @@ class TakeBatchKernel final : public BytesKernel {
 
  private:
   double work_bytes(const KernelContext& context) const override {
-    return double(context.input(1).num_elements()) * sizeof(Tensor);
+    return double(context.input(1).num_elements()) *
+           (element_bytes(context, dtype_, 2) + double(sizeof(Tensor)));
   }
 
   DataType dtype_;
@@ -143,7 +144,17 @@ class PutBatchKernel final : public BytesKernel {
   }
 };
 
-class SplitListsKernel final : public CheapKernel {
+// Of all elements of an input's lists, to look at each and copy it.
+double cost_of_elements_in(const KernelContext& context, int input) {
+  if (context.input(input).dtype() != DataType::kVariant) return 0;
+  double elements = 0;
+  for (const Variant& variant : context.input(input).flat<Variant>())
+    if (const auto* list = value_as<GradientList>(variant))
+      elements += double(list->copy_size());
+  return 30 * elements;
+}
+
+class SplitListsKernel final : public Kernel {
  public:
   static constexpr bool kTakesHandles = true;
 
@@ -173,9 +184,12 @@ class SplitListsKernel final : public CheapKernel {
     }
     return {};
   }
+  double cost(const KernelContext& context) const override {
+    return cost_of_elements_in(context, 0);
+  }
 };
 
-class JoinListsKernel final : public CheapKernel {
+class JoinListsKernel final : public Kernel {
  public:
   static constexpr bool kTakesHandles = true;
 
@@ -201,6 +215,9 @@ class JoinListsKernel final : public CheapKernel {
       TAGFLOW_RETURN_IF_ERROR(std::move(status));
     }
     return sum.finish();
+  }
+  double cost(const KernelContext& context) const override {
+    return cost_of_elements_in(context, 0) + cost_of_elements_in(context, 1);
   }
 };
 

@@ -95,12 +95,7 @@ class GradientGetRowsKernel final : public BytesKernel {
  private:
   double work_bytes(const KernelContext& context) const override {
     const auto rows = double(context.input(1).num_elements());
-    const Tensor& shape = context.input(2);
-    double bytes =
-        dtype_ == DataType::kVariant ? 8 : double(dtype_size(dtype_));
-    for (int64_t i = 0; i < shape.num_elements(); ++i)
-      bytes *= std::max(1.0, double(index_at(shape, i)));
-    return rows * (bytes + double(sizeof(Tensor)));
+    return rows * (element_bytes(context, dtype_, 2) + double(sizeof(Tensor)));
   }
 
   bool takes_;
@@ -186,12 +181,8 @@ class GradientGetConcatKernel final : public BytesKernel {
     double rows = 0;
     for (int64_t i = 0; i < lengths.num_elements(); ++i)
       rows += std::max(0.0, double(lengths.data<int64_t>()[i]));
-    const Tensor& rest = context.input(2);
-    double bytes =
-        dtype_ == DataType::kVariant ? 8 : double(dtype_size(dtype_));
-    for (int64_t i = 0; i < rest.num_elements(); ++i)
-      bytes *= std::max(1.0, double(index_at(rest, i)));
-    return rows * bytes + double(lengths.num_elements()) * sizeof(Tensor);
+    return rows * element_bytes(context, dtype_, 2) +
+           double(lengths.num_elements()) * sizeof(Tensor);
   }
 
   DataType dtype_;

@@ -11,10 +11,10 @@
 
 namespace tagflow::devices {
 
-// Valid tensors by index. To find, to add and to take
-// one are of constant time, and cheapest for one next to the last. A tensor
-// stays where it is until it is taken. A single one needs no memory beside the
-// object; those next to each other share a page. Thread-compatible.
+// Valid tensors by index. To find, to add and to take one take constant time.
+// Those next to each other share a page, which has a place for each; a single
+// tensor needs no memory beside the object. A tensor stays where it is until it
+// is taken. Thread-compatible.
 class IndexedTensors {
  public:
   IndexedTensors() = default;
@@ -22,6 +22,8 @@ class IndexedTensors {
   IndexedTensors& operator=(const IndexedTensors&) = delete;
 
   int64_t size() const { return size_; }
+  // For how many tensors there is memory.
+  int64_t places() const { return 1 + kPage * int64_t(pages_.size()); }
   // Null where there is none.
   const Tensor* find(int64_t index) const;
   // The tensor, and whether it is `value`, because there was none. REQUIRES:
@@ -38,7 +40,8 @@ class IndexedTensors {
         if (const Tensor& tensor = page->tensors[size_t(i)]; tensor.valid())
           visit(number * kPage + i, tensor);
   }
-  // The same, of tensors that it may take out, as the last that is done.
+  // The same, but visit() may move the tensors out. REQUIRES: afterwards the
+  // object is only destroyed.
   template <class Visit>
   void for_each_last(Visit&& visit) {
     std::as_const(*this).for_each([&](int64_t index, const Tensor& tensor) {

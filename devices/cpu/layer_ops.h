@@ -17,7 +17,7 @@ namespace tagflow::devices {
 // nobody else sees. Thread-safe once it is built.
 class LayerOps {
  public:
-  // Fails where the node's attributes are not those of a layer.
+  // InvalidArgument where the node's attributes are not those of a layer.
   Status build(const KernelInfo& info);
 
   const graph::Node& product() const { return *product_.node; }
@@ -28,10 +28,11 @@ class LayerOps {
   // `width`, which is known where there are several.
   int64_t segments() const { return segments_; }
   int64_t width() const { return width_; }
-  // Whether there are element-wise ops; whether what there is can run block by
-  // block; whether blocks of the product can become those of the only output.
+  // Whether there are element-wise ops.
   bool has_tail() const { return tail_.node != nullptr; }
+  // Whether these, if there are any, can run block by block.
   bool can_run_blocks() const { return !has_tail() || tiles_ != nullptr; }
+  // Whether they can, too, with one output of the product's shape.
   bool is_in_place() const {
     return can_run_blocks() && segments_ == 1 && num_outputs_ == 1;
   }
@@ -39,8 +40,8 @@ class LayerOps {
   // What is multiplied: the first input, or all that the ConcatV2 has.
   int64_t num_parts() const { return 1 + num_more_; }
   const Tensor& part(const KernelContext& context, int64_t i) const;
-  // The bias of so many outputs, or null where there is none; false where it
-  // does not fit.
+  // The bias, or null where there is none; false where it is no vector of so
+  // many outputs. REQUIRES: dtype() is float.
   bool find_bias(const KernelContext& context, int64_t outputs,
                  const float*& bias) const;
   // The layer of the product, block by block. False, and nothing was done,

@@ -25,8 +25,7 @@ class RowLayerKernel final : public Kernel {
                      !ops_.is_set("adj_x");
     if (comes_packed_ || !can_be_blocks_) return {};
     const Tensor* value = graph::known_constant(info.node().inputs()[1]);
-    if (value != nullptr && value->dtype() == DataType::kFloat &&
-        value->rank() == 2 && value->num_elements() > 0)
+    if (value != nullptr && PackedMatrix::can_pack(*value, is_transposed_))
       matrix_ = std::make_unique<PackedMatrix>(*value, is_transposed_);
     return {};
   }
@@ -45,8 +44,9 @@ class RowLayerKernel final : public Kernel {
     if (!weights.ok()) return 0;
     if (weights->matrix == nullptr) return ops_.cost(context, weights->tensor);
     const MatrixLayout& layout = weights->matrix->layout();
-    return gemm_cost(ops_.dtype(), rows_of(context, layout), layout.outputs,
-                     layout.inputs);
+    const int64_t rows = rows_of(context, layout);
+    if (rows == 0) return ops_.cost(context, weights->tensor);
+    return gemm_cost(ops_.dtype(), rows, layout.outputs, layout.inputs);
   }
 
  private:
@@ -59,7 +59,7 @@ class RowLayerKernel final : public Kernel {
   Result<Weights> weights_of(const KernelContext& context) const {
     if (!comes_packed_) return Weights{context.input(1), matrix_.get()};
     TAGFLOW_ASSIGN(const auto* value,
-                   value_input<WeightsValue>(context, 1, "packed matrix"));
+                   value_input<PackedWeights>(context, 1, "packed matrix"));
     PackedMatrix* const matrix = value->matrix();
     const bool fits = can_be_blocks_ && matrix != nullptr &&
                       matrix->layout().transposed == is_transposed_;
@@ -77,8 +77,8 @@ class RowLayerKernel final : public Kernel {
     int64_t channels = 0, rows = 0;
     for (int64_t i = 0; i < ops_.num_parts(); ++i) {
       const Tensor& part = ops_.part(context, i);
-      if (part.num_elements() == 0 || part.dtype() != DataType::kFloat ||
-          part.rank() != rank || part.dim(0) != first)
+      if (part.num_elements() == 0 || part.rank() != rank ||
+          part.dim(0) != first)
         return 0;
       channels += part.dim(rank - 1);
       rows = part.num_elements() / part.dim(rank - 1);
@@ -91,7 +91,8 @@ class RowLayerKernel final : public Kernel {
                               PackedMatrix& matrix) const {
     const MatrixLayout& layout = matrix.layout();
     RowFactors factors{.rows = rows_of(context, layout), .matrix = matrix};
-    if (factors.rows == 0 || ops_.num_parts() > kMostParts ||
+    if (factors.rows == 0 ||
+        ops_.num_parts() > int64_t(RowFactors::kMostInputs) ||
         !ops_.find_bias(context, layout.outputs, factors.bias))
       return false;
     for (int64_t i = 0; i < ops_.num_parts(); ++i) {
@@ -103,8 +104,6 @@ class RowLayerKernel final : public Kernel {
     shape.set_dim(shape.rank() - 1, layout.outputs);
     return ops_.compute_rows(context, factors, shape);
   }
-
-  static constexpr int64_t kMostParts = RowFactors::kMostInputs;
 
   LayerOps ops_;
   bool comes_packed_ = false;  // the weights: a _PackedMatMul

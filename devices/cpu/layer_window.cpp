@@ -18,16 +18,17 @@ class WindowLayerKernel final : public Kernel {
     TAGFLOW_RETURN_IF_ERROR(ops_.build(info));
     const Tensor* value = graph::known_constant(info.node().inputs()[1]);
     if (ops_.dtype() != DataType::kFloat || ops_.num_parts() > 1 ||
-        !ops_.is_in_place() || value == nullptr ||
+        !ops_.can_run_blocks() || value == nullptr ||
         value->dtype() != DataType::kFloat || value->num_elements() == 0 ||
         !find_layout(value->shape()))
       return {};
     if (layout_.height * layout_.width * layout_.groups == 1) {
       TAGFLOW_ASSIGN(Tensor matrix,
                      value->reshaped({layout_.inputs, layout_.outputs}));
-      matrix_ = std::make_unique<PackedMatrix>(std::move(matrix), false);
+      if (PackedMatrix::can_pack(matrix, false))
+        matrix_ = std::make_unique<PackedMatrix>(std::move(matrix), false);
     }
-    library_ = PackedConvolution::make(layout_, *value);
+    if (ops_.is_in_place()) library_ = PackedConvolution::make(layout_, *value);
     return {};
   }
 

@@ -7,16 +7,17 @@
 
 namespace tagflow::devices {
 
-// As many rows of a matrix [rows, m] as of another one, [rows, n].
+// The same number of rows of a matrix with m columns and of one with n columns.
 struct RowPairs {
   const float* a = nullptr;
   const float* b = nullptr;
   int64_t rows = 0;
 };
 
-// sum[i, j] += a[r, i] * b[r, j] for all rows, in their order; on all workers
-// where it is worth it. ResourceExhausted; throws std::bad_alloc. REQUIRES: m
-// and n are not 0.
+// Sums a[r, i] * b[r, j] over all rows r, in their order, and adds the result
+// to sum[i, j]; on all workers where it is worth it. ResourceExhausted, and
+// throws std::bad_alloc; then part of the sum may have been added. REQUIRES: m
+// and n are not 0, and the sum overlaps no factor.
 Status add_outer_products(const KernelContext& context,
                           std::span<const RowPairs> pairs, int64_t m, int64_t n,
                           float* sum);

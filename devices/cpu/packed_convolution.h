@@ -21,7 +21,8 @@ struct WeightLayout {
 class PackedConvolution {
  public:
   // Null where there is no library for it in this build. REQUIRES: no size is
-  // 0, and the weights, of any shape, have the elements, which nobody changes.
+  // 0; the tensor has as many elements as the layout says, and nobody changes
+  // them.
   static std::unique_ptr<PackedConvolution> make(const WeightLayout& layout,
                                                  Tensor weights);
   virtual ~PackedConvolution() = default;
@@ -37,6 +38,7 @@ class PackedConvolution {
   using Finish = std::function<void(int64_t begin, int64_t end)>;
   // Computes it, with the bias added. The geometry's channels are inputs times
   // groups. False, and nothing was done, where the library does not do this.
+  // ResourceExhausted, where part of the output may have been written.
   virtual Result<bool> compute(const KernelContext& context,
                                const Geometry& geometry, const Factors& factors,
                                float* out, const Finish& finish) = 0;

@@ -1,12 +1,14 @@
-// Convolutions by weights that are known, with oneDNN. A primitive of the
-// library does its work on the calling thread; we cut the work into parts (Note
-// [Parts of a convolution] in devices/cpu/convolution_parts.cpp). Parts whose
-// pieces are alike share a primitive.
+// Convolutions by weights that are known, with oneDNN, part by part: Note
+// [Parts of a convolution] in devices/cpu/convolution_parts.cpp.
 #include <algorithm>
 #include <atomic>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <string_view>
+#include <unordered_map>
+#include <vector>
 
 #include "devices/cpu/convolution_parts.h"
 #include "devices/cpu/onednn.h"

@@ -15,17 +15,25 @@ void PackedMatrix::Free::operator()(float* elements) const {
   std::free(elements);
 }
 
+bool PackedMatrix::can_pack(const Tensor& tensor, bool is_transposed) {
+  constexpr int64_t kLeastColumns = 8;
+  return tensor.dtype() == DataType::kFloat && tensor.rank() == 2 &&
+         tensor.num_elements() > 0 &&
+         tensor.dim(is_transposed ? 0 : 1) >= kLeastColumns;
+}
+
+PackedMatrix::Packed& PackedMatrix::find(const MatrixColumns& columns) {
+  const std::lock_guard lock(mutex_);
+  for (Packed& packed : packed_)
+    if (packed.columns == columns) return packed;
+  return packed_.emplace_back(columns);
+}
+
 Panels PackedMatrix::panels(const MatrixColumns& columns) {
   Panels panels{nullptr, layout_.inputs, columns.segments * columns.count};
-  const std::lock_guard lock(mutex_);
-  for (const auto& [known, elements] : packed_)
-    if (known == columns) {
-      panels.first = elements.get();
-      return panels;
-    }
-  Elements packed = pack(columns, panels);
-  panels.first = packed.get();
-  packed_.emplace_back(columns, std::move(packed));
+  Packed& packed = find(columns);
+  std::call_once(packed.once, [&] { packed.elements = pack(columns, panels); });
+  panels.first = packed.elements.get();
   return panels;
 }
 

@@ -1,10 +1,10 @@
 // PackedMatrix: weights of rows, in panels.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <utility>
-#include <vector>
 
 #include "devices/cpu/panel_product.h"
 #include "graph/tensor.h"
@@ -36,7 +36,10 @@ struct MatrixColumns {
 // this lives.
 class PackedMatrix {
  public:
-  // REQUIRES: the tensor is of float and rank 2, and has elements.
+  // Whether the tensor is a matrix of floats with elements, of so many columns
+  // that panels are not mostly zeros.
+  static bool can_pack(const Tensor& tensor, bool is_transposed);
+  // REQUIRES: can_pack().
   PackedMatrix(Tensor tensor, bool is_transposed)
       : layout_(layout_of_matrix(tensor.shape(), is_transposed)),
         tensor_(std::move(tensor)) {}
@@ -45,7 +48,8 @@ class PackedMatrix {
   const Tensor& tensor() const { return tensor_; }
 
   // The columns of each segment, one segment after another. They live as long
-  // as the matrix. Throws std::bad_alloc.
+  // as the matrix. Who asks first packs them; who asks for others meanwhile
+  // does not wait. Throws std::bad_alloc.
   Panels panels(const MatrixColumns& columns);
 
  private:
@@ -53,7 +57,13 @@ class PackedMatrix {
     void operator()(float* elements) const;
   };
   using Elements = std::unique_ptr<float[], Free>;
+  struct Packed {
+    const MatrixColumns columns;
+    std::once_flag once;
+    Elements elements;
+  };
 
+  Packed& find(const MatrixColumns& columns);
   Elements pack(const MatrixColumns& columns, const Panels& panels) const;
   // Neighbours, to the same columns of a panel.
   void copy_columns(int64_t first, int64_t count, float* to) const;
@@ -61,7 +71,7 @@ class PackedMatrix {
   const MatrixLayout layout_;
   const Tensor tensor_;
   std::mutex mutex_;
-  std::vector<std::pair<MatrixColumns, Elements>> packed_;
+  std::deque<Packed> packed_;  // these stay where they are
 };
 
 }  // namespace tagflow::devices

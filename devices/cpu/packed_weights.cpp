@@ -10,7 +10,7 @@
 namespace tagflow::devices {
 namespace {
 
-// Orders nothing itself: the first product that wants it does, so that a loop
+// Packs nothing itself: the first product that wants it does, so that a loop
 // without iterations costs nothing.
 class PackWeightsKernel final : public CheapKernel {
  public:
@@ -21,7 +21,7 @@ class PackWeightsKernel final : public CheapKernel {
 
   Status compute(KernelContext& context) const override {
     TAGFLOW_ASSIGN(const Tensor weights, rows_of(context, context.input(0)));
-    return new_value_output<WeightsValue>(context, 0, weights, transposed_)
+    return new_value_output<PackedWeights>(context, 0, weights, transposed_)
         .status();
   }
 
@@ -52,13 +52,13 @@ class PackWeightsKernel final : public CheapKernel {
 
 }  // namespace
 
-WeightsValue::WeightsValue(Tensor tensor, bool is_transposed)
+PackedWeights::PackedWeights(Tensor tensor, bool is_transposed)
     : tensor_(std::move(tensor)),
-      matrix_(tensor_.rank() == 2 && tensor_.num_elements() > 0
+      matrix_(PackedMatrix::can_pack(tensor_, is_transposed)
                   ? std::make_unique<PackedMatrix>(tensor_, is_transposed)
                   : nullptr) {}
 
-std::string WeightsValue::describe() const {
+std::string PackedWeights::describe() const {
   return "PackedWeights of " + tensor_.describe();
 }
 

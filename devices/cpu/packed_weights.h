@@ -1,4 +1,4 @@
-// WeightsValue: what _PackWeights makes, for one loop.
+// PackedWeights: what _PackWeights makes, for one loop.
 #pragma once
 
 #include "devices/cpu/packed_matrix.h"
@@ -6,17 +6,18 @@
 
 namespace tagflow::devices {
 
-// A matrix, and the same in panels. Thread-safe. Nobody may change the tensor's
-// elements while this lives.
-class WeightsValue final : public VariantValue {
+// What rows are multiplied by: a tensor, and the same in panels where it can be
+// packed. Thread-safe. Nobody may change the tensor's elements while this
+// lives.
+class PackedWeights final : public VariantValue {
  public:
-  WeightsValue(Tensor tensor, bool is_transposed);
+  PackedWeights(Tensor tensor, bool is_transposed);
 
   // "PackedWeights of float[3,4]".
   std::string describe() const override;
 
   const Tensor& tensor() const { return tensor_; }
-  // Null where the tensor is no matrix, or has no elements.
+  // Null where it cannot be packed.
   PackedMatrix* matrix() const { return matrix_.get(); }
 
  private:

@@ -6,8 +6,8 @@
 
 namespace tagflow::devices {
 
-// Columns of a matrix of floats, side by side: of a panel comes first what it
-// has of the first row, then of the second. What the last panel lacks is 0.
+// The columns of a matrix of floats, cut into panels of kPanelColumns. A panel
+// is stored row by row; the last one is filled up with zeros.
 inline constexpr int64_t kPanelColumns = 32;
 
 struct Panels {
@@ -34,19 +34,25 @@ struct RowOutput {
   int64_t stride = 0;
 };
 
-// output = inputs * panels + bias, for so many rows from `first_row` on. A row
-// of the inputs is one of each, next to each other. `bias` is null where there
-// is none. Each element is summed in the order of the matrix's rows, whatever
-// is computed with it. REQUIRES: the channels add up to the rows of the matrix.
+// output = inputs * panels + bias, for so many rows from `first_row` on. The
+// channels of the inputs, one after another, make a row. `bias` is null where
+// there is none. Each element is summed in the order of the matrix's rows,
+// whatever is computed with it: so it is the same bit by bit on one processor.
+// Thread-safe. REQUIRES: the channels add up to the rows of the matrix; the
+// output overlaps nothing else; the kernel is below num_panel_kernels().
 void multiply_panels(std::span<const RowInput> inputs, int64_t first_row,
                      int64_t rows, const Panels& panels, const float* bias,
-                     RowOutput output);
-// So many rows are computed at a time, on this processor.
-int64_t panel_rows();
-// output += inputs * panels, where the inputs are transposed ones. The sum of
-// the products is added at once.
+                     RowOutput output, int kernel = 0);
+// output += inputs * panels, where the inputs are transposed ones. The products
+// are summed first, and the sum is added. Otherwise the same.
 void add_transposed_panels(std::span<const RowInput> inputs, int64_t first_row,
-                           int64_t rows, const Panels& panels,
-                           RowOutput output);
+                           int64_t rows, const Panels& panels, RowOutput output,
+                           int kernel = 0);
+
+// How many kernels this processor can run. Number 0 is the best; the others are
+// for tests.
+int num_panel_kernels();
+// So many rows a kernel computes at a time.
+int64_t panel_rows(int kernel = 0);
 
 }  // namespace tagflow::devices

@@ -46,7 +46,8 @@ class ProductSum final : public VariantValue {
   Status add(const KernelContext& context, const MatrixProduct& product);
   // Estimated nanoseconds of that.
   double cost_of_add(const MatrixProduct& product) const;
-  // The sum, with nothing left to be made. ResourceExhausted.
+  // The sum, with nothing left to be made. ResourceExhausted. After an error of
+  // this or of add() the value is not used again.
   Result<Tensor> result(const KernelContext& context);
   double cost_of_result() const;
 

@@ -25,6 +25,8 @@ constexpr int64_t kLeastRows = 8;
 constexpr int64_t kFewWeights = 160 << 10;
 // Of more, so many are read once while what they make stays there.
 constexpr int64_t kPartWeights = 384 << 10;
+// So many elements of what a part makes.
+constexpr int64_t kMostMade = 256 << 10;
 
 struct RowPart {
   int64_t row = 0, rows = 0;
@@ -57,22 +59,33 @@ class RowCut {
     const int64_t unit = segments == 1 ? kPanelColumns : kPanelColumns / 2;
     const int64_t units =
         ((width_ + column_parts - 1) / column_parts + unit - 1) / unit;
-    columns_ = std::min(width_, units * unit);
+    const int64_t most_units =
+        std::max<int64_t>(1, kMostMade / kLeastRows / segments / unit);
+    columns_ = std::min(width_, std::min(units, most_units) * unit);
     column_parts_ = (width_ + columns_ - 1) / columns_;
+    const int64_t most_rows =
+        std::max<int64_t>(1, kMostMade / (segments * columns_));
+    row_parts_ = std::max(row_parts_, (rows + most_rows - 1) / most_rows);
   }
 
   int64_t size() const { return row_parts_ * column_parts_; }
 
   RowPart part(int64_t i) const {
     RowPart part;
-    part.row = rows_ * (i % row_parts_) / row_parts_;
-    part.rows = rows_ * (i % row_parts_ + 1) / row_parts_ - part.row;
+    part.row = begin_of(i % row_parts_);
+    part.rows = begin_of(i % row_parts_ + 1) - part.row;
     part.column = i / row_parts_ * columns_;
     part.columns = std::min(columns_, width_ - part.column);
     return part;
   }
 
  private:
+  // The first row of such a part, without the overflow of a plain product.
+  int64_t begin_of(int64_t row_part) const {
+    return rows_ / row_parts_ * row_part +
+           rows_ % row_parts_ * row_part / row_parts_;
+  }
+
   // So many parts as are worth being shared.
   static int64_t worth(double nanoseconds, double weights) {
     constexpr double kLeast = 60e3, kBytesPerNs = 8, kMost = 16;
@@ -104,7 +117,11 @@ void run_parts(const KernelContext& context, const RowFactors& factors,
 double row_product_cost(const MatrixLayout& layout, int64_t rows) {
   // Multiplications per nanosecond.
   const double rate = rows <= kMostRows ? 45 : 60;
-  return double(rows) * double(layout.inputs) * double(layout.outputs) / rate;
+  // Columns are computed some at a time.
+  constexpr int64_t kAtATime = kPanelColumns / 2;
+  const double columns = double(layout.outputs + kAtATime - 1);
+  return double(rows) * double(layout.inputs) * std::floor(columns / kAtATime) *
+         kAtATime / rate;
 }
 
 void multiply_rows(const KernelContext& context, const RowFactors& factors,

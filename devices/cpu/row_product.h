@@ -24,21 +24,23 @@ struct RowFactors {
 // Estimated nanoseconds of one thread.
 double row_product_cost(const MatrixLayout& layout, int64_t rows);
 
-// [rows, outputs]; on all workers where it is worth it. Throws std::bad_alloc.
-// REQUIRES: there are rows, and their channels are the matrix's inputs.
+// Computes [rows, outputs], on all workers where it is worth it. Throws
+// std::bad_alloc. Thread-safe, with an output of its own. REQUIRES: there are
+// rows, and their channels are the matrix's inputs.
 void multiply_rows(const KernelContext& context, const RowFactors& factors,
                    float* out);
 
-// Part of a product. Of each of the segments into which the columns are cut
-// evenly, it has the same ones, and these next to each other.
+// A block of a product: some rows, and the same columns of each of the segments
+// into which the columns are cut evenly, side by side.
 struct RowBlock {
   const float* values = nullptr;  // rows of segments * columns elements
   int64_t first_row = 0, rows = 0;
   int64_t first_column = 0, columns = 0;  // of a segment
 };
 
-// The same in blocks, and nowhere else. `take` is told of each by the thread
-// that made it, and that alone sees it. What it throws is thrown here.
+// Computes the product block by block, without storing it as a whole, and calls
+// take(block) on the thread that made the block, whose values are valid during
+// the call. What it throws is thrown here. Otherwise as multiply_rows().
 // REQUIRES: the outputs are a multiple of the segments.
 void multiply_row_blocks(const KernelContext& context,
                          const RowFactors& factors, int64_t segments,

@@ -37,14 +37,8 @@ class AddKernel final : public UpdateKernel {
           "is of shape {}",
           change.shape().to_string(), variable->describe(),
           variable->value().shape().to_string());
-    const bool is_in_place = variable->value().unique();
     Tensor fresh;
-    Tensor* result = &fresh;
-    if (is_in_place) {
-      TAGFLOW_ASSIGN(result, variable->change(context));
-    } else {
-      TAGFLOW_ASSIGN(fresh, variable->place_of_update(context));
-    }
+    TAGFLOW_ASSIGN(Tensor * result, variable->place_of_update(context, fresh));
     const T* before = variable->value().template data<T>();
     const T* by = change.data<T>();
     T* after = result->mutable_data<T>();
@@ -58,7 +52,8 @@ class AddKernel final : public UpdateKernel {
     else
       context.parallel_for(change.num_elements(),
                            kDenseNanosecondsPerByte * sizeof(T), update_range);
-    if (!is_in_place) TAGFLOW_RETURN_IF_ERROR(variable->set(std::move(fresh)));
+    if (result == &fresh)
+      TAGFLOW_RETURN_IF_ERROR(variable->set(std::move(fresh)));
     pass_reference_on(context);
     return {};
   }

@@ -105,18 +105,19 @@ Status TrainingKernel::update_all(KernelContext& context, States& states,
         "shape {}",
         gradient.describe(), states.variables[0]->describe(),
         states.shape.to_string());
-  std::array<Tensor, kMostStates> results;
+  std::array<Tensor, kMostStates> fresh;
   for (size_t i = 0; i < size_t(num_states_); ++i) {
     Variable& variable = *states.variables[i];
-    TAGFLOW_ASSIGN(results[i], variable.place_of_update(context));
+    TAGFLOW_ASSIGN(Tensor * place, variable.place_of_update(context, fresh[i]));
     step.before[i] = variable.value().raw();
-    step.after[i] = results[i].mutable_raw();
+    step.after[i] = place->mutable_raw();
   }
   context.parallel_for(
       gradient.num_elements(), nanoseconds_,
       [&](int64_t begin, int64_t end) { apply(step, begin, end); });
   for (size_t i = 0; i < size_t(num_states_); ++i)
-    TAGFLOW_RETURN_IF_ERROR(states.variables[i]->set(std::move(results[i])));
+    if (fresh[i].valid())
+      TAGFLOW_RETURN_IF_ERROR(states.variables[i]->set(std::move(fresh[i])));
   return {};
 }
 

@@ -288,7 +288,6 @@ class ListResizeKernel final : public Kernel {
   }
 };
 
-// Element by element of two tensors of lists: one list after the other.
 // TensorListLengths: of each of a tensor of lists.
 class ListLengthsKernel final : public CheapKernel {
  public:
@@ -311,6 +310,7 @@ class ListLengthsKernel final : public CheapKernel {
   }
 };
 
+// Element by element of two tensors of lists: one list after the other.
 class ConcatListsKernel final : public CheapKernel {
  public:
   static constexpr bool kTakesHandles = true;

@@ -3,9 +3,9 @@
 // library's are as accurate but take one number at a time.
 //
 // Results are within 4 units in the last place; infinities, NaN, zeros and
-// denormals are those of the standard functions (sigmoid underflows to 0 where
-// its last denormals would be). One number gives the same result alone as in a
-// loop.
+// denormals are those of the standard functions, but for sigmoid: it is 0 from
+// about -88.4 on for float and -709.4 for double, where it is a denormal. One
+// number gives the same result alone as in a loop.
 //
 // Note [Exponential]
 // x = n ln 2 + r with an integer n and |r| <= ln 2 / 2, so e^x = 2^n e^r, and

@@ -14,8 +14,8 @@ class StateKernel : public Kernel {
  public:
   static constexpr bool kTakesHandles = true;
 
-  // Adds to the claim what compute_held() uses; an error is the kernel's.
-  // Thread-safe.
+  // Adds to the claim what compute_held() uses; an error is the kernel's. The
+  // inputs must outlive the claim. Thread-safe.
   virtual Status claim(const KernelContext& context,
                        StateClaim& claim) const = 0;
   // Computes, while all that was claimed is held. Thread-safe.

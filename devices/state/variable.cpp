@@ -81,12 +81,14 @@ Status Variable::set(Tensor value) {
   return {};
 }
 
-Result<Tensor> Variable::place_of_update(const KernelContext& context) {
+Result<Tensor*> Variable::place_of_update(const KernelContext& context,
+                                          Tensor& fresh) {
   TAGFLOW_RETURN_IF_ERROR(check_readable(context));
   count_change();
-  // Inline elements are copied with the tensor.
-  if (value_.unique()) return value_;
-  return Tensor::allocate(value_.dtype(), value_.shape(), context.allocator());
+  if (value_.unique()) return &value_;
+  TAGFLOW_ASSIGN(fresh, Tensor::allocate(value_.dtype(), value_.shape(),
+                                         context.allocator()));
+  return &fresh;
 }
 
 Result<Tensor*> Variable::change(const KernelContext& context) {

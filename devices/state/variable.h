@@ -77,10 +77,10 @@ class Variable final : public GuardedState {
     count_change();
     value_.reset();
   }
-  // Where the next value goes: the elements of this one where nobody else has
-  // them, else new ones of the same shape. Errors as those of
-  // check_readable().
-  Result<Tensor> place_of_update(const KernelContext& context);
+  // Where the elements of the next value go: into the value itself where nobody
+  // else has them, else into `fresh`, a new tensor of its shape, which is then
+  // to be set(). Errors as those of check_readable().
+  Result<Tensor*> place_of_update(const KernelContext& context, Tensor& fresh);
   // The value, of its own buffer, to be changed in place: what was shared has
   // been copied. FailedPrecondition where there is none.
   Result<Tensor*> change(const KernelContext& context);

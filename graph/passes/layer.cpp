@@ -63,18 +63,23 @@ class Layers {
 
   static bool is_product(const Node& node) {
     const std::optional<Product> product = product_of(node);
-    if (!product || product->first || !(is_pure(node) || is_packed(node)) ||
+    if (!product || product->first ||
         node.output_dtypes()[0] != DataType::kFloat ||
         !node.output_shape(0).has_rank())
       return false;
-    if (product->window || is_packed(node)) return true;
+    if (node.op() == "_PackedMatMul") return is_packed(node);
+    if (!is_pure(node)) return false;
+    if (product->window) return true;
     for (const char* name : {"transpose_a", "adj_x"})
       if (is_set(node, name)) return false;
     return known_constant(node.inputs()[1])->num_elements() >= kLeastWeights;
   }
 
+  // As the pass `pack` makes it: with nothing done to the product.
   static bool is_packed(const Node& node) {
-    return node.op() == "_PackedMatMul";
+    return node.op() == "_PackedMatMul" && node.num_inputs() == 2 &&
+           node.num_outputs() == 1 &&
+           node.attr<Strings>("program").value().empty();
   }
 
   Status make_layer(Node* product) {
@@ -114,7 +119,7 @@ class Layers {
   // Where what is multiplied is made of the columns of a few tensors, for this
   // product only, these come instead: so many after the first.
   size_t add_join(Layer& layer, const Node& product) const {
-    constexpr int kMostParts = 16;
+    constexpr int kMostParts = 16;  // as many as the kernel takes
     Node* const join = layer.inputs[0].node;
     const int num_parts = join->num_inputs() - 1;
     const PartialShape& shape = join->output_shape(0);

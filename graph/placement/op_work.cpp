@@ -267,14 +267,9 @@ double last_elements(const PartialShape& shape, int dims) {
 double product_flops(const Node& node) {
   if (const auto weights = node.attr<PartialShape>("weights");
       node.op() == "_PackedMatMul" && weights.ok() && weights->has_rank() &&
-      weights->rank() == 2) {
-    const auto more = size_t(node.attr<int64_t>("S").value());
-    double elements = input_elements(node, 0);
-    for (size_t i = 1; i <= more; ++i)
-      elements += input_elements(node, node.inputs().size() - i);
-    return 2 * elements *
+      weights->rank() == 2)
+    return 2 * input_elements(node, 0) *
            double(weights->dim(*node.attr<bool>("transpose_b") ? 0 : 1));
-  }
   double batch = 1;
   if (node.op() != "Einsum" && node.output_shape(0).has_rank())
     batch = assumed_elements(node.output_shape(0)) /

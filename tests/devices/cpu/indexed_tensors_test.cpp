@@ -55,12 +55,18 @@ TEST_CASE("tensors by index are those of a map") {
     // A copy has tensors of its own places.
     IndexedTensors copy(tensors);
     check(copy);
+    const auto before = expected;
     while (!expected.empty()) {
       tensors.take(expected.begin()->first);
       expected.erase(expected.begin());
     }
     check(tensors);
-    CHECK(copy.size() > 0);
+    expected = before;
+    check(copy);
+    expected[limit + 5] = 7;
+    copy.try_emplace(limit + 5, Tensor::scalar(7));
+    check(copy);
+    CHECK(tensors.size() == 0);
   }
 }
 

@@ -321,6 +321,63 @@ TEST_CASE("a product takes the parts of a ConcatV2 as if they were one") {
   }
 }
 
+TEST_CASE("layers may be of few columns") {
+  std::mt19937 random(36);
+  for (const int64_t columns : {1, 2, 7, 8, 15, 16, 17, 33})
+    for (const int64_t rows : {1, 13, 64, 300}) {
+      INFO(rows, ", ", columns);
+      Layer layer;
+      layer.op = "MatMul";
+      layer.weights = some_weights(random, {900, columns});
+      const Tensor x = numbers(random, {rows, 900});
+      add_rest(random, layer, x);
+      expect_same(layer, x);
+      expect_same(with_packed(layer), x);
+    }
+}
+
+TEST_CASE("a bias that does not fit is the error of its op") {
+  std::mt19937 random(37);
+  Layer layer;
+  layer.op = "MatMul";
+  layer.weights = some_weights(random, {40, 40});
+  const Tensor x = numbers(random, {9, 40});
+  for (const Shape& shape : {Shape{39}, Shape{41}, Shape{1, 40}, Shape{}})
+    for (const bool has_segments : {false, true}) {
+      INFO(shape.to_string(), ", ", has_segments);
+      layer.bias = numbers(random, shape);
+      if (has_segments) add_cell(layer, 10);
+      layer.others.assign(has_segments ? 1 : 0, numbers(random, {9, 10}));
+      for (const Layer& one : {layer, with_packed(layer)}) {
+        const auto made = make(one);
+        REQUIRE_MESSAGE(made.ok(), made.status().to_string());
+        expect_error(run(*made, x), Code::kInvalidArgument, "in \"bias\"");
+      }
+      layer.segments = 1;
+      layer.program = {};
+      layer.outputs = {};
+    }
+}
+
+TEST_CASE("a convolution of one position is a product of rows") {
+  std::mt19937 random(38);
+  for (const int stride : {1, 2})
+    for (const int64_t size : {1, 7, 30}) {
+      CAPTURE(stride);
+      CAPTURE(size);
+      Layer layer;
+      layer.op = "Conv2D";
+      layer.attrs = window({stride, stride}, "SAME", {1, 1});
+      layer.weights = some_weights(random, {1, 1, 48, 40});
+      const Tensor x = numbers(random, {3, size, size, 48});
+      layer.bias = numbers(random, {40});
+      layer.program = {"Sigmoid 0", "Mul 0 1"};
+      expect_same(layer, x);
+      layer.outputs = {2, 1};
+      expect_same(layer, x);
+    }
+}
+
 TEST_CASE("what does not fit a ConcatV2 is its error") {
   std::mt19937 random(35);
   Layer layer;

@@ -53,7 +53,11 @@ TEST_CASE("rows of transposed weights are packed alone") {
       layer.packed_shape = {count, 320};
       Tensor x = numbers(random, {rows, 320});
       for (float& value : x.mutable_flat<float>()) value /= 20;
-      expect_same_bits(layer, x);
+      // A single column is not packed.
+      if (count == 1)
+        expect_same(layer, x);
+      else
+        expect_same_bits(layer, x);
     }
 }
 

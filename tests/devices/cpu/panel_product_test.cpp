@@ -34,7 +34,7 @@ int64_t below(std::mt19937& random, int64_t limit) {
 
 TEST_CASE("panels give what a plain product does, and touch nothing else") {
   std::mt19937 random(1);
-  for (int turn = 0; turn < 300; ++turn) {
+  for (int turn = 0; turn < 600; ++turn) {
     const int64_t rows = 1 + below(random, 40),
                   columns = 1 + below(random, 100);
     std::vector<Floats> parts;
@@ -56,7 +56,8 @@ TEST_CASE("panels give what a plain product does, and touch nothing else") {
     Floats out(size_t(rows * stride), kUntouched);
     // From the second row of the inputs on.
     multiply_panels(inputs, 1, rows, matrix.panels({1, 0, columns}),
-                    has_bias ? bias.data() : nullptr, {out.data(), stride});
+                    has_bias ? bias.data() : nullptr, {out.data(), stride},
+                    turn % num_panel_kernels());
     for (int64_t i = 0; i < rows; ++i)
       for (int64_t j = 0; j < stride; ++j) {
         const float actual = out[size_t(i * stride + j)];

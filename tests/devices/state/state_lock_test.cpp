@@ -15,7 +15,7 @@ namespace {
 
 using Mode = StateLock::Mode;
 
-class Owner final : public Resource {
+class Owner : public Resource {
  public:
   std::string describe() const override { return "owner"; }
 };
@@ -151,6 +151,26 @@ TEST_CASE("a claim keeps what it has while it waits for the rest") {
   CHECK_FALSE(locks[2].try_lock(Mode::kShared));
   moved.release();
   for (StateLock& lock : locks) CHECK(lock.try_lock(Mode::kExclusive));
+}
+
+TEST_CASE("a claim that must wait keeps the owners of its locks") {
+  bool is_gone = false;
+  struct Witness final : Owner {
+    explicit Witness(bool& gone) : gone_(gone) {}
+    ~Witness() override { gone_ = true; }
+    bool& gone_;
+  };
+  StateLock locks[2];
+  REQUIRE(locks[1].try_lock(Mode::kShared));
+  Ref<Resource> owner(new Witness(is_gone));
+  StateClaim claim;
+  claim.add(locks[0], Mode::kExclusive, *owner);
+  claim.add(locks[1], Mode::kExclusive, *owner);
+  CHECK_FALSE(claim.take());
+  owner = {};
+  CHECK_FALSE(is_gone);
+  claim.release();
+  CHECK(is_gone);
 }
 
 TEST_CASE("a thread may wait for a claim, until it is cancelled") {

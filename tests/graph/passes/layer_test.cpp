@@ -353,4 +353,18 @@ TEST_CASE("a packed product takes the parts of a ConcatV2, too") {
   CHECK(dump(program.graph, "a_1") == "a_1 = _PackedMatMul(x, packed, h)");
   CHECK(text_of(program.graph, "a_1") == " | join a");
   CHECK(is_left_alone(graph, {"b"}));
+  // One that a graph brought, to which something is done already.
+  Node* bias = constant(graph, "bias", zeros({32}));
+  Node* whole_layer =
+      add(graph, "c", "_PackedMatMul", {{whole, 0}, {packed, 0}, {bias, 0}},
+          {{"T", DataType::kFloat},
+           {"N", int64_t(1)},
+           {"S", int64_t(0)},
+           {"has_bias", true},
+           {"program", Strings{"Tanh 0"}},
+           {"weights", PartialShape({32, 32})},
+           {"names", Strings{"c", "bias", "tanh"}}});
+  graph.set_output_shape(whole_layer, 0, {-1, 32});
+  add(graph, "d", "Relu", {{whole_layer, 0}});
+  CHECK(is_left_alone(graph, {"d"}));
 }
