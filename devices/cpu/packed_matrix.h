@@ -58,6 +58,7 @@ class PackedMatrix {
   };
   using Elements = std::unique_ptr<float[], Free>;
   struct Packed {
+    explicit Packed(const MatrixColumns& wanted) : columns(wanted) {}
     const MatrixColumns columns;
     std::once_flag once;
     Elements elements;

@@ -1,5 +1,7 @@
 #include "devices/cpu/outer_products.h"
 
+#include <doctest/doctest.h>
+
 #include <cmath>
 #include <random>
 #include <vector>
