@@ -222,8 +222,12 @@ bool Analysis::is_container(const Endpoint& tensor) const {
 }
 
 PartialShape Analysis::derivative_shape(const Endpoint& tensor) const {
-  if (is_container(tensor)) return PartialShape::scalar();
-  return tensor.node->output_shape(tensor.port);
+  const PartialShape& shape = tensor.node->output_shape(tensor.port);
+  if (!is_container(tensor)) return shape;
+  // Of several containers it may be one empty variant for all of them.
+  const bool is_one =
+      flows_.contains(tensor) || (shape.has_rank() && shape.rank() == 0);
+  return is_one ? PartialShape::scalar() : PartialShape();
 }
 
 Node* Analysis::maker_of(Endpoint handle) const {

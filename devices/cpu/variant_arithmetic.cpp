@@ -7,6 +7,7 @@
 #include "devices/cpu/array_copy.h"
 #include "devices/cpu/container_kernels.h"
 #include "devices/cpu/elementwise.h"
+#include "devices/cpu/gradient_list.h"
 #include "devices/cpu/tensor_list.h"
 
 namespace tagflow::devices {
@@ -52,11 +53,16 @@ class AddVariantsKernel final : public Kernel {
 
   Status compute(KernelContext& context) const override {
     const auto inputs = context.inputs();
+    // A single empty variant is a zero of any shape.
+    const auto weight = [](const Tensor& term) {
+      return is_zero_variant(term) ? -1 : copy_size_of(term);
+    };
     const auto first =
-        std::ranges::max_element(inputs, {}, copy_size_of) - inputs.begin();
+        std::ranges::max_element(inputs, {}, weight) - inputs.begin();
     const Tensor& base = inputs[size_t(first)];
     for (const Tensor& term : inputs)
-      TAGFLOW_RETURN_IF_ERROR(check_alike(context, inputs[0], term));
+      if (!is_zero_variant(term))
+        TAGFLOW_RETURN_IF_ERROR(check_alike(context, base, term));
     TAGFLOW_ASSIGN(Tensor * sum,
                    context.change_or_allocate(int(first), 0, base.shape()));
     const auto sums = sum->mutable_flat<Variant>();
@@ -64,7 +70,7 @@ class AddVariantsKernel final : public Kernel {
       std::ranges::copy(base.flat<Variant>(), sums.begin());
     VariantSum additions(context, 0);
     for (const Tensor& term : inputs) {
-      if (&term == &base) continue;
+      if (&term == &base || is_zero_variant(term)) continue;
       for (size_t i = 0; i < sums.size(); ++i)
         additions.add(sums[i], term.data<Variant>()[i]);
       TAGFLOW_RETURN_IF_ERROR(additions.finish());
@@ -95,8 +101,8 @@ Result<Variant> GradientValue::add(const KernelContext& context,
 }
 
 Status VariantSum::add(Tensor& sum, const Tensor& term) {
-  if (!term.valid()) return {};
-  if (!sum.valid()) {
+  if (!term.valid() || is_zero_variant(term)) return {};
+  if (!sum.valid() || is_zero_variant(sum)) {
     sum = term;
     return {};
   }

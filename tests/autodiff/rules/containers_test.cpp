@@ -249,6 +249,56 @@ TEST_CASE("each of some lists gets a row") {
       {values({3, 2}), values({2, 2})});
 }
 
+TEST_CASE("loops and branches lead several lists as one tensor") {
+  const auto pack = [](const Scope& s, const Output& a, const Output& b) {
+    return s.op("Pack", {{a, b}}, {{"N", int64_t(2)}})[0];
+  };
+  const auto push = [](const Scope& s, const Output& lists, const Output& x) {
+    return s.op("TensorListPushBackBatch", {lists, x})[0];
+  };
+  const auto stacks = [](const Scope& s, const Output& lists) -> Outputs {
+    const graph::OpResult parts =
+        s.op("Unpack", {lists}, {{"num", int64_t(2)}});
+    return {stack(s, parts[0]), stack(s, parts[1])};
+  };
+  // A variable of the loop, and a constant that is read in each iteration.
+  check_gradients(
+      [&](const Scope& s, const Outputs& x) -> Outputs {
+        const Output fixed =
+            push(s, pack(s, empty_list(s), empty_list(s)), square(s, x[0]));
+        const Outputs last = count_loop(
+            s, 2, {fixed, ops::mul(s, x[0], x[1])},
+            [&](const Scope& in, const Output&, const Outputs& v) -> Outputs {
+              const Output more = ops::mul(in, square(in, v[1]), x[1]);
+              const Output lists =
+                  in.op("TensorListConcatLists", {push(in, v[0], more), fixed},
+                        kElements)[0];
+              return {lists, more};
+            });
+        return stacks(s, last[0]);
+      },
+      {values({2, 2}), values({2, 2})});
+  // Of the branches one reads lists that the other does not.
+  for (const bool which : {false, true}) {
+    CAPTURE(which);
+    check_gradients(
+        [&](const Scope& s, const Outputs& x) -> Outputs {
+          const Output lists =
+              push(s, pack(s, empty_list(s), empty_list(s)), square(s, x[0]));
+          const Output others = push(s, lists, x[1]);
+          const auto chosen = cond(
+              s, s.constant(Tensor::scalar(which)),
+              [&](const Scope& in) { return push(in, lists, x[0]); },
+              [&](const Scope& in) {
+                return in.op("TensorListConcatLists", {lists, others},
+                             kElements)[0];
+              });
+          return stacks(s, chosen[0]);
+        },
+        {values({2, 2}), values({2, 2})});
+  }
+}
+
 TEST_CASE("lists are added, and hold lists") {
   check_gradients(
       [](const Scope& s, const Outputs& x) -> Outputs {

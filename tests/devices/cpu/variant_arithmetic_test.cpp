@@ -28,6 +28,14 @@ TEST_CASE("lists have zeros and sums, lists of lists too") {
             kInt),
       int_vector({0, 0}));
 
+  // A single empty variant is a zero of any shape.
+  const Tensor none = one_of(run_op("ZeroVariant", {}));
+  const Tensor several = one_of(run_op("Pack", {a, half}, {{"N", int64_t(2)}}));
+  for (const auto& terms : {std::vector<Tensor>{none, several, none},
+                            std::vector<Tensor>{several, none}})
+    CHECK(one_of(sum(terms)).describe() == several.describe());
+  CHECK(one_of(sum({none, none})).describe() == none.describe());
+
   expect_error(sum({a, list_of({1})}), kInvalid,
                "cannot add TensorList[2] of int32 and TensorList[1] of int32");
   expect_error(sum({a, one_of(run_op("OptionalNone", {}))}), kInvalid,
