@@ -186,11 +186,6 @@ std::vector<Leaf> Backprop::begin_sums(LoopConstant& constant,
     const Output initial = constant.at_end.valid()
                                ? dense(constant.outside, constant.at_end)
                                : region_.zeros(constant.outside, constant.type);
-    // One empty variant for several containers is to become as many.
-    if (!constant.at_end.valid() && analysis().is_container(constant.outside) &&
-        !analysis().derivative_shape(constant.outside).has_rank())
-      analysis().graph().set_output_shape(initial.node(), initial.port(),
-                                          PartialShape());
     constant.at_end = {};
     return {{path, initial}};
   }

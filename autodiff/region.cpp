@@ -51,7 +51,14 @@ Output Region::dense(const Scope& s, const Endpoint& like,
 
 Output Region::zeros(const Endpoint& tensor, DataType dtype) {
   DataType own = remove_ref(tensor.node->output_dtypes()[size_t(tensor.port)]);
-  if (analysis_.is_container(tensor)) return scope_.op("ZeroVariant", {});
+  if (analysis_.is_container(tensor)) {
+    const Output none = scope_.op("ZeroVariant", {});
+    // One empty variant for several containers may become as many, as in sums.
+    if (none.has_tensor())
+      analysis_.graph().set_output_shape(none.node(), none.port(),
+                                         analysis_.derivative_shape(tensor));
+    return none;
+  }
   if (own == DataType::kResource) {
     const Node* variable = analysis_.variable_of(tensor);
     if (dtype == DataType::kInvalid && variable != nullptr)

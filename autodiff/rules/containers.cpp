@@ -96,10 +96,10 @@ Output taken_gradient(RuleContext& r, const graph::Input& index, int value,
 }
 
 Output taken_gradient_rows(RuleContext& r, const Output& indices, int value,
-                           int container) {
-  const graph::OpResult taken = r.scope().op(
-      "GradientListTakeRows", {r.grad(), indices, input_row_shape(r, value)},
-      {{"T", r.input_dtype(value)}});
+                           int container, const char* take) {
+  const graph::OpResult taken =
+      r.scope().op(take, {r.grad(), indices, input_row_shape(r, value)},
+                   {{"T", r.input_dtype(value)}});
   r.set(value, taken[1]);
   return r.wants(container) ? taken[0] : Output();
 }

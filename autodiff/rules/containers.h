@@ -57,7 +57,8 @@ Output gradient_parts(RuleContext& r, const Output& gradients,
 Output taken_gradient(RuleContext& r, const graph::Input& index, int value,
                       int container);
 Output taken_gradient_rows(RuleContext& r, const Output& indices, int value,
-                           int container);
+                           int container,
+                           const char* take = "GradientListTakeRows");
 
 void add_list_rules(RuleTable& table);                // containers_list.cpp
 void add_array_container_rules(RuleTable& table);     // containers_array.cpp

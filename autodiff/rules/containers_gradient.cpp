@@ -52,11 +52,7 @@ void gradient_get_rows_rule(RuleContext& r) {
 }
 
 void gradient_put_rows_rule(RuleContext& r) {
-  const graph::OpResult taken = r.scope().op(
-      "GradientListTakeRows", {r.grad(), r.input(1), input_row_shape(r, 2)},
-      {{"T", r.input_dtype(2)}});
-  r.set(0, taken[0]);
-  r.set(2, taken[1]);
+  r.set(0, taken_gradient_rows(r, r.input(1), 2, 0));
 }
 
 void gradient_take_rows_rule(RuleContext& r) {
@@ -74,11 +70,7 @@ void gradient_get_concat_rule(RuleContext& r) {
 }
 
 void gradient_put_batch_rule(RuleContext& r) {
-  const graph::OpResult taken = r.scope().op(
-      "GradientListTakeBatch", {r.grad(), r.input(1), input_row_shape(r, 2)},
-      {{"T", r.input_dtype(2)}});
-  r.set(0, taken[0]);
-  r.set(2, taken[1]);
+  r.set(0, taken_gradient_rows(r, r.input(1), 2, 0, "GradientListTakeBatch"));
 }
 
 void gradient_take_batch_rule(RuleContext& r) {

@@ -87,12 +87,8 @@ Output lengths_before(RuleContext& r) {
 }
 
 void list_push_back_batch_rule(RuleContext& r) {
-  const graph::OpResult taken =
-      r.scope().op("GradientListTakeBatch",
-                   {r.grad(), lengths_before(r), input_row_shape(r, 1)},
-                   {{"T", r.input_dtype(1)}});
-  r.set(0, taken[0]);
-  r.set(1, taken[1]);
+  r.set(0, taken_gradient_rows(r, lengths_before(r), 1, 0,
+                               "GradientListTakeBatch"));
 }
 
 void concat_lists_rule(RuleContext& r) {

@@ -94,30 +94,50 @@ Result<T*> new_value_output(KernelContext& context, int output,
   return raw;
 }
 
-// A tensor of Ts as an output that the kernel may change, element by element:
-// itself where nobody else holds it, else copies. What was read of the input
-// before must not be used afterwards. REQUIRES: every element is a T.
-template <class T>
-Result<Tensor*> changed_values_output(KernelContext& context, int input,
-                                      int output) {
+// The variants of an input as an output: itself where nobody else holds it,
+// else a tensor with the same values. These may be shared: see own_value().
+inline Result<std::span<Variant>> changed_variants_output(
+    KernelContext& context, int input, int output) {
   const Tensor& from = context.input(input);
-  TAGFLOW_ASSIGN(Tensor * tensor,
+  TAGFLOW_ASSIGN(Tensor * variants,
                  context.change_or_allocate(input, output, from.shape()));
-  for (int64_t i = 0; i < from.num_elements(); ++i) {
-    const T* value = value_as<T>(from.data<Variant>()[i]);
-    auto& variant = tensor->mutable_data<Variant>()[i];
-    if (variant.get() != value || !value->unique())
-      variant = Variant(make_ref_counted<T>(*value));
+  if (variants->buffer() != from.buffer())
+    std::ranges::copy(from.flat<Variant>(),
+                      variants->mutable_flat<Variant>().begin());
+  return variants->mutable_flat<Variant>();
+}
+
+// The value of a variant, as one that nobody else holds: itself, or a copy that
+// takes its place. REQUIRES: it is a T.
+template <class T>
+T& own_value(Variant& variant) {
+  T* value = value_as<T>(variant);
+  if (!value->unique()) {
+    auto own = make_ref_counted<T>(*value);
+    value = own.get();
+    variant = Variant(std::move(own));
   }
-  return tensor;
+  return *value;
+}
+
+// Ts as an output that the kernel may change, element by element. What was read
+// of the input before must not be used afterwards. REQUIRES: every element is a
+// T.
+template <class T>
+Result<std::span<Variant>> changed_values_output(KernelContext& context,
+                                                 int input, int output) {
+  TAGFLOW_ASSIGN(const auto variants,
+                 changed_variants_output(context, input, output));
+  for (Variant& variant : variants) own_value<T>(variant);
+  return variants;
 }
 
 // The same for a scalar.
 template <class T>
 Result<T*> changed_value_output(KernelContext& context, int input, int output) {
-  TAGFLOW_ASSIGN(Tensor * tensor,
+  TAGFLOW_ASSIGN(const auto variants,
                  changed_values_output<T>(context, input, output));
-  return value_as<T>(*tensor->mutable_data<Variant>());
+  return value_as<T>(variants[0]);
 }
 
 // Lets go of tensors without recursion: one may hold a list that holds a list

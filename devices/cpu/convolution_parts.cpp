@@ -9,6 +9,8 @@
 
 #include <algorithm>
 
+#include "devices/cpu/part_count.h"
+
 namespace tagflow::devices {
 namespace {
 
@@ -40,12 +42,8 @@ class Cutter {
 
   // Each part reads all weights, so there are few where these are many.
   int64_t num_parts() const {
-    constexpr double kLeast = 60e3, kBytesPerNs = 8;
-    constexpr int64_t kMost = 16;
-    const double reading = per_position() * sizeof(float) / kBytesPerNs;
-    const double most = nanoseconds() / std::max(kLeast, 2 * reading);
-    const int64_t two = nanoseconds() > 2 * kLeast ? 2 : 1;
-    return std::clamp(int64_t(std::min(most, 1e6)), two, kMost);
+    return parts_worth_sharing(nanoseconds(),
+                               2 * per_position() * sizeof(float));
   }
 
   void cut_images(int64_t parts) {

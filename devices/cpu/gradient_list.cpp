@@ -69,6 +69,12 @@ Status GradientList::add_element(VariantSum& sum, int64_t index,
   return sum.add(*element, value);
 }
 
+Status GradientList::put_element(VariantSum& sum, int64_t index,
+                                 const Tensor& value) {
+  release_nested(elements.take(index));
+  return add_element(sum, index, value);
+}
+
 Tensor GradientList::get(int64_t index) const {
   const Tensor* element = elements.find(index);
   return element == nullptr ? Tensor() : *element;
@@ -79,15 +85,19 @@ Result<const GradientList*> gradient_list_input(const KernelContext& context) {
   return value_input<GradientList>(context, 0, "gradient list");
 }
 
+Result<std::span<const int32_t>> numbers_input(const KernelContext& context,
+                                               int input,
+                                               std::string_view name) {
+  const auto numbers = context.input(input).flat<int32_t>();
+  for (const int32_t number : numbers)
+    if (number < 0) return context.fail("{} {} is negative", name, number);
+  return numbers;
+}
+
 Result<GradientList*> changed_gradient_list(KernelContext& context) {
   if (is_zero_variant(context.input(0)))
     return new_value_output<GradientList>(context, 0);
   return changed_value_output<GradientList>(context, 0, 0);
-}
-
-bool is_zero_variant(const Tensor& gradient) {
-  return gradient.dtype() == DataType::kVariant && gradient.is_scalar() &&
-         gradient.data<Variant>()->get() == nullptr;
 }
 
 Result<Tensor> gradient_or_zeros(const KernelContext& context, Tensor element,
@@ -103,6 +113,12 @@ Result<Tensor> gradient_or_zeros(const KernelContext& context, Tensor element,
     return element;
   return context.fail("the element is {}, not {} of shape {}",
                       element.describe(), dtype_name(dtype), shape.to_string());
+}
+
+Result<Shape> element_shape(const KernelContext& context, DataType dtype,
+                            int shape_input) {
+  if (dtype == DataType::kVariant) return Shape();
+  return full_shape_input(context, shape_input);
 }
 
 double element_bytes(const KernelContext& context, DataType dtype,

@@ -1,7 +1,9 @@
 // GradientList: the gradient of a list, of a TensorArray or of an optional.
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "devices/cpu/indexed_tensors.h"
 #include "devices/cpu/variant_arithmetic.h"
@@ -28,6 +30,9 @@ class GradientList final : public GradientValue {
   // type or shape; ResourceExhausted where there are places for more than
   // kMaxContainerElements, that one included.
   Status add_element(VariantSum& sum, int64_t index, const Tensor& value);
+  // Puts `value` in the place of element `index`. Errors as those of
+  // add_element().
+  Status put_element(VariantSum& sum, int64_t index, const Tensor& value);
   // The element; not valid where there is none.
   Tensor get(int64_t index) const;
 
@@ -41,18 +46,25 @@ class GradientList final : public GradientValue {
 // The list of input 0; null where that is an empty variant. InvalidArgument
 // where it is something else.
 Result<const GradientList*> gradient_list_input(const KernelContext& context);
+// An input of numbers, of which none is negative: InvalidArgument calls one by
+// `name`. They may have any shape, as TensorListGather takes such.
+Result<std::span<const int32_t>> numbers_input(const KernelContext& context,
+                                               int input,
+                                               std::string_view name);
 // Output 0, to be changed: the list of input 0 where nobody else holds it, else
 // a copy. REQUIRES: gradient_list_input() gave no error.
 Result<GradientList*> changed_gradient_list(KernelContext& context);
 
-// Whether the gradient says nothing: an empty variant.
-bool is_zero_variant(const Tensor& gradient);
 // An element of a type, or zeros where it is not valid, of the shape that an
 // input says: an empty variant where the type is variant, whose shape nobody
 // asks for. InvalidArgument where the element is another.
 Result<Tensor> gradient_or_zeros(const KernelContext& context, Tensor element,
                                  DataType dtype, int shape_input);
-// Estimated bytes of an element of a type and of the shape that an input says.
+// The shape of an element, as an input says it; a scalar's where the type is
+// variant. InvalidArgument where the input says none.
+Result<Shape> element_shape(const KernelContext& context, DataType dtype,
+                            int shape_input);
+// Estimated bytes of such an element.
 double element_bytes(const KernelContext& context, DataType dtype,
                      int shape_input);
 // The shape that an input says. InvalidArgument where it says none.

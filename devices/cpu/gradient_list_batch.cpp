@@ -34,40 +34,21 @@ const GradientList* list_at(const KernelContext& context, int input,
              : value_as<GradientList>(lists.data<Variant>()[i]);
 }
 
-// Output 0, with the lists of input 0 in it: that input itself where nobody
-// else holds it. REQUIRES: check_lists() gave no error for it.
+// Output 0, with the lists of input 0 in it: see changed_variants_output().
+// REQUIRES: check_lists() gave no error for it.
 Result<std::span<Variant>> lists_output(KernelContext& context,
                                         const Shape& shape) {
-  const Tensor& from = context.input(0);
-  if (is_zero_variant(from)) {
-    TAGFLOW_ASSIGN(Tensor * zeros, context.allocate_output(0, shape));
-    return zeros->mutable_flat<Variant>();
-  }
-  TAGFLOW_ASSIGN(Tensor * lists, context.change_or_allocate(0, 0, shape));
-  if (lists->buffer() != from.buffer())
-    std::ranges::copy(from.flat<Variant>(),
-                      lists->mutable_flat<Variant>().begin());
-  return lists->mutable_flat<Variant>();
+  if (!is_zero_variant(context.input(0)))
+    return changed_variants_output(context, 0, 0);
+  TAGFLOW_ASSIGN(Tensor * zeros, context.allocate_output(0, shape));
+  return zeros->mutable_flat<Variant>();
 }
 
 // The list, as one that nobody else holds.
 GradientList& own_list(Variant& variant) {
-  auto* list = value_as<GradientList>(variant);
-  if (list == nullptr || !list->unique()) {
-    auto own = list == nullptr ? make_ref_counted<GradientList>()
-                               : make_ref_counted<GradientList>(*list);
-    list = own.get();
-    variant = Variant(std::move(own));
-  }
-  return *list;
-}
-
-// An input of no negative numbers.
-Status check_numbers(const KernelContext& context, int input,
-                     std::string_view name) {
-  for (const int32_t number : context.input(input).flat<int32_t>())
-    if (number < 0) return context.fail("{} {} is negative", name, number);
-  return {};
+  if (variant.get() == nullptr)
+    variant = Variant(make_ref_counted<GradientList>());
+  return own_value<GradientList>(variant);
 }
 
 class TakeBatchKernel final : public BytesKernel {
@@ -83,11 +64,8 @@ class TakeBatchKernel final : public BytesKernel {
       return context.fail("the indices must be a vector, not {}",
                           indices.describe());
     TAGFLOW_RETURN_IF_ERROR(check_lists(context, 0, indices.shape()));
-    TAGFLOW_RETURN_IF_ERROR(check_numbers(context, 1, "index"));
-    Shape shape;
-    if (dtype_ != DataType::kVariant) {
-      TAGFLOW_ASSIGN(shape, full_shape_input(context, 2));
-    }
+    TAGFLOW_RETURN_IF_ERROR(numbers_input(context, 1, "index").status());
+    TAGFLOW_ASSIGN(const Shape shape, element_shape(context, dtype_, 2));
     TAGFLOW_ASSIGN(const auto lists, lists_output(context, indices.shape()));
     std::vector<Tensor> rows(lists.size());
     for (size_t i = 0; i < rows.size(); ++i) {
@@ -129,16 +107,15 @@ class PutBatchKernel final : public BytesKernel {
       return context.fail("as many indices as rows are wanted, not {} and {}",
                           indices.describe(), values.describe());
     TAGFLOW_RETURN_IF_ERROR(check_lists(context, 0, indices.shape()));
-    TAGFLOW_RETURN_IF_ERROR(check_numbers(context, 1, "index"));
+    TAGFLOW_RETURN_IF_ERROR(numbers_input(context, 1, "index").status());
     std::vector<Tensor> rows;
     TAGFLOW_RETURN_IF_ERROR(unstack_rows(context, values, rows));
     TAGFLOW_ASSIGN(const auto lists, lists_output(context, indices.shape()));
     VariantSum sum(context, 0);
     for (size_t i = 0; i < rows.size(); ++i) {
-      GradientList& list = own_list(lists[i]);
       const int32_t index = indices.data<int32_t>()[i];
-      release_nested(list.elements.take(index));
-      TAGFLOW_RETURN_IF_ERROR(list.add_element(sum, index, rows[i]));
+      TAGFLOW_RETURN_IF_ERROR(
+          own_list(lists[i]).put_element(sum, index, rows[i]));
     }
     return sum.finish();
   }
@@ -163,7 +140,7 @@ class SplitListsKernel final : public Kernel {
   Status compute(KernelContext& context) const override {
     const Tensor lengths = context.input(1);
     TAGFLOW_RETURN_IF_ERROR(check_lists(context, 0, lengths.shape()));
-    TAGFLOW_RETURN_IF_ERROR(check_numbers(context, 1, "length"));
+    TAGFLOW_RETURN_IF_ERROR(numbers_input(context, 1, "length").status());
     TAGFLOW_ASSIGN(const auto first, lists_output(context, lengths.shape()));
     TAGFLOW_ASSIGN(Tensor * output,
                    context.allocate_output(1, lengths.shape()));
@@ -199,7 +176,7 @@ class JoinListsKernel final : public Kernel {
     const Tensor lengths = context.input(2);
     TAGFLOW_RETURN_IF_ERROR(check_lists(context, 0, lengths.shape()));
     TAGFLOW_RETURN_IF_ERROR(check_lists(context, 1, lengths.shape()));
-    TAGFLOW_RETURN_IF_ERROR(check_numbers(context, 2, "length"));
+    TAGFLOW_RETURN_IF_ERROR(numbers_input(context, 2, "length").status());
     TAGFLOW_ASSIGN(const auto lists, lists_output(context, lengths.shape()));
     VariantSum sum(context, 0);
     for (size_t i = 0; i < lists.size(); ++i) {

@@ -63,9 +63,8 @@ class GradientPutKernel final : public CheapKernel {
     TAGFLOW_RETURN_IF_ERROR(gradient_list_input(context).status());
     TAGFLOW_ASSIGN(const int64_t index, gradient_index(context));
     TAGFLOW_ASSIGN(GradientList * list, changed_gradient_list(context));
-    release_nested(list->elements.take(index));
     VariantSum sum(context, 0);
-    return list->add_element(sum, index, context.input(2));
+    return list->put_element(sum, index, context.input(2));
   }
 };
 

@@ -10,16 +10,6 @@ namespace tagflow::devices {
 
 namespace {
 
-// The indices of input 1, of which none is negative. They may have any shape:
-// TensorListGather takes such.
-Result<std::span<const int32_t>> gradient_indices(
-    const KernelContext& context) {
-  const auto indices = context.input(1).flat<int32_t>();
-  for (const int32_t index : indices)
-    if (index < 0) return context.fail("index {} is negative", index);
-  return indices;
-}
-
 // GradientListAddRows, and GradientListPutRows, in which a row replaces what is
 // there, be it of an earlier row.
 class GradientAddRowsKernel final : public BytesKernel {
@@ -33,7 +23,7 @@ class GradientAddRowsKernel final : public BytesKernel {
   Status compute(KernelContext& context) const override {
     const Tensor& values = context.input(2);
     TAGFLOW_RETURN_IF_ERROR(gradient_list_input(context).status());
-    TAGFLOW_ASSIGN(const auto indices, gradient_indices(context));
+    TAGFLOW_ASSIGN(const auto indices, numbers_input(context, 1, "index"));
     if (values.rank() < 1 || values.dim(0) != int64_t(indices.size()))
       return context.fail("{} indices for the rows of {}", indices.size(),
                           values.describe());
@@ -42,8 +32,9 @@ class GradientAddRowsKernel final : public BytesKernel {
     TAGFLOW_ASSIGN(GradientList * list, changed_gradient_list(context));
     VariantSum sum(context, 0);
     for (size_t i = 0; i < rows.size(); ++i) {
-      if (puts_) release_nested(list->elements.take(indices[i]));
-      TAGFLOW_RETURN_IF_ERROR(list->add_element(sum, indices[i], rows[i]));
+      const auto change =
+          puts_ ? &GradientList::put_element : &GradientList::add_element;
+      TAGFLOW_RETURN_IF_ERROR((list->*change)(sum, indices[i], rows[i]));
     }
     return sum.finish();
   }
@@ -65,11 +56,8 @@ class GradientGetRowsKernel final : public BytesKernel {
 
   Status compute(KernelContext& context) const override {
     TAGFLOW_ASSIGN(const auto* list, gradient_list_input(context));
-    TAGFLOW_ASSIGN(const auto indices, gradient_indices(context));
-    Shape shape;
-    if (dtype_ != DataType::kVariant) {
-      TAGFLOW_ASSIGN(shape, full_shape_input(context, 2));
-    }
+    TAGFLOW_ASSIGN(const auto indices, numbers_input(context, 1, "index"));
+    TAGFLOW_ASSIGN(const Shape shape, element_shape(context, dtype_, 2));
     std::vector<Tensor> rows(indices.size());
     if (list == nullptr) {
       if (takes_) context.set_output(0, context.input(0));
@@ -156,10 +144,7 @@ class GradientGetConcatKernel final : public BytesKernel {
   Status compute(KernelContext& context) const override {
     TAGFLOW_ASSIGN(const auto* list, gradient_list_input(context));
     TAGFLOW_ASSIGN(const auto lengths, element_lengths(context, 1));
-    Shape rest;
-    if (dtype_ != DataType::kVariant) {
-      TAGFLOW_ASSIGN(rest, full_shape_input(context, 2));
-    }
+    TAGFLOW_ASSIGN(const Shape rest, element_shape(context, dtype_, 2));
     std::vector<Tensor> parts(lengths.size());
     Shape shape = rest;
     shape.insert_dim(0, 0);

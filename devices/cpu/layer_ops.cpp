@@ -1,9 +1,9 @@
 #include "devices/cpu/layer_ops.h"
 
 #include <string_view>
-#include <unordered_set>
 
 #include "devices/kernel_registry.h"
+#include "graph/op_registry.h"
 
 namespace tagflow::devices {
 namespace {
@@ -85,21 +85,21 @@ Status LayerOps::add_join(const std::string& name) {
 
 Status LayerOps::add_product(const graph::Node& layer,
                              const std::string& name) {
-  static const std::unordered_set<std::string_view> kOwnAttrs = {
-      "N",       "S",        "M",     "has_bias", "program",
-      "outputs", "segments", "width", "names",    "weights"};
-  AttrMap attrs;
-  for (const auto& [key, value] : layer.attrs())
-    if (!kOwnAttrs.contains(key)) attrs.insert_or_assign(key, value);
-  TAGFLOW_ASSIGN(const graph::Endpoint x, add_input());
-  TAGFLOW_ASSIGN(const graph::Endpoint weights, add_input());
-  const graph::Endpoint operands[] = {x, weights};
   constexpr std::string_view kPrefix = "_Fused";
   std::string_view op = layer.op();
   if (op.starts_with(kPrefix))
     op.remove_prefix(kPrefix.size());
   else
     op = "MatMul";  // _PackedMatMul
+  TAGFLOW_ASSIGN(const graph::OpDef* def, graph::OpRegistry::global().find(op));
+  AttrMap attrs;
+  for (const graph::AttrDef& attr : def->attrs)
+    if (const auto known = layer.attrs().find(attr.name);
+        known != layer.attrs().end())
+      attrs.insert_or_assign(known->first, known->second);
+  TAGFLOW_ASSIGN(const graph::Endpoint x, add_input());
+  TAGFLOW_ASSIGN(const graph::Endpoint weights, add_input());
+  const graph::Endpoint operands[] = {x, weights};
   return add_stage(product_, name, op, operands, std::move(attrs));
 }
 

@@ -24,10 +24,6 @@ class LayerOps {
   // Whether the product has the attribute, and it is true.
   bool is_set(std::string_view flag) const;
   DataType dtype() const { return dtype_; }
-  // The product's columns, as the element-wise ops see them: so many of
-  // `width`, which is known where there are several.
-  int64_t segments() const { return segments_; }
-  int64_t width() const { return width_; }
   // Whether there are element-wise ops.
   bool has_tail() const { return tail_.node != nullptr; }
   // Whether these, if there are any, can run block by block.
@@ -87,6 +83,8 @@ class LayerOps {
   Stage join_, product_, bias_, tail_;
   const FusedTiles* tiles_ = nullptr;  // of the tail, where it can do that
   DataType dtype_ = DataType::kInvalid;
+  // The product's columns, as the element-wise ops see them: so many of a
+  // width, which is known where there are several.
   int64_t segments_ = 1, width_ = 0;
   int num_outputs_ = 1;
   int64_t num_more_ = 0;  // parts of what is multiplied, after the first

@@ -15,6 +15,7 @@
 
 #include "devices/cpu/library_convolution.h"
 #include "devices/cpu/onednn.h"
+#include "devices/cpu/part_count.h"
 #include "devices/cpu/scratch.h"
 
 namespace tagflow::devices {
@@ -228,11 +229,7 @@ class OneDnnConvolution final : public LibraryConvolution {
   // Each part reads or writes all of the filter, so there are few of them where
   // that is most of the work.
   static int64_t wanted_parts(const Convolution& conv, double filter_bytes) {
-    constexpr double kLeast = 60e3, kBytesPerNs = 8, kMost = 16;
-    const double time = nanoseconds(conv);
-    const double moving = filter_bytes / kBytesPerNs;
-    const double most = std::min(kMost, time / std::max(kLeast, 4 * moving));
-    return std::max(int64_t(most), int64_t(time > 2 * kLeast ? 2 : 1));
+    return parts_worth_sharing(nanoseconds(conv), 4 * filter_bytes);
   }
   static bool is_flat(const Geometry& g) {
     return g.in[0] == 1 && g.out[0] == 1 && g.size[0] == 1 && g.pad[0] == 0;

@@ -73,9 +73,9 @@ Status add_outer_products(const KernelContext& context,
                          panel);
           const int64_t last = blocks * (i % splits + 1) / splits;
           for (int64_t b = blocks * (i % splits) / splits; b < last; ++b) {
-            const RowInput input{block + b * rows * stride, rows, stride};
             const int64_t row = b * width;
-            add_transposed_panels({&input, 1}, 0, std::min(width, m - row),
+            add_transposed_panels({block + b * rows * stride, rows, stride},
+                                  std::min(width, m - row),
                                   {panel, rows, count},
                                   {sum + row * n + column, n});
           }

@@ -15,8 +15,6 @@ namespace tagflow::devices {
 struct MatrixLayout {
   int64_t inputs = 0, outputs = 0;
   bool transposed = false;
-
-  bool operator==(const MatrixLayout&) const = default;
 };
 
 // REQUIRES: it is of rank 2.
@@ -45,7 +43,6 @@ class PackedMatrix {
         tensor_(std::move(tensor)) {}
 
   const MatrixLayout& layout() const { return layout_; }
-  const Tensor& tensor() const { return tensor_; }
 
   // The columns of each segment, one segment after another. They live as long
   // as the matrix. Who asks first packs them; who asks for others meanwhile

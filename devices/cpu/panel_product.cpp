@@ -218,13 +218,11 @@ void multiply_panels(std::span<const RowInput> inputs, int64_t first_row,
       rows, panels);
 }
 
-void add_transposed_panels(std::span<const RowInput> inputs, int64_t first_row,
-                           int64_t rows, const Panels& panels, RowOutput output,
-                           int kernel) {
-  run_panels(
-      panel_kernels()[size_t(kernel)], true,
-      {.inputs = inputs, .row = first_row, .output = output, .adds = true},
-      rows, panels);
+void add_transposed_panels(const RowInput& input, int64_t rows,
+                           const Panels& panels, RowOutput output, int kernel) {
+  run_panels(panel_kernels()[size_t(kernel)], true,
+             {.inputs = {&input, 1}, .output = output, .adds = true}, rows,
+             panels);
 }
 
 }  // namespace tagflow::devices

@@ -43,10 +43,10 @@ struct RowOutput {
 void multiply_panels(std::span<const RowInput> inputs, int64_t first_row,
                      int64_t rows, const Panels& panels, const float* bias,
                      RowOutput output, int kernel = 0);
-// output += inputs * panels, where the inputs are transposed ones. The products
-// are summed first, and the sum is added. Otherwise the same.
-void add_transposed_panels(std::span<const RowInput> inputs, int64_t first_row,
-                           int64_t rows, const Panels& panels, RowOutput output,
+// output += input * panels, where the input is a transposed one. The products
+// are summed first, and the sum is added. Otherwise the same, from row 0 on.
+void add_transposed_panels(const RowInput& input, int64_t rows,
+                           const Panels& panels, RowOutput output,
                            int kernel = 0);
 
 // How many kernels this processor can run. Number 0 is the best; the others are

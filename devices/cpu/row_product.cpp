@@ -12,6 +12,7 @@
 #include <bit>
 #include <cmath>
 
+#include "devices/cpu/part_count.h"
 #include "devices/cpu/scratch.h"
 
 namespace tagflow::devices {
@@ -44,7 +45,9 @@ class RowCut {
     const int64_t wanted =
         nanoseconds < kWorthCutting
             ? 1
-            : std::max<int64_t>(2, worth(nanoseconds, weights));
+            : std::max<int64_t>(
+                  2, parts_worth_sharing(nanoseconds,
+                                         2 * weights * sizeof(float)));
     row_parts_ = (rows + kMostRows - 1) / kMostRows;
     int64_t column_parts = 1;
     if (weights <= double(kFewWeights))
@@ -84,14 +87,6 @@ class RowCut {
   int64_t begin_of(int64_t row_part) const {
     return rows_ / row_parts_ * row_part +
            rows_ % row_parts_ * row_part / row_parts_;
-  }
-
-  // So many parts as are worth being shared.
-  static int64_t worth(double nanoseconds, double weights) {
-    constexpr double kLeast = 60e3, kBytesPerNs = 8, kMost = 16;
-    const double reading = weights * sizeof(float) / kBytesPerNs;
-    return int64_t(std::clamp(nanoseconds / std::max(kLeast, 2 * reading),
-                              nanoseconds > 2 * kLeast ? 2.0 : 1.0, kMost));
   }
 
   const int64_t rows_, width_;

@@ -107,10 +107,10 @@ class PushBackBatchKernel final : public BytesKernel {
       TAGFLOW_RETURN_IF_ERROR(check_element(context, *list, rows[i]));
       TAGFLOW_RETURN_IF_ERROR(check_room(context, *list));
     }
-    TAGFLOW_ASSIGN(Tensor * output,
+    TAGFLOW_ASSIGN(const auto lists_out,
                    changed_values_output<TensorList>(context, 0, 0));
     for (size_t i = 0; i < rows.size(); ++i)
-      value_as<TensorList>(output->data<Variant>()[i])
+      value_as<TensorList>(lists_out[size_t(i)])
           ->elements.push_back(std::move(rows[i]));
     return {};
   }
@@ -328,10 +328,10 @@ class ConcatListsKernel final : public CheapKernel {
     for (int64_t i = 0; i < a.num_elements(); ++i)
       TAGFLOW_RETURN_IF_ERROR(
           check_pair(context, a.data<Variant>()[i], b.data<Variant>()[i]));
-    TAGFLOW_ASSIGN(Tensor * output,
+    TAGFLOW_ASSIGN(const auto lists_out,
                    changed_values_output<TensorList>(context, 0, 0));
     for (int64_t i = 0; i < a.num_elements(); ++i) {
-      auto& joined = value_as<TensorList>(output->data<Variant>()[i])->elements;
+      auto& joined = value_as<TensorList>(lists_out[size_t(i)])->elements;
       const auto& more = value_as<TensorList>(b.data<Variant>()[i])->elements;
       joined.insert(joined.end(), more.begin(), more.end());
     }

@@ -7,7 +7,6 @@
 #include "devices/cpu/array_copy.h"
 #include "devices/cpu/container_kernels.h"
 #include "devices/cpu/elementwise.h"
-#include "devices/cpu/gradient_list.h"
 #include "devices/cpu/tensor_list.h"
 
 namespace tagflow::devices {
@@ -53,7 +52,6 @@ class AddVariantsKernel final : public Kernel {
 
   Status compute(KernelContext& context) const override {
     const auto inputs = context.inputs();
-    // A single empty variant is a zero of any shape.
     const auto weight = [](const Tensor& term) {
       return is_zero_variant(term) ? -1 : copy_size_of(term);
     };
@@ -63,11 +61,8 @@ class AddVariantsKernel final : public Kernel {
     for (const Tensor& term : inputs)
       if (!is_zero_variant(term))
         TAGFLOW_RETURN_IF_ERROR(check_alike(context, base, term));
-    TAGFLOW_ASSIGN(Tensor * sum,
-                   context.change_or_allocate(int(first), 0, base.shape()));
-    const auto sums = sum->mutable_flat<Variant>();
-    if (sum->buffer() != base.buffer())
-      std::ranges::copy(base.flat<Variant>(), sums.begin());
+    TAGFLOW_ASSIGN(const auto sums,
+                   changed_variants_output(context, int(first), 0));
     VariantSum additions(context, 0);
     for (const Tensor& term : inputs) {
       if (&term == &base || is_zero_variant(term)) continue;
@@ -83,6 +78,11 @@ class AddVariantsKernel final : public Kernel {
 };
 
 }  // namespace
+
+bool is_zero_variant(const Tensor& tensor) {
+  return tensor.dtype() == DataType::kVariant && tensor.is_scalar() &&
+         tensor.data<Variant>()->get() == nullptr;
+}
 
 Result<Variant> GradientValue::zeros_like(const KernelContext&, int) const {
   return Variant();
@@ -101,8 +101,10 @@ Result<Variant> GradientValue::add(const KernelContext& context,
 }
 
 Status VariantSum::add(Tensor& sum, const Tensor& term) {
-  if (!term.valid() || is_zero_variant(term)) return {};
-  if (!sum.valid() || is_zero_variant(sum)) {
+  if (!term.valid()) return {};
+  const bool is_alike = sum.valid() && sum.dtype() == term.dtype();
+  if (is_alike && is_zero_variant(term)) return {};
+  if (!sum.valid() || (is_alike && is_zero_variant(sum))) {
     sum = term;
     return {};
   }

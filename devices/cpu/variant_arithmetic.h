@@ -5,6 +5,7 @@
 
 #include "devices/kernel.h"
 #include "graph/handle.h"
+#include "graph/tensor.h"
 
 namespace tagflow::devices {
 
@@ -28,6 +29,9 @@ class ArithmeticValue : public VariantValue {
 };
 
 class VariantSum;
+
+// Whether a tensor is a single empty variant: a zero of any shape.
+bool is_zero_variant(const Tensor& tensor);
 
 // What holds gradients: a sum of them is made in place, and values may hold one
 // another as deep as a loop has run.

@@ -120,24 +120,6 @@ Status declared_sum_shape(ShapeContext& c) {
   return {};
 }
 
-// Of variants, an empty one, a scalar, is a zero of any shape.
-Status sum_shape(ShapeContext& c) {
-  if (c.node().output_dtypes()[0] != DataType::kVariant) return same_shape(c);
-  PartialShape sum = PartialShape::scalar();
-  for (int i = 0; i < c.num_inputs(); ++i) {
-    const PartialShape& term = c.input(i);
-    if (term.has_rank() && term.rank() == 0) continue;
-    const bool is_first = sum.has_rank() && sum.rank() == 0;
-    auto merged = is_first ? Result<PartialShape>(term) : sum.merge(term);
-    if (!merged.ok())
-      return c.fail(fmt::format("inputs have different shapes: {} and {}",
-                                sum.to_string(), term.to_string()));
-    sum = std::move(*merged);
-  }
-  c.set_output(0, std::move(sum));
-  return {};
-}
-
 void register_arithmetic(OpRegistry& registry) {
   registry.add(binary("AddV2", kNumber).commutative());
   registry.add(binary("Add",

@@ -2,9 +2,18 @@
 
 namespace tagflow::graph {
 
-Status same_shape(ShapeContext& c) {
+namespace {
+
+bool is_scalar(const PartialShape& shape) {
+  return shape.has_rank() && shape.rank() == 0;
+}
+
+// Where `scalars_fit`, a scalar goes with any shape.
+Status merged_shape(ShapeContext& c, bool scalars_fit) {
   PartialShape shape = c.input(0);
   for (int i = 1; i < c.num_inputs(); ++i) {
+    if (scalars_fit && is_scalar(c.input(i))) continue;
+    if (scalars_fit && is_scalar(shape)) shape = c.input(i);
     if (!shape.compatible(c.input(i)))
       return c.fail(fmt::format("inputs 0 and {} have different shapes: {}, {}",
                                 i, shape.to_string(), c.input(i).to_string()));
@@ -12,6 +21,14 @@ Status same_shape(ShapeContext& c) {
   }
   c.set_output(0, std::move(shape));
   return {};
+}
+
+}  // namespace
+
+Status same_shape(ShapeContext& c) { return merged_shape(c, false); }
+
+Status sum_shape(ShapeContext& c) {
+  return merged_shape(c, c.node().output_dtypes()[0] == DataType::kVariant);
 }
 
 Status equality_shape(ShapeContext& c) {

@@ -7,6 +7,9 @@ namespace tagflow::graph {
 
 // Inputs of one shape, which is the output's: nothing is broadcast.
 Status same_shape(ShapeContext& c);
+// The same of a sum. Of variants an empty one, a scalar, is a zero of any
+// shape.
+Status sum_shape(ShapeContext& c);
 // Equal, NotEqual: may compare what cannot be broadcast, to one bool.
 Status equality_shape(ShapeContext& c);
 // Select: the condition is like the values, a scalar, or a vector of rows.

@@ -63,19 +63,4 @@ class FixedRuns : public RandomRuns {
   int64_t runs_;
 };
 
-// Parts of a given size, the last one first.
-class PartsParallel : public Parallel {
- public:
-  explicit PartsParallel(int64_t part) : part_(part) {}
-  void run(int64_t total, double,
-           const std::function<void(int64_t, int64_t)>& body) override {
-    for (int64_t begin = (total - 1) / part_ * part_; begin >= 0;
-         begin -= part_)
-      body(begin, std::min(begin + part_, total));
-  }
-
- private:
-  int64_t part_;
-};
-
 }  // namespace tagflow::devices

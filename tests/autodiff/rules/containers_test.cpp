@@ -1,85 +1,20 @@
 #include <doctest/doctest.h>
 
 #include "devices/cpu/gradient_list.h"
-#include "graph/builder/builder.h"
 #include "tests/autodiff/evaluate.h"
-#include "tests/autodiff/rules/functions.h"
+#include "tests/autodiff/rules/lists.h"
 
 using namespace tagflow;
 using namespace tagflow::autodiff;
 using namespace tagflow::autodiff::testing;
-using graph::Input;
-using graph::Output;
-using graph::Outputs;
-using graph::Scope;
-namespace ops = tagflow::graph::ops;
 
 namespace {
 
-constexpr DataType kDouble = DataType::kDouble;
-const AttrMap kElements{{"element_dtype", kDouble}};
 const AttrMap kOnStack{{"elem_type", kDouble}};
-
-Output reserve(const Scope& s, const Input& count) {
-  return s.op("TensorListReserve", {-1, count}, kElements);
-}
-Output empty_list(const Scope& s) {
-  return s.op("EmptyTensorList", {-1, -1}, kElements);
-}
-Output set_item(const Scope& s, const Output& list, const Input& index,
-                const Output& item, bool resize = false) {
-  return s.op("TensorListSetItem", {list, index, item},
-              {{"resize_if_index_out_of_bounds", resize}});
-}
-Output get_item(const Scope& s, const Output& list, const Input& index) {
-  return s.op("TensorListGetItem", {list, index, -1}, kElements);
-}
-Output push_back(const Scope& s, const Output& list, const Output& item) {
-  return s.op("TensorListPushBack", {list, item});
-}
-graph::OpResult pop_back(const Scope& s, const Output& list) {
-  return s.op("TensorListPopBack", {list, -1}, kElements);
-}
-Output stack(const Scope& s, const Output& list) {
-  return s.op("TensorListStack", {list, -1}, kElements);
-}
-Output from_tensor(const Scope& s, const Output& tensor) {
-  return s.op("TensorListFromTensor", {tensor, -1}, kElements);
-}
-Output resize(const Scope& s, const Output& list, const Input& size) {
-  return s.op("TensorListResize", {list, size});
-}
-
-Output square(const Scope& s, const Output& x) { return ops::square(s, x); }
-
-Outputs without_first(const Outputs& outputs) {
-  if (outputs.empty()) return {};
-  return std::vector<Output>(outputs.begin() + 1, outputs.end());
-}
 
 // What a loop variable of known shape needs.
 Output as_pair(const Scope& s, const Output& x) {
   return s.op("EnsureShape", {x}, {{"shape", PartialShape{2}}});
-}
-
-// Body of a loop over i < n.
-using Body =
-    std::function<Outputs(const Scope&, const Output& i, const Outputs& v)>;
-Outputs count_loop(const Scope& s, int n, const Outputs& initial,
-                   const Body& body) {
-  Outputs variables{s.constant(Tensor::scalar(int32_t{0}))};
-  for (const Output& v : initial) variables.push_back(v);
-  const Outputs results = while_loop(
-      s,
-      [&](const Scope& in, const Outputs& v) { return ops::less(in, v[0], n); },
-      [&](const Scope& in, const Outputs& v) -> Outputs {
-        Outputs next{ops::add(in, v[0], 1)};
-        const auto rest = without_first(v);
-        for (const Output& value : body(in, v[0], rest)) next.push_back(value);
-        return next;
-      },
-      variables);
-  return without_first(results);
 }
 
 struct Recurrence {
@@ -191,112 +126,6 @@ TEST_CASE("lists are joined and split, elements of any length") {
                 get_item(s, list, 3)};
       },
       {values({5, 2}), values({2})});
-}
-
-TEST_CASE("lists are put one behind the other") {
-  const auto concat = [](const Scope& s, const Output& a, const Output& b) {
-    return s.op("TensorListConcatLists", {a, b}, kElements)[0];
-  };
-  check_gradients(
-      [&](const Scope& s, const Outputs& x) -> Outputs {
-        const Output a = from_tensor(s, square(s, x[0]));
-        const Output b = push_back(s, from_tensor(s, x[0]), x[1]);
-        const Output twice = concat(s, concat(s, a, b), a);
-        return {stack(s, twice), get_item(s, twice, 4),
-                stack(s, concat(s, empty_list(s), b)),
-                stack(s, concat(s, a, empty_list(s)))};
-      },
-      {values({3, 2}), values({2})});
-  // A list of each row, and such lists once more behind them.
-  check_gradients(
-      [&](const Scope& s, const Outputs& x) -> Outputs {
-        const Output a = from_tensor(s, square(s, x[0]));
-        const Output b = from_tensor(s, x[1]);
-        const Output lists = s.op("Pack", {{a, b}}, {{"N", int64_t(2)}})[0];
-        const Output others = s.op("Pack", {{b, b}}, {{"N", int64_t(2)}})[0];
-        const graph::OpResult parts =
-            s.op("Unpack", {concat(s, lists, others)}, {{"num", int64_t(2)}});
-        return {stack(s, parts[0]), stack(s, parts[1])};
-      },
-      {values({3, 2}), values({1, 2})});
-}
-
-TEST_CASE("each of some lists gets a row") {
-  check_gradients(
-      [](const Scope& s, const Outputs& x) -> Outputs {
-        const Output a = from_tensor(s, square(s, x[0]));
-        const Output b = empty_list(s);
-        Output lists = s.op("Pack", {{a, b}}, {{"N", int64_t(2)}});
-        for (int i = 0; i < 2; ++i)
-          lists = s.op("TensorListPushBackBatch",
-                       {lists, ops::mul(s, x[1], square(s, x[1]))});
-        const graph::OpResult parts =
-            s.op("Unpack", {lists}, {{"num", int64_t(2)}});
-        return {stack(s, parts[0]), get_item(s, parts[1], 1)};
-      },
-      {values({3, 2}), values({2, 2})});
-  // Of one list nothing is read, and of a row neither.
-  check_gradients(
-      [](const Scope& s, const Outputs& x) -> Outputs {
-        const Output a = from_tensor(s, square(s, x[0]));
-        const Output lists = s.op(
-            "TensorListPushBackBatch",
-            {s.op("Pack", {{a, a}}, {{"N", int64_t(2)}})[0], square(s, x[1])});
-        const graph::OpResult parts =
-            s.op("Unpack", {lists}, {{"num", int64_t(2)}});
-        return {get_item(s, parts[1], 0)};
-      },
-      {values({3, 2}), values({2, 2})});
-}
-
-TEST_CASE("loops and branches lead several lists as one tensor") {
-  const auto pack = [](const Scope& s, const Output& a, const Output& b) {
-    return s.op("Pack", {{a, b}}, {{"N", int64_t(2)}})[0];
-  };
-  const auto push = [](const Scope& s, const Output& lists, const Output& x) {
-    return s.op("TensorListPushBackBatch", {lists, x})[0];
-  };
-  const auto stacks = [](const Scope& s, const Output& lists) -> Outputs {
-    const graph::OpResult parts =
-        s.op("Unpack", {lists}, {{"num", int64_t(2)}});
-    return {stack(s, parts[0]), stack(s, parts[1])};
-  };
-  // A variable of the loop, and a constant that is read in each iteration.
-  check_gradients(
-      [&](const Scope& s, const Outputs& x) -> Outputs {
-        const Output fixed =
-            push(s, pack(s, empty_list(s), empty_list(s)), square(s, x[0]));
-        const Outputs last = count_loop(
-            s, 2, {fixed, ops::mul(s, x[0], x[1])},
-            [&](const Scope& in, const Output&, const Outputs& v) -> Outputs {
-              const Output more = ops::mul(in, square(in, v[1]), x[1]);
-              const Output lists =
-                  in.op("TensorListConcatLists", {push(in, v[0], more), fixed},
-                        kElements)[0];
-              return {lists, more};
-            });
-        return stacks(s, last[0]);
-      },
-      {values({2, 2}), values({2, 2})});
-  // Of the branches one reads lists that the other does not.
-  for (const bool which : {false, true}) {
-    CAPTURE(which);
-    check_gradients(
-        [&](const Scope& s, const Outputs& x) -> Outputs {
-          const Output lists =
-              push(s, pack(s, empty_list(s), empty_list(s)), square(s, x[0]));
-          const Output others = push(s, lists, x[1]);
-          const auto chosen = cond(
-              s, s.constant(Tensor::scalar(which)),
-              [&](const Scope& in) { return push(in, lists, x[0]); },
-              [&](const Scope& in) {
-                return in.op("TensorListConcatLists", {lists, others},
-                             kElements)[0];
-              });
-          return stacks(s, chosen[0]);
-        },
-        {values({2, 2}), values({2, 2})});
-  }
 }
 
 TEST_CASE("lists are added, and hold lists") {

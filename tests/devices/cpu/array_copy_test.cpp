@@ -5,23 +5,15 @@
 #include <random>
 
 #include "tests/devices/kernel_fixture.h"
+#include "tests/devices/parts_parallel.h"
 
 namespace tagflow::devices {
 
 namespace {
 
-// Records what it is asked for, and cuts everything in single units.
-class UnitParallel : public Parallel {
- public:
-  void run(int64_t total, double,
-           const std::function<void(int64_t, int64_t)>& body) override {
-    for (int64_t i = total; i-- > 0;) body(i, i + 1);
-  }
-};
-
 struct Fixture {
   Fixture() { step.parallel = &parallel; }
-  UnitParallel parallel;
+  PartsParallel parallel;
   StepInfo step;
   Tag tag;
   KernelContext context{nullptr, {}, {}, &step, &tag};

@@ -4,23 +4,12 @@
 
 #include <cmath>
 
+#include "tests/devices/parts_parallel.h"
+
 namespace tagflow::devices::layers {
 
 using graph::Endpoint;
 using graph::Node;
-
-namespace {
-
-// Into so many parts, as workers would, but in turns and the last part first.
-class Parts : public Parallel {
- public:
-  void run(int64_t total, double,
-           const std::function<void(int64_t, int64_t)>& body) override {
-    for (int64_t i = total; i-- > 0;) body(i, i + 1);
-  }
-};
-
-}  // namespace
 
 Tensor numbers(std::mt19937& random, const Shape& shape) {
   Tensor tensor = *Tensor::allocate(DataType::kFloat, shape);
@@ -140,7 +129,7 @@ Results expect_same(const Layer& layer, const Tensor& x, double tolerance) {
   REQUIRE_MESSAGE(made.ok(), made.status().to_string());
   const auto expected = run_apart(layer, x);
   REQUIRE_MESSAGE(expected.ok(), expected.status().to_string());
-  Parts parts;
+  PartsParallel parts;
   const auto alone = run(*made, x);
   const auto shared = run(*made, x, &parts);
   for (const auto& actual : {alone, shared}) {

@@ -3,31 +3,14 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <random>
 #include <vector>
 
+#include "tests/devices/cpu/random_floats.h"
 #include "tests/devices/kernel_fixture.h"
+#include "tests/devices/parts_parallel.h"
 
 namespace tagflow::devices {
 namespace {
-
-using Floats = std::vector<float>;
-
-Floats numbers(std::mt19937& random, int64_t count) {
-  std::uniform_real_distribution<float> any(-1, 1);
-  Floats values(static_cast<size_t>(count));
-  for (float& value : values) value = any(random);
-  return values;
-}
-
-// Part by part, the last one first.
-class Backwards : public Parallel {
- public:
-  void run(int64_t total, double,
-           const std::function<void(int64_t, int64_t)>& body) override {
-    for (int64_t i = total; i-- > 0;) body(i, i + 1);
-  }
-};
 
 void add(std::span<const RowPairs> pairs, int64_t m, int64_t n, Floats& sum,
          Parallel* parallel) {
@@ -47,28 +30,25 @@ void add(std::span<const RowPairs> pairs, int64_t m, int64_t n, Floats& sum,
 
 TEST_CASE("outer products are added, the same however they are shared") {
   std::mt19937 random(1);
-  const auto below = [&](int64_t limit) {
-    return std::uniform_int_distribution<int64_t>(0, limit - 1)(random);
-  };
   for (int turn = 0; turn < 200; ++turn) {
-    const int64_t m = 1 + below(turn % 2 == 0 ? 30 : 300);
-    const int64_t n = 1 + below(turn % 3 == 0 ? 30 : 300);
+    const int64_t m = 1 + random_below(random, turn % 2 == 0 ? 30 : 300);
+    const int64_t n = 1 + random_below(random, turn % 3 == 0 ? 30 : 300);
     std::vector<Floats> factors;
     std::vector<RowPairs> pairs;
     int64_t all_rows = 0;
-    for (int64_t i = 0, count = 1 + below(3); i < count; ++i) {
-      const int64_t rows = 1 + below(20);
+    for (int64_t i = 0, count = 1 + random_below(random, 3); i < count; ++i) {
+      const int64_t rows = 1 + random_below(random, 20);
       all_rows += rows;
-      factors.push_back(numbers(random, rows * m));
+      factors.push_back(random_floats(random, rows * m));
       const float* a = factors.back().data();
-      factors.push_back(numbers(random, rows * n));
+      factors.push_back(random_floats(random, rows * n));
       pairs.push_back({a, factors.back().data(), rows});
     }
     INFO(m, ", ", n, ", ", all_rows);
-    const Floats before = numbers(random, m * n);
+    const Floats before = random_floats(random, m * n);
     Floats alone = before, shared = before;
     add(pairs, m, n, alone, nullptr);
-    Backwards backwards;
+    PartsParallel backwards;
     add(pairs, m, n, shared, &backwards);
     REQUIRE(alone == shared);
     for (int64_t i = 0; i < m; ++i)

@@ -3,22 +3,13 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <random>
 #include <vector>
 
 #include "devices/cpu/packed_matrix.h"
+#include "tests/devices/cpu/random_floats.h"
 
 namespace tagflow::devices {
 namespace {
-
-using Floats = std::vector<float>;
-
-Floats numbers(std::mt19937& random, int64_t count) {
-  std::uniform_real_distribution<float> any(-1, 1);
-  Floats values(static_cast<size_t>(count));
-  for (float& value : values) value = any(random);
-  return values;
-}
 
 Tensor matrix_of(const Floats& values, const Shape& shape) {
   Tensor tensor = *Tensor::allocate(DataType::kFloat, shape);
@@ -26,32 +17,28 @@ Tensor matrix_of(const Floats& values, const Shape& shape) {
   return tensor;
 }
 
-int64_t below(std::mt19937& random, int64_t limit) {
-  return std::uniform_int_distribution<int64_t>(0, limit - 1)(random);
-}
-
 }  // namespace
 
 TEST_CASE("panels give what a plain product does, and touch nothing else") {
   std::mt19937 random(1);
   for (int turn = 0; turn < 600; ++turn) {
-    const int64_t rows = 1 + below(random, 40),
-                  columns = 1 + below(random, 100);
+    const int64_t rows = 1 + random_below(random, 40),
+                  columns = 1 + random_below(random, 100);
     std::vector<Floats> parts;
     std::vector<RowInput> inputs;
     int64_t channels = 0;
-    for (int64_t i = 0, count = 1 + below(random, 3); i < count; ++i) {
-      const int64_t width = below(random, 30) + (i == 0 ? 1 : 0);
-      parts.push_back(numbers(random, (rows + 2) * width));
+    for (int64_t i = 0, count = 1 + random_below(random, 3); i < count; ++i) {
+      const int64_t width = random_below(random, 30) + (i == 0 ? 1 : 0);
+      parts.push_back(random_floats(random, (rows + 2) * width));
       inputs.push_back({parts.back().data(), width, width});
       channels += width;
     }
     INFO(rows, ", ", channels, ", ", columns);
-    const Floats weights = numbers(random, channels * columns);
+    const Floats weights = random_floats(random, channels * columns);
     PackedMatrix matrix(matrix_of(weights, {channels, columns}), false);
-    const Floats bias = numbers(random, columns);
-    const bool has_bias = below(random, 2) == 0;
-    const int64_t stride = columns + below(random, 5);
+    const Floats bias = random_floats(random, columns);
+    const bool has_bias = random_below(random, 2) == 0;
+    const int64_t stride = columns + random_below(random, 5);
     constexpr float kUntouched = 1e30f;
     Floats out(size_t(rows * stride), kUntouched);
     // From the second row of the inputs on.
@@ -79,10 +66,10 @@ TEST_CASE("panels give what a plain product does, and touch nothing else") {
 TEST_CASE("a row is the same to the bit, whatever is computed with it") {
   std::mt19937 random(2);
   constexpr int64_t kRows = 30, kChannels = 70, kColumns = 77;
-  const Floats in = numbers(random, kRows * kChannels);
-  PackedMatrix matrix(
-      matrix_of(numbers(random, kChannels * kColumns), {kChannels, kColumns}),
-      false);
+  const Floats in = random_floats(random, kRows * kChannels);
+  PackedMatrix matrix(matrix_of(random_floats(random, kChannels * kColumns),
+                                {kChannels, kColumns}),
+                      false);
   const Panels panels = matrix.panels({1, 0, kColumns});
   const RowInput input{in.data(), kChannels, kChannels};
   Floats all(kRows * kColumns), one(kColumns);
@@ -98,7 +85,7 @@ TEST_CASE("a row is the same to the bit, whatever is computed with it") {
 TEST_CASE("columns of segments are packed once, in panels that end in zeros") {
   std::mt19937 random(3);
   constexpr int64_t kInputs = 5, kOutputs = 60;
-  const Floats values = numbers(random, kInputs * kOutputs);
+  const Floats values = random_floats(random, kInputs * kOutputs);
   Floats other_way(values.size());
   for (int64_t k = 0; k < kInputs; ++k)
     for (int64_t j = 0; j < kOutputs; ++j)

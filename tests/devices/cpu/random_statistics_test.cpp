@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "graph/dtype_visit.h"
+#include "tests/devices/parts_parallel.h"
 #include "tests/devices/random_node.h"
 
 namespace tagflow::devices {

@@ -1,0 +1,18 @@
+// How many parts a computation is worth.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace tagflow::devices {
+
+// Of so many nanoseconds of one thread, where sharing costs each part the
+// moving of so many bytes.
+inline int64_t parts_worth_sharing(double nanoseconds, double bytes_each) {
+  constexpr double kLeast = 60e3, kBytesPerNs = 8, kMost = 16;
+  return int64_t(
+      std::clamp(nanoseconds / std::max(kLeast, bytes_each / kBytesPerNs),
+                 nanoseconds > 2 * kLeast ? 2.0 : 1.0, kMost));
+}
+
+}  // namespace tagflow::devices

@@ -1,0 +1,26 @@
+// Sharing without threads.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+
+#include "devices/kernel.h"
+
+namespace tagflow::devices {
+
+// Parts of a given size, the last one first.
+class PartsParallel : public Parallel {
+ public:
+  explicit PartsParallel(int64_t part = 1) : part_(part) {}
+  void run(int64_t total, double,
+           const std::function<void(int64_t, int64_t)>& body) override {
+    for (int64_t begin = (total - 1) / part_ * part_; begin >= 0;
+         begin -= part_)
+      body(begin, std::min(begin + part_, total));
+  }
+
+ private:
+  int64_t part_;
+};
+
+}  // namespace tagflow::devices
