@@ -75,20 +75,17 @@ class Freezer {
       bound_[node->id()] = true;
       open.push_back(node);
     };
-    const auto for_each_source = [](const Node& node, const auto& visit) {
-      for (const Endpoint& input : node.inputs()) visit(input.node);
-      for (const Node* source : node.control_inputs()) visit(source);
-    };
     for (const Node* node : graph_.nodes()) {
-      for_each_source(*node, [&](const Node* source) {
+      for (const Node* source : node->control_inputs())
         readers[source->id()].push_back(node);
-      });
-      for (const Endpoint& input : node->inputs())
+      for (const Endpoint& input : node->inputs()) {
+        readers[input.node->id()].push_back(node);
         if (node->is_merge()) in_merge_.insert(input.node);
+      }
       if (reads_variable(*node) ? !can_be_known(*node) : may_see_others(*node))
         mark(node);
     }
-    TAGFLOW_RETURN_IF_ERROR(mark_polls(for_each_source, mark));
+    TAGFLOW_RETURN_IF_ERROR(mark_polls(mark));
     while (!open.empty()) {
       const Node* node = open.back();
       open.pop_back();
@@ -97,26 +94,39 @@ class Freezer {
     return {};
   }
 
-  // Reads in loops that some LoopCond depends on.
-  template <class Visit, class Mark>
-  Status mark_polls(const Visit& for_each_source, const Mark& mark) {
-    std::vector<const Node*> open;
+  // Reads in loops whose values some LoopCond depends on: by data, or by what
+  // a Switch takes. To wait for a read, as the end of an iteration does where
+  // effects have an order, is not to depend on its value.
+  template <class Mark>
+  Status mark_polls(const Mark& mark) {
+    enum : uint8_t { kLiveness = 1, kValue = 2 };  // what is depended on
+    struct Need {
+      const Node* node;
+      uint8_t what;
+    };
+    std::vector<Need> open;
     for (const Node* node : graph_.nodes())
-      if (node->is_loop_cond()) open.push_back(node);
+      if (node->is_loop_cond()) open.push_back({node, kValue});
     if (open.empty()) return {};
     TAGFLOW_ASSIGN(const auto frames, graph::FrameMap::build(graph_));
-    std::vector<bool> is_known(graph_.end_id());
+    std::vector<uint8_t> known(graph_.end_id());
+    const auto need = [&](const Node* node, uint8_t what) {
+      if ((known[node->id()] & what) != 0) return;
+      known[node->id()] |= what;
+      open.push_back({node, what});
+      if (what == kValue && reads_variable(*node) &&
+          frames.of(*node) != graph::FrameId::kRoot)
+        mark(node);
+    };
     while (!open.empty()) {
-      const Node* node = open.back();
+      const auto [node, what] = open.back();
       open.pop_back();
-      for_each_source(*node, [&](const Node* source) {
-        if (is_known[source->id()]) return;
-        is_known[source->id()] = true;
-        open.push_back(source);
-        if (reads_variable(*source) &&
-            frames.of(*source) != graph::FrameId::kRoot)
-          mark(source);
-      });
+      const bool chooses = node->is_switch() || may_see_others(*node);
+      for (const Endpoint& input : node->inputs()) {
+        need(input.node, kLiveness);
+        if (what == kValue || chooses) need(input.node, kValue);
+      }
+      for (const Node* source : node->control_inputs()) need(source, kLiveness);
     }
     return {};
   }

@@ -1,6 +1,7 @@
 // Signatures that are compiled for the values of the variables that they read.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <limits>
 #include <thread>
@@ -253,36 +254,92 @@ TEST_CASE("a loop that waits for a variable to change sees it change") {
   ops::assign(s.named("begin"), stop, false);
   ops::assign(s.named("end"), stop, true);
   const Output n = ops::placeholder(s.named("n"), DataType::kInt32, {});
-  const Outputs trips = while_loop(
+  const auto now = [&](const Scope& in, const Output& i) {
+    return ops::read(in.with_control_dependencies({i}), stop);
+  };
+  const Outputs by_value = while_loop(
       s,
       [&](const Scope& in, const Outputs& i) {
-        const Output now =
-            ops::read(in.with_control_dependencies({i[0]}), stop);
         return ops::logical_and(in, ops::less(in, i[0], n),
-                                ops::logical_not(in, now));
+                                ops::logical_not(in, now(in, i[0])));
       },
       [&](const Scope& in, const Outputs& i) -> Outputs {
         return {ops::add(in, i[0], 1)};
       },
       {0});
-  ops::identity(s.named("trips"), trips[0]);
+  ops::identity(s.named("by_value"), by_value[0]);
+  // What is read only chooses which constant is looked at.
+  const Outputs by_branch = while_loop(
+      s,
+      [&](const Scope& in, const Outputs& i) {
+        return ops::logical_and(in, ops::less(in, i[0], n), i[1]);
+      },
+      [&](const Scope& in, const Outputs& i) -> Outputs {
+        const Outputs goes_on = cond(
+            in, now(in, i[0]),
+            [](const Scope& branch) -> Outputs {
+              return {ops::constant(branch, false)};
+            },
+            [](const Scope& branch) -> Outputs {
+              return {ops::constant(branch, true)};
+            });
+        return {ops::add(in, i[0], 1), goes_on[0]};
+      },
+      {0, true});
+  ops::identity(s.named("by_branch"), by_branch[0]);
   INFO(s.status().to_string());
   REQUIRE(s.status().ok());
+  for (const char* trips : {"by_value", "by_branch"}) {
+    CAPTURE(trips);
+    const auto session = make_session({}, graph);
+    run_targets(*session, {"begin"});
+    const auto run = [&](int most) {
+      return must(
+          must_run(*session, {{"n", Tensor::scalar<int32_t>(most)}}, {trips})[0]
+              .item<int32_t>());
+    };
+    for (int i = 0; i < 3 * kEnough; ++i) CHECK(run(5) == 5);
+    constexpr int kForEver = std::numeric_limits<int32_t>::max();
+    std::atomic<int> last{0};
+    std::thread waiting([&] { last = run(kForEver); });
+    while (session->counters().active == 0) std::this_thread::yield();
+    run_targets(*session, {"end"});
+    waiting.join();
+    CHECK(last < kForEver);
+  }
+}
+
+TEST_CASE("a read that the end of an iteration only waits for is frozen") {
+  Graph graph;
+  const Scope s(graph);
+  const ops::Variable v =
+      ops::variable(s.named("v"), DataType::kFloat, PartialShape::scalar());
+  ops::assign(s.named("init"), v, 2.0f);
+  const Outputs power = while_loop(
+      s,
+      [&](const Scope& in, const Outputs& x) { return ops::less(in, x[0], 3); },
+      [&](const Scope& in, const Outputs& x) -> Outputs {
+        const Output now = ops::read(in.named("read"), v);
+        const Scope after = in.with_control_dependencies({now});
+        return {ops::add(after, x[0], 1), ops::mul(in, x[1], now)};
+      },
+      {0, 1.0f});
+  ops::identity(s.named("power"), power[1]);
+  INFO(s.status().to_string());
+  REQUIRE(s.status().ok());
+  for (const SessionOptions& options : hosts()) {
+    const auto session = make_session(options, graph);
+    run_targets(*session, {"init"});
+    for (int i = 0; i < kEnough; ++i) CHECK(fetch_one(*session, "power") == 8);
+  }
   const auto session = make_session({}, graph);
-  run_targets(*session, {"begin"});
-  const auto run = [&](int most) {
-    return must(
-        must_run(*session, {{"n", Tensor::scalar<int32_t>(most)}}, {"trips"})[0]
-            .item<int32_t>());
-  };
-  for (int i = 0; i < 3 * kEnough; ++i) CHECK(run(5) == 5);
-  constexpr int kForEver = std::numeric_limits<int32_t>::max();
-  std::atomic<int> last{0};
-  std::thread waiting([&] { last = run(kForEver); });
-  while (session->counters().active == 0) std::this_thread::yield();
-  run_targets(*session, {"end"});
-  waiting.join();
-  CHECK(last < kForEver);
+  run_targets(*session, {"init"});
+  const auto is_read = [](const Node* node) { return reads_variable(*node); };
+  const Endpoint fetch = must(graph.endpoint("power"));
+  Program program = must(extract(graph, {}, {&fetch, 1}, {}));
+  CHECK(std::ranges::any_of(program.graph.nodes(), is_read));
+  must(freeze_variables(program, session->shared_state()->resources()));
+  CHECK(std::ranges::none_of(program.graph.nodes(), is_read));
 }
 
 TEST_CASE("a read after something that sees other runs is not frozen") {
