@@ -14,6 +14,7 @@
 #include "graph/dereference.h"
 #include "graph/function.h"
 #include "graph/functions/lower.h"
+#include "graph/loop_shapes.h"
 #include "graph/partition/readers_first.h"
 #include "graph/partition/recv_schedule.h"
 #include "graph/passes/passes.h"
@@ -107,6 +108,16 @@ Status rewrite(graph::Partition& partition, const graph::PassSet& wanted) {
   return graph::optimize(partition.program, passes, &evaluator);
 }
 
+Status set_feed_shapes(graph::Program& program, std::span<const Shape> shapes) {
+  std::vector<graph::Node*> changed;
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    const graph::Endpoint& feed = program.feeds[i];
+    program.graph.set_output_shape(feed.node, feed.port, shapes[i]);
+    changed.push_back(feed.node);
+  }
+  return graph::infer_loop_shapes(program.graph, changed);
+}
+
 bool may_wait(const graph::Node& node) {
   return devices::KernelRegistry::global().has_async(node.op());
 }
@@ -188,12 +199,15 @@ Result<Distribution> distribute(const graph::Graph& graph,
       graph::extract(graph, request.feeds, request.fetches, request.targets));
   TAGFLOW_RETURN_IF_ERROR(lower(program));
   TAGFLOW_RETURN_IF_ERROR(graph::dereference(program));
+  if (!request.feed_shapes.empty())
+    TAGFLOW_RETURN_IF_ERROR(set_feed_shapes(program, request.feed_shapes));
   std::shared_ptr<FrozenVariables> frozen;
   if (purpose == Purpose::kFrozenRun && options.state != nullptr) {
     TAGFLOW_ASSIGN(FrozenVariables versions,
                    freeze_variables(program, options.state->resources()));
     frozen = std::make_shared<FrozenVariables>(std::move(versions));
-    if (frozen->empty()) return Distribution{.frozen = std::move(frozen)};
+    if (frozen->empty() && request.feed_shapes.empty())
+      return Distribution{.frozen = std::move(frozen)};
   }
   std::vector<graph::DeviceInfo> infos;
   for (const auto& device : devices) infos.push_back(device->info());

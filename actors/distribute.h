@@ -26,6 +26,8 @@ struct Request {
   std::vector<graph::Endpoint> feeds;
   std::vector<graph::Endpoint> fetches;
   std::vector<graph::Node*> targets;
+  // What all feeds of the runs look like; empty: as the graph says.
+  std::vector<Shape> feed_shapes = {};
 };
 
 // What it is distributed for.

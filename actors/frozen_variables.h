@@ -17,7 +17,7 @@ namespace tagflow::actors {
 // a signature that only reads has a second, *frozen* form, in which the reads
 // of variables are constants, with the version of each that it was compiled
 // for. While all still have these, runs take the frozen form; otherwise the
-// usual one, for a number of runs (Freezing).
+// usual one, for a number of runs (Note [Forms]).
 //
 // Some reads are never frozen:
 //   - those that come after something that may see what other runs do, as a

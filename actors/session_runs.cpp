@@ -69,16 +69,18 @@ Status SessionState::check_call(const Prepared& prepared,
   return {};
 }
 
-std::shared_ptr<const Prepared> SessionState::frozen_form(
-    const Prepared& prepared) {
-  if (prepared.freezing == nullptr) return nullptr;
+std::shared_ptr<const Prepared> SessionState::pick_form(
+    const Prepared& prepared, std::span<const Tensor> feeds) {
+  if (prepared.forms == nullptr) return nullptr;
   // A worker has other things to do than to compile.
-  if (Engine::on_worker()) return prepared.freezing->pick(nullptr);
-  return prepared.freezing->pick([this](const Signature& signature) {
-    Result<Frozen> frozen = Frozen();
-    Status thrown = guarded("session", [&] { frozen = freeze(signature); });
-    return thrown.ok() ? std::move(frozen) : Result<Frozen>(std::move(thrown));
-  });
+  if (Engine::on_worker()) return prepared.forms->pick(feeds, nullptr);
+  return prepared.forms->pick(
+      feeds, [&](const Signature& signature, std::span<const Tensor> fed) {
+        Result<Form> form = Form();
+        Status thrown = guarded(
+            "session", [&] { form = make_form(prepared, signature, fed); });
+        return thrown.ok() ? std::move(form) : Result<Form>(std::move(thrown));
+      });
 }
 
 std::shared_ptr<Step> SessionState::make_step(
@@ -131,8 +133,8 @@ Result<std::vector<Tensor>> SessionState::run(
   TAGFLOW_RETURN_IF_ERROR(check_call(*prepared, feeds, options));
   const auto begin = std::chrono::steady_clock::now();
   const std::shared_ptr<Step> step = make_step(*prepared, options, nullptr);
-  const std::shared_ptr<const Prepared> frozen = frozen_form(*prepared);
-  const auto& form = frozen != nullptr ? frozen : prepared;
+  const std::shared_ptr<const Prepared> picked = pick_form(*prepared, feeds);
+  const auto& form = picked != nullptr ? picked : prepared;
   TAGFLOW_RETURN_IF_ERROR(submit(step, form, feeds, /*sync=*/true,
                                  /*count=*/stats != nullptr));
   Step::Answer answer = step->wait(stats);
@@ -185,7 +187,7 @@ void SessionState::run_async(std::shared_ptr<const Prepared> prepared,
     };
     step = make_step(*prepared, options, std::move(on_answer));
     if (step->timeout.count() > 0) devices_->engine().watch_deadline(*step);
-    if (auto frozen = frozen_form(*prepared)) prepared = std::move(frozen);
+    if (auto form = pick_form(*prepared, feeds)) prepared = std::move(form);
     return submit(step, prepared, feeds, /*sync=*/false, /*count=*/true);
   });
   if (status.ok()) return;

@@ -1,7 +1,7 @@
 #include "actors/session_state.h"
 
 #include "actors/compile.h"
-#include "actors/freezing.h"
+#include "actors/forms.h"
 #include "actors/shared_state.h"
 #include "devices/kernel_catalog.h"
 
@@ -88,10 +88,10 @@ Result<std::shared_ptr<const Prepared>> SessionState::prepare(
   TAGFLOW_ASSIGN(const CompileLock one_at_a_time, lock_compiling());
   if (auto prepared = cache_.find(key)) return prepared;
   std::shared_lock lock(graph_mutex_);
-  TAGFLOW_ASSIGN(auto prepared, compile(signature, nullptr));
-  if (options_.passes.has(graph::Pass::kFreeze) &&
-      prepared->executable->can_be_frozen())
-    prepared->freezing = std::make_shared<Freezing>(signature);
+  TAGFLOW_ASSIGN(auto prepared, compile(signature, {}, nullptr));
+  std::vector<size_t> open_feeds = find_open_feeds(*prepared);
+  if (!open_feeds.empty() || can_be_frozen(*prepared))
+    prepared->forms = std::make_shared<Forms>(signature, std::move(open_feeds));
   cache_.add(key, prepared);
   return std::shared_ptr<const Prepared>(std::move(prepared));
 }
@@ -164,13 +164,15 @@ Status SessionState::learn(graph::CostModel costs) {
 }
 
 Result<std::shared_ptr<Prepared>> SessionState::compile(
-    const Signature& signature, FrozenVariables* frozen) {
-  TAGFLOW_ASSIGN(const Request request, find_request(signature));
-  TAGFLOW_ASSIGN(
-      Distribution distribution,
-      distribute(request, frozen ? Purpose::kFrozenRun : Purpose::kRun));
-  if (frozen != nullptr) {
-    if (distribution.frozen == nullptr || distribution.frozen->empty())
+    const Signature& signature, const Special& special,
+    FrozenVariables* frozen) {
+  TAGFLOW_ASSIGN(Request request, find_request(signature));
+  request.feed_shapes = special.feed_shapes;
+  TAGFLOW_ASSIGN(Distribution distribution,
+                 distribute(request, special.is_frozen ? Purpose::kFrozenRun
+                                                       : Purpose::kRun));
+  if (distribution.frozen != nullptr) {
+    if (distribution.frozen->empty() && special.feed_shapes.empty())
       return std::shared_ptr<Prepared>();
     *frozen = std::move(*distribution.frozen);
   }
@@ -191,12 +193,34 @@ Result<std::shared_ptr<Prepared>> SessionState::compile(
   return prepared;
 }
 
-Result<Frozen> SessionState::freeze(const Signature& signature) {
+bool SessionState::can_be_frozen(const Prepared& prepared) const {
+  return options_.passes.has(graph::Pass::kFreeze) &&
+         prepared.executable->can_be_frozen();
+}
+
+std::vector<size_t> SessionState::find_open_feeds(
+    const Prepared& prepared) const {
+  std::vector<size_t> open;
+  if (!options_.passes.has(graph::Pass::kShapes)) return open;
+  for (size_t i = 0; i < prepared.feeds.size(); ++i) {
+    const auto& [node, port] = prepared.feeds[i];
+    if (!node->output_shape(port).fully_known()) open.push_back(i);
+  }
+  return open;
+}
+
+Result<Form> SessionState::make_form(const Prepared& prepared,
+                                     const Signature& signature,
+                                     std::span<const Tensor> feeds) {
   TAGFLOW_ASSIGN(const CompileLock one_at_a_time, lock_compiling());
   std::shared_lock lock(graph_mutex_);
-  Frozen frozen;
-  TAGFLOW_ASSIGN(frozen.form, compile(signature, &frozen.variables));
-  return frozen;
+  Special special{.is_frozen = can_be_frozen(prepared)};
+  if (!find_open_feeds(prepared).empty())
+    for (const Tensor& feed : feeds)
+      special.feed_shapes.push_back(feed.shape());
+  Form form;
+  TAGFLOW_ASSIGN(form.prepared, compile(signature, special, &form.variables));
+  return form;
 }
 
 void SessionState::warn(const std::string& text) const {

@@ -18,7 +18,7 @@
 #include "actors/device_set.h"
 #include "actors/distribute.h"
 #include "actors/executable.h"
-#include "actors/freezing.h"
+#include "actors/forms.h"
 #include "actors/session.h"
 #include "actors/signature_cache.h"
 #include "actors/state_groups.h"
@@ -65,9 +65,10 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   void call(Done& done, Result<std::vector<Tensor>> answer,
             const RunStats& stats) const;
 
-  // The signature for the versions that variables have now. Its form is null
-  // where there is none to freeze.
-  Result<Frozen> freeze(const Signature& signature);
+  // The signature for the shapes of these feeds, and the versions that
+  // variables have now.
+  Result<Form> make_form(const Prepared& prepared, const Signature& signature,
+                         std::span<const Tensor> feeds);
   // What the signature is cut into, and why.
   Result<Distribution> explain(const Signature& signature);
   // What is prepared from now on is placed by these.
@@ -102,10 +103,19 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   // held.
   Result<Request> find_request(const Signature& signature);
   Result<Distribution> distribute(const Request& request, Purpose purpose);
-  // Where `frozen` is given, for the versions that variables have now, which it
-  // gets; null where there is none to freeze.
+  // What a form is for. By default it is the usual one.
+  struct Special {
+    std::vector<Shape> feed_shapes;  // empty: what the graph says
+    bool is_frozen = false;
+  };
+  // Where it is frozen, `frozen` gets the versions of variables that it is for.
+  // Null where it would be the usual form.
   Result<std::shared_ptr<Prepared>> compile(const Signature& signature,
+                                            const Special& special,
                                             FrozenVariables* frozen);
+  bool can_be_frozen(const Prepared& prepared) const;
+  // Those of which the graph does not know the whole shape, where that matters.
+  std::vector<size_t> find_open_feeds(const Prepared& prepared) const;
   // Checks what the graph was extended by since.
   Status check_graph();
   // Those of the graph as it is.
@@ -114,8 +124,9 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
 
   Status check_call(const Prepared& prepared, std::span<const Tensor> feeds,
                     const RunOptions& options) const;
-  // Where its variables have been the same for some time; null otherwise.
-  std::shared_ptr<const Prepared> frozen_form(const Prepared& prepared);
+  // One for such a run, where there is one; null otherwise.
+  std::shared_ptr<const Prepared> pick_form(const Prepared& prepared,
+                                            std::span<const Tensor> feeds);
   // Without `on_answer`, somebody waits.
   std::shared_ptr<Step> make_step(
       const Prepared& prepared, const RunOptions& options,

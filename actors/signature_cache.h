@@ -20,15 +20,15 @@ struct Signature {
   std::vector<std::string> targets;
 };
 
-class Freezing;
+class Forms;
 
 // A compiled signature, with what its feeds must look like.
 struct Prepared {
   std::vector<graph::Endpoint> feeds;
   std::shared_ptr<Executable> executable;
   bool updates_state = false;  // Note [Borders] in shared_state.h
-  // Null where there is nothing to freeze: Note [Frozen variables].
-  std::shared_ptr<Freezing> freezing;
+  // Null where every run has the same: Note [Forms].
+  std::shared_ptr<Forms> forms;
 };
 
 // Holds its mutex only to look up, never while something compiles: runs that

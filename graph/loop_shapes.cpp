@@ -1,34 +1,49 @@
 #include "graph/loop_shapes.h"
 
+#include <algorithm>
 #include <vector>
 
+#include "graph/list_elements.h"
 #include "graph/topology.h"
 
 namespace tagflow::graph {
 namespace {
 
-// Few loops need more. From then on, each round takes one variable that still
-// changes for unknown.
+// Few loops need more. From then on, each round takes one variable, or one
+// reader of a list, that still changes for unknown.
 constexpr int kMaxRounds = 8;
 
 class LoopShapes {
  public:
-  LoopShapes(Graph& graph, const std::vector<Node*>& order) : graph_(graph) {
+  LoopShapes(Graph& graph, const std::vector<Node*>& order,
+             std::span<Node* const> changed)
+      : graph_(graph) {
     std::vector<bool> depends(graph.end_id());
+    for (const Node* node : changed) depends[node->id()] = true;
     for (Node* node : order) {
       size_t back_edge = 0;
       const bool is_variable = has_back_edge(*node, back_edge);
       bool is_known = true;
       for (const PartialShape& shape : shapes_of(*node))
         is_known = is_known && shape.fully_known();
-      depends[node->id()] = is_variable && !is_known;
+      std::optional<ListReading> reading;
+      std::optional<ListElements> elements;
+      if (!is_known) reading = list_reading(*node);
+      if (reading)
+        elements = find_list_elements(node->inputs()[size_t(reading->list)]);
+      if ((is_variable && !is_known) || elements) depends[node->id()] = true;
       for (const Endpoint& input : node->inputs())
         if (!is_back_edge(*node, size_t(&input - node->inputs().data())) &&
             depends[input.node->id()])
           depends[node->id()] = true;
       if (!depends[node->id()]) continue;
-      nodes_.push_back({node, shapes_of(*node), {}});
-      if (is_variable) nodes_.back().back_edge = int(back_edge);
+      Dependent& one = nodes_.emplace_back();
+      one.node = node;
+      one.facts = shapes_of(*node);
+      if (is_variable) one.back_edge = int(back_edge);
+      if (!elements) continue;
+      one.reading = reading;
+      one.elements = std::move(*elements);
     }
   }
 
@@ -37,7 +52,7 @@ class LoopShapes {
       for (Dependent& one : nodes_) infer(one, round == 0);
       bool is_settled = true;
       for (Dependent& one : nodes_) {
-        if (one.back_edge < 0 || one.is_given_up || agrees(one)) continue;
+        if (one.is_given_up || agrees(one)) continue;
         is_settled = false;
         if (round < kMaxRounds) continue;
         one.is_given_up = true;
@@ -48,13 +63,16 @@ class LoopShapes {
   }
 
  private:
-  // A variable of a loop, or what is made of one.
+  // A variable of a loop, a reader of a list, or what is made of one.
   struct Dependent {
     Node* node = nullptr;
     std::vector<PartialShape> facts;  // by port; true whatever the others are
     PartialShape assumed;             // of a variable
     int back_edge = -1;               // its input; of others -1
-    bool is_given_up = false;         // nothing beside the facts is assumed
+    std::optional<ListReading> reading;  // and what follows: of a list's reader
+    ListElements elements;
+    std::optional<PartialShape> element;  // as it was taken for
+    bool is_given_up = false;             // nothing beside the facts is assumed
   };
 
   static std::vector<PartialShape> shapes_of(const Node& node) {
@@ -84,10 +102,14 @@ class LoopShapes {
     return with_fact(back.node->output_shape(back.port), variable.facts[0]);
   }
 
-  // Whether what comes around the loop is what was assumed.
-  static bool agrees(const Dependent& variable) {
-    const PartialShape& shape = variable.node->output_shape(0);
-    return shape.relax(back_shape(variable)) == shape;
+  // Whether what comes around the loop, or is in the list, is what was assumed.
+  static bool agrees(const Dependent& one) {
+    if (one.reading)
+      return one.element ==
+             element_shape(*one.node, *one.reading, one.elements);
+    if (one.back_edge < 0) return true;
+    const PartialShape& shape = one.node->output_shape(0);
+    return shape.relax(back_shape(one)) == shape;
   }
 
   void infer(Dependent& one, bool is_first) {
@@ -97,12 +119,34 @@ class LoopShapes {
     }
     // Where the shapes contradict, a run would fail: nothing follows.
     const bool fits = Graph::infer_shapes(*one.node).ok();
+    if (fits && one.reading) look_at_list(one);
     for (size_t i = 0; i < one.facts.size(); ++i) {
       const PartialShape& fact = one.facts[i];
       graph_.set_output_shape(
           one.node, int(i),
           fits ? with_fact(one.node->output_shape(int(i)), fact) : fact);
     }
+  }
+
+  void look_at_list(Dependent& one) {
+    one.element.reset();
+    if (one.is_given_up) return;
+    one.element = element_shape(*one.node, *one.reading, one.elements);
+    if (!one.element) return;
+    const int output = one.reading->output;
+    graph_.set_output_shape(
+        one.node, output,
+        with_fact(one.node->output_shape(output), one.reading->is_stacked
+                                                      ? stack_of(*one.element)
+                                                      : *one.element));
+  }
+
+  static PartialShape stack_of(const PartialShape& element) {
+    if (!element.has_rank() || element.rank() == kMaxRank) return {};
+    PartialShape stack = PartialShape::of_rank(element.rank() + 1);
+    for (int i = 0; i < element.rank(); ++i)
+      stack.set_dim(i + 1, element.dim(i));
+    return stack;
   }
 
   void assume(Dependent& variable, bool is_first) {
@@ -138,9 +182,9 @@ class LoopShapes {
 
 }  // namespace
 
-Status infer_loop_shapes(Graph& graph) {
+Status infer_loop_shapes(Graph& graph, std::span<Node* const> changed) {
   TAGFLOW_ASSIGN(const auto order, topological_order(graph));
-  LoopShapes(graph, order).run();
+  LoopShapes(graph, order, changed).run();
   return {};
 }
 

@@ -4,11 +4,17 @@
 // inputs waited for, and died with, become control inputs of the Const: those
 // of a constant input, or that input's node itself (an Enter of a constant).
 // The same goes for Shape, Size and Rank of a tensor whose shape is known.
+// Where a list holds one and the same few integers at all places, as the list
+// of the shapes that a backward loop goes by, so does what is read of it. The
+// reader stays, and the Const waits for it: it may find no element.
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include "graph/fault.h"
 #include "graph/known_value.h"
+#include "graph/list_elements.h"
+#include "graph/loop_shapes.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/rewriting.h"
 #include "graph/topology.h"
@@ -49,6 +55,7 @@ class Folding {
   Result<bool> run() {
     TAGFLOW_ASSIGN(const auto order, topological_order(graph_));
     for (Node* node : order) {
+      TAGFLOW_RETURN_IF_ERROR(read_list(node));
       Values values = values_of(*node);
       if (values.empty()) continue;
       NodeList controls(node->control_inputs());
@@ -57,10 +64,58 @@ class Folding {
           make_constants(node, std::move(values), controls));
     }
     if (!changed_) return false;
-    return detour_.finish();
+    TAGFLOW_RETURN_IF_ERROR(detour_.finish().status());
+    std::vector<Node*> known;  // what somebody needed after all
+    for (const NodeId id : read_)
+      if (Node* made = graph_.node(id)) known.push_back(made);
+    if (!known.empty())
+      TAGFLOW_RETURN_IF_ERROR(infer_loop_shapes(graph_, known));
+    return true;
   }
 
  private:
+  // --- What is read of a list ------------------------------------------------
+
+  Status read_list(Node* node) {
+    const auto reading = list_reading(*node);
+    if (!reading || reading->is_stacked) return {};
+    const DataType type = node->output_dtypes()[size_t(reading->output)];
+    if (type != DataType::kInt32 && type != DataType::kInt64) return {};
+    const auto elements =
+        find_list_elements(node->inputs()[size_t(reading->list)]);
+    if (!elements) return {};
+    const Tensor* value = only_value(*elements);
+    if (value == nullptr || value->dtype() != type) return {};
+    changed_ = true;
+    AttrMap attrs = {{"value", *value}, {"dtype", type}};
+    Node* const waits[] = {node};
+    TAGFLOW_ASSIGN(Node * made,
+                   add_for(graph_, *node, name_after(graph_, *node), "Const",
+                           {}, std::move(attrs), waits));
+    detour_.lead({node, reading->output}, {made, 0});
+    read_.push_back(made->id());
+    return {};
+  }
+
+  // That of every element; null where it is not known, or no few integers.
+  const Tensor* only_value(const ListElements& elements) const {
+    if (!elements.stacked.empty() || !elements.reserved.empty()) return nullptr;
+    const Tensor* only = nullptr;
+    for (const Endpoint& tensor : elements.tensors) {
+      const Tensor* value = known_value(tensor);
+      if (value == nullptr || value->rank() > 1 ||
+          value->num_elements() > kMaxRank)
+        return nullptr;
+      if (only == nullptr) only = value;
+      if (value->dtype() != only->dtype() || value->shape() != only->shape() ||
+          std::memcmp(value->raw(), only->raw(), value->bytes()) != 0)
+        return nullptr;
+    }
+    return only;
+  }
+
+  // --- What is computed ------------------------------------------------------
+
   // Nothing where they are not known.
   Values values_of(const Node& node) {
     if (!is_pure(node) || node.num_inputs() == 0 ||
@@ -236,6 +291,7 @@ class Folding {
   const Evaluator* evaluator_;
   Detour detour_;
   size_t left_ = kMostInAll;
+  std::vector<NodeId> read_;  // constants that are read of lists
   bool changed_ = false;
 };
 

@@ -5,7 +5,9 @@
 // Who waits for a constant, or a NoOp, waits for what that waits for: a frozen
 // graph's result waits for all weights, of which each pass would have to ask
 // who else needs it.
+// Where an Identity waits for something, who reads it waits for that itself.
 #include <algorithm>
+#include <array>
 
 #include "graph/known_value.h"
 #include "graph/passes/passes.h"
@@ -29,6 +31,7 @@ class Identities {
           merged_.insert(*input.node);
     for (Node* node : order) {
       shorten_waits(node);
+      TAGFLOW_RETURN_IF_ERROR(read_past_waits(node));
       if (changes_nothing(*node)) TAGFLOW_RETURN_IF_ERROR(make_identity(node));
       if (is_plain_identity(*node)) bypass(node);
       if (node->op() == "IdentityN" && node->num_inputs() > 1)
@@ -62,10 +65,39 @@ class Identities {
            node.control_inputs().size() <= 1;
   }
 
+  // Reads what an Identity reads that waits, and waits in its stead: an op on
+  // elements between others can be fused then.
+  Status read_past_waits(Node* node) {
+    if (!is_pure(*node) || node->is_identity()) return {};
+    NodeList waits(node->control_inputs());
+    for (size_t i = 0; i < node->inputs().size(); ++i) {
+      const Endpoint input = detour_.end(node->inputs()[i]);
+      const Node& between = *input.node;
+      if (!between.is_identity() || between.control_inputs().empty() ||
+          reads_reference(between))
+        continue;
+      NodeList more(waits);
+      more.add(between.control_inputs());
+      const Endpoint source = detour_.end(between.inputs()[0]);
+      if (more.size() > kMaxControls || !may_go(between, source)) continue;
+      waits = std::move(more);
+      TAGFLOW_RETURN_IF_ERROR(graph_.set_input(node, int(i), source));
+      shortened_ = true;
+    }
+    if (waits.size() != node->control_inputs().size())
+      graph_.set_control_inputs(node, waits);
+    return {};
+  }
+
+  // Whether nobody needs the Identity for where it is.
+  static bool may_go(const Node& identity, const Endpoint& source) {
+    return is_unconstrained(identity) ||
+           has_same_constraints(identity, *source.node);
+  }
+
   void bypass(Node* node) {
     const Endpoint source = detour_.end(node->inputs()[0]);
-    if (!is_unconstrained(*node) && !has_same_constraints(*node, *source.node))
-      return;
+    if (!may_go(*node, source)) return;
     // What a Merge can expect in an iteration depends on who feeds it.
     if (merged_.contains(*node) &&
         (source.node->is_enter() || source.node->is_next_iteration()))
@@ -133,12 +165,25 @@ class Identities {
     if (op == "Cast") return true;
     if (op == "AddN") return node.num_inputs() == 1;
     if (op == "Transpose") return keeps_order(node);
+    if (is_reduction(op)) return has_no_elements(node.inputs()[1]);
     if (op != "Reshape" && op != "Squeeze" && op != "BroadcastTo" &&
         op != "EnsureShape")
       return false;
     const Endpoint& from = node.inputs()[0];
     const PartialShape& shape = node.output_shape(0);
     return shape.fully_known() && shape == from.node->output_shape(from.port);
+  }
+
+  // One that leaves an element alone as it is.
+  static bool is_reduction(const std::string& op) {
+    constexpr std::array kReductions = {"Sum", "Mean", "Prod", "Max",
+                                        "Min", "All",  "Any"};
+    return std::ranges::find(kReductions, op) != kReductions.end();
+  }
+
+  static bool has_no_elements(const Endpoint& axes) {
+    const Tensor* value = known_constant(axes);
+    return value != nullptr && value->num_elements() == 0;
   }
 
   static bool keeps_order(const Node& node) {

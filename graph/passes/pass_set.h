@@ -25,8 +25,9 @@ enum class Pass : uint8_t {
   kSums,
   kGroup,
   kPack,
+  kShapes,
 };
-inline constexpr uint8_t kNumPasses = 14;
+inline constexpr uint8_t kNumPasses = 15;
 
 // A set of passes; all of them by default. A value.
 class PassSet {

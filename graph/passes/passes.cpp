@@ -50,6 +50,8 @@ constexpr std::array<PassItem, kNumPasses> kPasses = {{
      "brings matrices that a loop multiplies by into the order that products "
      "like, before the loop",
      nullptr},
+    {Pass::kShapes, "shapes",
+     "compiles a signature again for the shapes of what it is fed", nullptr},
 }};
 
 // A pass can make work for those before it; few rounds find nearly all.

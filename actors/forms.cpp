@@ -1,0 +1,65 @@
+#include "actors/forms.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tagflow::actors {
+
+bool Forms::is_for(const Slot& slot, std::span<const Tensor> feeds) const {
+  for (size_t i = 0; i < open_feeds_.size(); ++i)
+    if (slot.shapes[i] != feeds[open_feeds_[i]].shape()) return false;
+  return true;
+}
+
+std::shared_ptr<Forms::Slot> Forms::slot_for(std::span<const Tensor> feeds) {
+  ++num_runs_;
+  for (const auto& slot : slots_)
+    if (is_for(*slot, feeds)) {
+      slot->last_run = num_runs_;
+      return slot;
+    }
+  auto slot = std::make_shared<Slot>();
+  for (const size_t i : open_feeds_) slot->shapes.push_back(feeds[i].shape());
+  slot->last_run = num_runs_;
+  if (slots_.size() < kMostForms) return slots_.emplace_back(std::move(slot));
+  return *std::ranges::min_element(slots_, {}, [](const auto& old) {
+    return old->last_run;
+  }) = std::move(slot);
+}
+
+std::shared_ptr<const Prepared> Forms::pick(std::span<const Tensor> feeds,
+                                            const Make& make) {
+  std::shared_ptr<Slot> slot;
+  Form old;  // ends outside of the lock
+  {
+    std::lock_guard lock(mutex_);
+    slot = slot_for(feeds);
+    if (slot->form.prepared != nullptr) {
+      if (slot->form.variables.are_current()) {
+        ++slot->runs;
+        return slot->form.prepared;
+      }
+      slot->wait = slot->runs > slot->wait
+                       ? std::max(slot->wait / 2, kFewestRuns)
+                       : std::min(slot->wait * 2, kMostRuns);
+      slot->runs = 0;
+      old = std::exchange(slot->form, {});
+    }
+    if (slot->is_making || ++slot->runs <= slot->wait || make == nullptr)
+      return nullptr;
+    slot->is_making = true;
+  }
+  Result<Form> form = make(signature_, feeds);
+  std::lock_guard lock(mutex_);
+  slot->is_making = false;
+  slot->runs = 0;
+  if (!form.ok() || form->prepared == nullptr) {
+    slot->wait = std::min(slot->wait * 2, kMostRuns);
+    return nullptr;
+  }
+  slot->form = std::move(form).value();
+  // What changed meanwhile is seen by the next run: this one has started.
+  return slot->form.variables.are_current() ? slot->form.prepared : nullptr;
+}
+
+}  // namespace tagflow::actors

@@ -1,0 +1,41 @@
+// What a tensor list may hold, as far as its graph shows it.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace tagflow::graph {
+
+// Every element of a list is one of these.
+struct ListElements {
+  std::vector<Endpoint> tensors;  // that were put in
+  std::vector<Endpoint> stacked;  // whose rows were
+  // What made the list with elements that are not set: zeros, whose shape the
+  // reader and this node say together, or else the elements that are set.
+  std::vector<const Node*> reserved;
+};
+
+// Follows the list back to where it was made, through loops and conditionals.
+// Nothing where an op in between is none that it knows, or there are too many.
+std::optional<ListElements> find_list_elements(const Endpoint& list);
+
+// An op that gives an element of a list, or several on top of each other.
+struct ListReading {
+  int list = 0;           // the input
+  int element_shape = 0;  // the input that says what zeros look like
+  int output = 0;
+  bool is_stacked = false;
+};
+// Nothing where the node is none.
+std::optional<ListReading> list_reading(const Node& node);
+
+// The shape of each element, by what is known of theirs at the moment. Nothing
+// where that is not enough. REQUIRES: `reading` is the reader's, and `elements`
+// those of its list.
+std::optional<PartialShape> element_shape(const Node& reader,
+                                          const ListReading& reading,
+                                          const ListElements& elements);
+
+}  // namespace tagflow::graph
