@@ -276,6 +276,8 @@ Result<Distribution> distribute(const graph::Graph& graph,
                     return graph::group_elementwise(part, may_wait);
                   }));
   TAGFLOW_RETURN_IF_ERROR(run_on_cpus(result.partitions, infos, options.passes,
+                                      graph::Pass::kAhead, graph::read_ahead));
+  TAGFLOW_RETURN_IF_ERROR(run_on_cpus(result.partitions, infos, options.passes,
                                       graph::Pass::kPack, graph::pack_weights));
   TAGFLOW_RETURN_IF_ERROR(graph::put_readers_first(result.partitions, turns));
   if (!is_whole && options.schedule_receives)

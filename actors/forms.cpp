@@ -11,7 +11,8 @@ bool Forms::is_for(const Slot& slot, std::span<const Tensor> feeds) const {
   return true;
 }
 
-std::shared_ptr<Forms::Slot> Forms::slot_for(std::span<const Tensor> feeds) {
+std::shared_ptr<Forms::Slot> Forms::slot_for(std::span<const Tensor> feeds,
+                                             std::shared_ptr<Slot>& old) {
   ++num_runs_;
   for (const auto& slot : slots_)
     if (is_for(*slot, feeds)) {
@@ -22,18 +23,19 @@ std::shared_ptr<Forms::Slot> Forms::slot_for(std::span<const Tensor> feeds) {
   for (const size_t i : open_feeds_) slot->shapes.push_back(feeds[i].shape());
   slot->last_run = num_runs_;
   if (slots_.size() < kMostForms) return slots_.emplace_back(std::move(slot));
-  return *std::ranges::min_element(slots_, {}, [](const auto& old) {
-    return old->last_run;
-  }) = std::move(slot);
+  const auto oldest = std::ranges::min_element(
+      slots_, {}, [](const auto& other) { return other->last_run; });
+  old = std::exchange(*oldest, slot);
+  return slot;
 }
 
 std::shared_ptr<const Prepared> Forms::pick(std::span<const Tensor> feeds,
                                             const Make& make) {
-  std::shared_ptr<Slot> slot;
-  Form old;  // ends outside of the lock
+  std::shared_ptr<Slot> slot, old_slot;
+  Form old;  // ends outside of the lock, as the slot does
   {
     std::lock_guard lock(mutex_);
-    slot = slot_for(feeds);
+    slot = slot_for(feeds, old_slot);
     if (slot->form.prepared != nullptr) {
       if (slot->form.variables.are_current()) {
         ++slot->runs;

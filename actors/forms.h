@@ -61,14 +61,15 @@ class Forms {
     std::vector<Shape> shapes;  // of the open feeds
     Form form;
     bool is_making = false;
-    int runs = 0;            // with this form, or since there is none
+    int64_t runs = 0;        // with this form, or since there is none
     int wait = kFewestRuns;  // so many before a form is made
     uint64_t last_run = 0;
   };
 
   // That of the feeds' shapes: a new one, in place of the one that was used
-  // longest ago, where there is none. REQUIRES: the mutex is held.
-  std::shared_ptr<Slot> slot_for(std::span<const Tensor> feeds);
+  // longest ago, `old`, where there is none. REQUIRES: the mutex is held.
+  std::shared_ptr<Slot> slot_for(std::span<const Tensor> feeds,
+                                 std::shared_ptr<Slot>& old);
   bool is_for(const Slot& slot, std::span<const Tensor> feeds) const;
 
   const Signature signature_;

@@ -9,6 +9,7 @@
 #include "graph/allocator.h"
 #include "graph/frames.h"
 #include "graph/passes/rewriting.h"
+#include "graph/polls.h"
 
 namespace tagflow::actors {
 namespace {
@@ -35,15 +36,6 @@ std::string_view op_on_values(const Node& node) {
   return {};
 }
 
-// Whether it may see what other runs do, in a way that a read of a variable
-// after it must see, too: Note [Frozen variables].
-bool may_see_others(const Node& node) {
-  if (node.op() == "_Call") return true;
-  return node.op_def().is_stateful && !makes_variable(node) &&
-         !node.op().starts_with("TensorArray") &&
-         !node.op().starts_with("Stack");
-}
-
 class Freezer {
  public:
   Freezer(graph::Program& program, const devices::ResourceManager& resources)
@@ -52,7 +44,7 @@ class Freezer {
   Result<FrozenVariables> run() {
     std::vector<Node*> reads;
     for (Node* node : graph_.nodes())
-      if (reads_variable(*node)) reads.push_back(node);
+      if (graph::reads_variable(*node)) reads.push_back(node);
     if (reads.empty()) return std::move(frozen_);
     TAGFLOW_RETURN_IF_ERROR(find_bound());
     for (Node* read : reads)
@@ -82,51 +74,18 @@ class Freezer {
         readers[input.node->id()].push_back(node);
         if (node->is_merge()) in_merge_.insert(input.node);
       }
-      if (reads_variable(*node) ? !can_be_known(*node) : may_see_others(*node))
+      if (graph::reads_variable(*node) ? !can_be_known(*node)
+                                       : graph::may_see_others(*node))
         mark(node);
     }
-    TAGFLOW_RETURN_IF_ERROR(mark_polls(mark));
+    TAGFLOW_ASSIGN(const auto frames, graph::FrameMap::build(graph_));
+    const std::vector<bool> polls = graph::find_polls(graph_, frames);
+    for (const Node* node : graph_.nodes())
+      if (polls[node->id()]) mark(node);
     while (!open.empty()) {
       const Node* node = open.back();
       open.pop_back();
       for (const Node* reader : readers[node->id()]) mark(reader);
-    }
-    return {};
-  }
-
-  // Reads in loops whose values some LoopCond depends on: by data, or by what
-  // a Switch takes. To wait for a read, as the end of an iteration does where
-  // effects have an order, is not to depend on its value.
-  template <class Mark>
-  Status mark_polls(const Mark& mark) {
-    enum : uint8_t { kLiveness = 1, kValue = 2 };  // what is depended on
-    struct Need {
-      const Node* node;
-      uint8_t what;
-    };
-    std::vector<Need> open;
-    for (const Node* node : graph_.nodes())
-      if (node->is_loop_cond()) open.push_back({node, kValue});
-    if (open.empty()) return {};
-    TAGFLOW_ASSIGN(const auto frames, graph::FrameMap::build(graph_));
-    std::vector<uint8_t> known(graph_.end_id());
-    const auto need = [&](const Node* node, uint8_t what) {
-      if ((known[node->id()] & what) != 0) return;
-      known[node->id()] |= what;
-      open.push_back({node, what});
-      if (what == kValue && reads_variable(*node) &&
-          frames.of(*node) != graph::FrameId::kRoot)
-        mark(node);
-    };
-    while (!open.empty()) {
-      const auto [node, what] = open.back();
-      open.pop_back();
-      const bool chooses = node->is_switch() || may_see_others(*node);
-      for (const Endpoint& input : node->inputs()) {
-        need(input.node, kLiveness);
-        if (what == kValue || chooses) need(input.node, kValue);
-      }
-      for (const Node* source : node->control_inputs()) need(source, kLiveness);
     }
     return {};
   }
@@ -235,10 +194,6 @@ class Freezer {
 };
 
 }  // namespace
-
-bool reads_variable(const Node& node) {
-  return node.op() == "ReadVariableOp" || node.op() == "_Dereference";
-}
 
 bool FrozenVariables::are_current() const {
   return std::ranges::all_of(versions_, [](const Version& version) {

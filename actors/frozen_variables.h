@@ -33,9 +33,6 @@ namespace tagflow::actors {
 // has: it costs up to as much memory as its variables once more, until it is
 // replaced. The first update after it copies what is shared.
 
-// Whether it reads the value of a variable, and does nothing else.
-bool reads_variable(const graph::Node& node);
-
 // Versions of variables. A value.
 class FrozenVariables {
  public:

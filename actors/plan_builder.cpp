@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "actors/frame.h"
-#include "actors/frozen_variables.h"
 #include "devices/state/state_kernel.h"
+#include "graph/polls.h"
 
 namespace tagflow::actors {
 
@@ -186,7 +186,8 @@ Result<uint32_t> PlanBuilder::draft(Node* node) {
           plan_.updates_state ||
           dynamic_cast<const devices::UpdateKernel*>(item.kernel) != nullptr;
       plan_.may_wait = plan_.may_wait || item.kind == NodeKind::kAsync;
-      plan_.reads_variables = plan_.reads_variables || reads_variable(*node);
+      plan_.reads_variables =
+          plan_.reads_variables || graph::reads_variable(*node);
       item.may_be_expensive = item.kernel->may_be_expensive();
       item.only_if_large = !item.kernel->may_be_expensive_on_small_inputs();
       item.scalar = item.kernel->scalar_function();

@@ -13,6 +13,8 @@ namespace {
 // Of the list's way through the graph.
 constexpr size_t kMostNodes = 128;
 
+bool reserves(const Node& node) { return node.op() == "TensorListReserve"; }
+
 class Walk {
  public:
   std::optional<ListElements> run(const Endpoint& list) {
@@ -20,7 +22,7 @@ class Walk {
     while (!open_.empty() && is_known_) {
       const Endpoint at = open_.back();
       open_.pop_back();
-      is_known_ = visit(*at.node, at.port);
+      if (!visit(*at.node, at.port)) is_known_ = false;
     }
     if (!is_known_) return {};
     return std::move(found_);
@@ -29,9 +31,8 @@ class Walk {
  private:
   void go_to(const Endpoint& from) {
     if (from.node == nullptr || seen_.size() >= kMostNodes) is_known_ = false;
-    if (!is_known_ || std::ranges::find(seen_, from.node) != seen_.end())
-      return;
-    seen_.push_back(from.node);
+    if (!is_known_ || std::ranges::find(seen_, from) != seen_.end()) return;
+    seen_.push_back(from);
     open_.push_back(from);
   }
 
@@ -43,17 +44,15 @@ class Walk {
         node.is_exit() || node.is_next_iteration() || node.is_identity()) {
       if (is_ref(node.output_dtypes()[0]) || (node.is_merge() && port != 0))
         return false;
+      if (node.is_next_iteration()) found_.next_iterations.push_back(&node);
       const size_t count = node.is_merge() ? inputs.size() : 1;
       for (const Endpoint& input : inputs.first(count)) go_to(input);
       return true;
     }
-    if (op == "EmptyTensorList") return true;
-    if (op == "TensorListReserve") {
-      found_.reserved.push_back(&node);
-      return true;
-    }
-    if (op == "TensorListFromTensor") {
-      found_.stacked.push_back(inputs[0]);
+    if (op == "EmptyTensorList" || reserves(node) ||
+        op == "TensorListFromTensor") {
+      found_.makers.push_back(&node);
+      if (op == "TensorListFromTensor") found_.stacked.push_back(inputs[0]);
       return true;
     }
     if (op == "TensorListPopBack" && port == 0) {
@@ -77,7 +76,7 @@ class Walk {
   }
 
   ListElements found_;
-  std::vector<const Node*> seen_;
+  std::vector<Endpoint> seen_;
   std::vector<Endpoint> open_;
   bool is_known_ = true;
 };
@@ -97,6 +96,11 @@ const PartialShape& shape_of(const Endpoint& value) {
 }
 
 }  // namespace
+
+bool may_be_unset(const ListElements& elements) {
+  return std::ranges::any_of(elements.makers,
+                             [](const Node* node) { return reserves(*node); });
+}
 
 std::optional<ListElements> find_list_elements(const Endpoint& list) {
   return Walk().run(list);
@@ -128,9 +132,12 @@ std::optional<PartialShape> element_shape(const Node& reader,
     add(PartialShape(shape.dims().subspan(1)));
   }
   if (!common) return {};
-  for (const Node* maker : elements.reserved) {
+  for (const Node* maker : elements.makers) {
+    // What is stacked looks like this where there is nothing to stack, too.
+    if (!reading.is_stacked && !reserves(*maker)) continue;
     const auto asked = constant_shape(reader, reading.element_shape);
-    const auto declared = constant_shape(*maker, 0);
+    const auto declared =
+        constant_shape(*maker, maker->op() == "TensorListFromTensor" ? 1 : 0);
     if (!asked || !declared) return {};
     const Result<PartialShape> both = asked->merge(*declared);
     // Otherwise they look like those that are set, or cannot be read.

@@ -12,10 +12,15 @@ namespace tagflow::graph {
 struct ListElements {
   std::vector<Endpoint> tensors;  // that were put in
   std::vector<Endpoint> stacked;  // whose rows were
-  // What made the list with elements that are not set: zeros, whose shape the
-  // reader and this node say together, or else the elements that are set.
-  std::vector<const Node*> reserved;
+  // What made the list. Of a TensorListReserve, elements may not be set: these
+  // are zeros, whose shape the reader and this node say together, or else the
+  // elements that are set.
+  std::vector<const Node*> makers;
+  std::vector<const Node*> next_iterations;  // that the list came through
 };
+
+// Whether some element may not be set.
+bool may_be_unset(const ListElements& elements);
 
 // Follows the list back to where it was made, through loops and conditionals.
 // Nothing where an op in between is none that it knows, or there are too many.

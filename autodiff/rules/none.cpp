@@ -220,11 +220,11 @@ void add_constant_rules(RuleTable& table) {
   add_outside(table);
   add_updates(table);
   add_training(table);
-  table.add(
-      {"_FusedBatchMatMulV2", "_FusedConv2D", "_FusedDepthwiseConv2dNative",
-       "_FusedElementwise", "_FusedMatMul", "_PackWeights", "_PackedMatMul",
-       "_ProductSum", "_ProductSumAdd", "_ProductSumValue"},
-      fused_rule);
+  table.add({"_FusedBatchMatMulV2", "_FusedConv2D",
+             "_FusedDepthwiseConv2dNative", "_FusedElementwise", "_FusedMatMul",
+             "_PackWeights", "_PackedMatMul", "_ProductSum", "_ProductSumAdd",
+             "_ProductSumValue", "_ReadVariablesAhead"},
+            fused_rule);
 }
 
 }  // namespace tagflow::autodiff

@@ -2,6 +2,7 @@
 // references, those of TensorFlow 2 as handles; the token is the same.
 #include <limits>
 
+#include "devices/cpu/container_kernels.h"
 #include "devices/cpu/state_kernels.h"
 
 namespace tagflow::devices {
@@ -78,6 +79,47 @@ class ReadKernel final : public StateKernel {
 
   const DataType dtype_;
   const bool is_reference_;
+};
+
+// _ReadVariablesAhead: all values of one moment. Of a variable that cannot be
+// read, zeros: who reads it in its turn gets the error.
+class ReadAheadKernel final : public StateKernel {
+ public:
+  explicit ReadAheadKernel(const KernelInfo& info)
+      : shapes_(attr_of<std::vector<PartialShape>>(info, "shapes")) {}
+
+  Status claim(const KernelContext& context, StateClaim& claim) const override {
+    for (int i = 0; i < context.num_inputs(); ++i)
+      if (const Result<Variable*> variable = variable_input(context, i);
+          variable.ok())
+        claim.add((*variable)->lock(), Mode::kShared, **variable);
+    return {};
+  }
+  double cost(const KernelContext&) const override { return 0; }
+  bool may_be_expensive() const override { return false; }
+
+  Status compute_held(KernelContext& context) const override {
+    for (int i = 0; i < context.num_inputs(); ++i) {
+      const DataType type = context.node().output_dtypes()[size_t(i)];
+      const Result<Variable*> variable = initialized_variable(context, i, type);
+      if (variable.ok()) {
+        TAGFLOW_ASSIGN(context.output(i), (*variable)->read(context));
+      } else {
+        TAGFLOW_ASSIGN(context.output(i), zeros(context, type, size_t(i)));
+      }
+    }
+    return {};
+  }
+
+ private:
+  Result<Tensor> zeros(const KernelContext& context, DataType type,
+                       size_t output) const {
+    Shape shape;
+    for (const int64_t dim : shapes_[output].dims()) shape.add_dim(dim);
+    return make_zeros(context, type, shape);
+  }
+
+  const std::vector<PartialShape> shapes_;
 };
 
 // What only looks at the variable, and takes no time.
@@ -186,6 +228,7 @@ class AssignKernel final : public UpdateKernel {
 void register_variable_kernels(KernelRegistry& registry) {
   for (const char* op : {"ReadVariableOp", "_Dereference"})
     registry.add<ReadKernel>(op);
+  registry.add<ReadAheadKernel>("_ReadVariablesAhead");
   for (const char* op : {"IsVariableInitialized", "VarIsInitializedOp"})
     registry.add<IsInitializedKernel>(op);
   registry.add<VariableShapeKernel>("VariableShape");

@@ -57,6 +57,15 @@ Status check_assigned(const ShapeContext& c, const PartialShape& variable) {
   return {};
 }
 
+Status read_ahead_shape(ShapeContext& c) {
+  TAGFLOW_ASSIGN(const auto shapes,
+                 c.attr<std::vector<PartialShape>>("shapes"));
+  if (shapes.size() != size_t(c.num_outputs()))
+    return c.fail("there is not one shape for each value");
+  for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, shapes[size_t(i)]);
+  return {};
+}
+
 Status assign_variable_shape(ShapeContext& c) {
   TAGFLOW_ASSIGN(const bool validates, c.attr<bool>("validate_shape"));
   return validates ? check_assigned(c, variable_shape(c, 0)) : Status();
@@ -141,6 +150,11 @@ void register_handles(OpRegistry& registry) {
                   scalar_shape);
   define_stateful(registry, "ReadVariableOp", {"resource: resource"},
                   {"value: dtype"}, {"dtype: type"}, read_shape);
+  // Not of TensorFlow: Note [What is read ahead] in graph/passes/ahead.cpp.
+  define_stateful(registry, "_ReadVariablesAhead", {"resources: N * resource"},
+                  {"values: dtypes"},
+                  {"N: int >= 1", "dtypes: list(type)", "shapes: list(shape)"},
+                  read_ahead_shape);
   define_stateful(registry, "DisableCopyOnRead", {"resource: resource"}, {}, {},
                   no_output_shape);
   define_stateful(

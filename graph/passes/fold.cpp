@@ -10,12 +10,14 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <optional>
 
 #include "graph/fault.h"
 #include "graph/known_value.h"
 #include "graph/list_elements.h"
 #include "graph/loop_shapes.h"
 #include "graph/passes/passes.h"
+#include "graph/passes/readers.h"
 #include "graph/passes/rewriting.h"
 #include "graph/topology.h"
 
@@ -50,7 +52,10 @@ size_t text_bytes(const AttrMap& attrs) {
 class Folding {
  public:
   Folding(Program& program, const Evaluator* evaluator)
-      : graph_(program.graph), evaluator_(evaluator), detour_(program) {}
+      : program_(program),
+        graph_(program.graph),
+        evaluator_(evaluator),
+        detour_(program) {}
 
   Result<bool> run() {
     TAGFLOW_ASSIGN(const auto order, topological_order(graph_));
@@ -78,7 +83,8 @@ class Folding {
 
   Status read_list(Node* node) {
     const auto reading = list_reading(*node);
-    if (!reading || reading->is_stacked) return {};
+    if (!reading || reading->is_stacked || !is_read({node, reading->output}))
+      return {};
     const DataType type = node->output_dtypes()[size_t(reading->output)];
     if (type != DataType::kInt32 && type != DataType::kInt64) return {};
     const auto elements =
@@ -97,9 +103,14 @@ class Folding {
     return {};
   }
 
+  bool is_read(const Endpoint& output) {
+    if (!readers_) readers_.emplace(program_);
+    return readers_->is_read(output);
+  }
+
   // That of every element; null where it is not known, or no few integers.
   const Tensor* only_value(const ListElements& elements) const {
-    if (!elements.stacked.empty() || !elements.reserved.empty()) return nullptr;
+    if (!elements.stacked.empty() || may_be_unset(elements)) return nullptr;
     const Tensor* only = nullptr;
     for (const Endpoint& tensor : elements.tensors) {
       const Tensor* value = known_value(tensor);
@@ -287,8 +298,10 @@ class Folding {
     return {};
   }
 
+  const Program& program_;
   Graph& graph_;
   const Evaluator* evaluator_;
+  std::optional<Readers> readers_;  // before anything is folded
   Detour detour_;
   size_t left_ = kMostInAll;
   std::vector<NodeId> read_;  // constants that are read of lists

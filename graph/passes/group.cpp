@@ -61,8 +61,10 @@ class Grouping {
     place_.resize(graph_.end_id());
     group_of_.resize(graph_.end_id());
     uses_.resize(graph_.end_id());
+    const LastWaits last(program_);
     for (const Node* node : graph_.nodes()) {
       for (const Endpoint& input : node->inputs()) ++uses_[input.node->id()];
+      if (last.contains(*node)) continue;
       for (const Node* control : node->control_inputs())
         awaited_.insert(*control);
     }
@@ -130,7 +132,7 @@ class Grouping {
   void find_hidden_ways() {
     std::vector<Thing> begins, ends, unknown;
     for (const Node* node : graph_.nodes()) {
-      if (may_bring_dead(*node)) unknown.push_back(node->id());
+      if (comes_from_elsewhere(node)) unknown.push_back(node->id());
       if (waits(*node)) begins.push_back(node->id());
       if (may_be_waited_for(*node)) ends.push_back(node->id());
     }
@@ -163,12 +165,7 @@ class Grouping {
   }
 
   bool waits(const Node& node) const {
-    return may_bring_dead(node) || may_wait_(node);
-  }
-  // Its tokens may be dead where the graph does not show it: liveness says
-  // nothing of what comes after it.
-  static bool may_bring_dead(const Node& node) {
-    return node.op() == "_Recv" || is_call(node);
+    return comes_from_elsewhere(&node) || may_wait_(node);
   }
   // Whatever is in its body.
   static bool is_call(const Node& node) {
@@ -349,6 +346,7 @@ class Grouping {
     TAGFLOW_ASSIGN(Node * made, add_for(graph_, last, name_after(graph_, last),
                                         "_FusedElementwise", endpoints,
                                         std::move(attrs), controls));
+    for (Node* node : group.nodes) detour_.lead_control(node, {made});
     for (size_t i = 0; i < outputs.size(); ++i) {
       detour_.lead({outputs[i], 0}, {made, int(i)});
       graph_.set_output_shape(made, int(i), outputs[i]->output_shape(0));

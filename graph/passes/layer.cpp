@@ -59,6 +59,7 @@ class Layers {
     std::vector<int64_t> outputs;
     Strings program, names;
     NodeList controls;
+    NodeList parts;  // the nodes that it replaces
   };
 
   static bool is_product(const Node& node) {
@@ -111,6 +112,7 @@ class Layers {
             layer.last,
             is_packed(*product) ? product->op() : "_Fused" + product->op(),
             layer.inputs, std::move(attrs), layer.controls));
+    for (Node* part : layer.parts) detour_.lead_control(part, {made});
     for (int i = 0; i < num_outputs; ++i)
       graph_.set_output_shape(made, i, layer.last->output_shape(i));
     return {};
@@ -132,6 +134,7 @@ class Layers {
     NodeList controls(join->control_inputs());
     if (!is_last_axis(axis, 2) || !add_dependence(controls, axis)) return 0;
     layer.controls.add(controls);
+    layer.parts.add(join);
     const auto parts = join->inputs().first(size_t(num_parts));
     layer.inputs[0] = parts[0];
     layer.inputs.insert(layer.inputs.end(), parts.begin() + 1, parts.end());
@@ -142,6 +145,7 @@ class Layers {
   static void extend(Layer& layer, Node* node) {
     layer.last = node;
     layer.controls.add(node->control_inputs());
+    layer.parts.add(node);
   }
 
   // What alone reads the layer, and may be part of it.

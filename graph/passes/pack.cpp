@@ -14,6 +14,12 @@
 // theirs, so that the rows are next to each other. What is packed
 // is a variant, and lives as long as the loop. The product may be part of a
 // layer (Note [What is a layer]). It is rounded as the layer of a constant is.
+//
+// A sum of two such products that nobody else reads, as of the input and the
+// state of a recurrent cell, is one product: of both columns next to each other
+// by both weights on top of each other. Its sums are rounded in another order
+// than one by one.
+//
 // Like the layers, this is a matter of what kernels a device has.
 #include <map>
 
@@ -22,6 +28,7 @@
 #include "graph/passes/product.h"
 #include "graph/passes/readers.h"
 #include "graph/passes/rewriting.h"
+#include "graph/prune.h"
 
 namespace tagflow::graph {
 namespace {
@@ -33,9 +40,19 @@ class Packing {
 
   Result<bool> run() {
     std::vector<Node*> products;
-    for (Node* node : graph_.nodes())
+    std::vector<Sum> sums;
+    for (Node* node : graph_.nodes()) {
       if (can_pack(*node)) products.push_back(node);
-    for (Node* product : products) TAGFLOW_RETURN_IF_ERROR(rewrite(product));
+      if (const auto sum = find_sum(node)) sums.push_back(*sum);
+    }
+    NodeSet done;
+    for (const Sum& sum : sums) {
+      TAGFLOW_RETURN_IF_ERROR(rewrite(sum));
+      done.insert(*sum.first);
+      done.insert(*sum.second);
+    }
+    for (Node* product : products)
+      if (!done.contains(*product)) TAGFLOW_RETURN_IF_ERROR(rewrite(product));
     if (detour_.empty()) return false;
     return detour_.finish();
   }
@@ -59,6 +76,94 @@ class Packing {
     while (is_loop_constant(*value.node)) value = value.node->inputs()[0];
     return value.node->output_shape(value.port);
   }
+
+  // --- Sums of two products --------------------------------------------------
+
+  struct Sum {
+    Node *first = nullptr, *second = nullptr, *add = nullptr;
+  };
+
+  std::optional<Sum> find_sum(Node* add) const {
+    if ((add->op() != "AddV2" && add->op() != "Add") || !is_pure(*add) ||
+        !add->output_shape(0).fully_known())
+      return {};
+    const Sum sum{add->inputs()[0].node, add->inputs()[1].node, add};
+    for (const Node* product : {sum.first, sum.second}) {
+      // Nothing is broadcast.
+      if (!can_pack(*product) || !readers_.only_reader(*product) ||
+          product->output_shape(0) != add->output_shape(0) ||
+          !has_same_constraints(*product, *add))
+        return {};
+    }
+    if (is_set(*sum.first, "transpose_b") !=
+            is_set(*sum.second, "transpose_b") ||
+        !can_join(weights_of(*sum.first), weights_of(*sum.second)))
+      return {};
+    return sum;
+  }
+
+  // Whether they come from one frame, in which a Const can be.
+  static bool can_join(Endpoint a, Endpoint b) {
+    while (is_loop_constant(*a.node) && is_loop_constant(*b.node)) {
+      a = a.node->inputs()[0];
+      b = b.node->inputs()[0];
+    }
+    return !is_loop_constant(*a.node) && !is_loop_constant(*b.node) &&
+           control_tells_deadness(a);
+  }
+
+  static const Endpoint& weights_of(const Node& product) {
+    return product.inputs()[1];
+  }
+
+  Status rewrite(const Sum& sum) {
+    const Form form{.is_transposed = is_set(*sum.first, "transpose_b")};
+    const Endpoint weights[] = {weights_of(*sum.first),
+                                weights_of(*sum.second)};
+    TAGFLOW_ASSIGN(const Endpoint packed, pack(weights, form));
+    const Endpoint columns[] = {sum.first->inputs()[0],
+                                sum.second->inputs()[0]};
+    TAGFLOW_ASSIGN(const Endpoint joined,
+                   join(*sum.add, columns, 1, packed.node));
+    PartialShape shape = shape_outside(weights[0]);
+    const int axis = form.is_transposed ? 1 : 0;
+    shape.set_dim(axis, shape.dim(axis) + shape_outside(weights[1]).dim(axis));
+    const Endpoint inputs[] = {joined, packed};
+    AttrMap attrs = attrs_of(form, shape);
+    attrs["names"] = std::vector<std::string>{sum.add->name()};
+    NodeList controls;
+    for (const Node* node : {sum.first, sum.second, sum.add})
+      controls.add(node->control_inputs());
+    TAGFLOW_ASSIGN(Node * made,
+                   detour_.replace(sum.add, "_PackedMatMul", inputs,
+                                   std::move(attrs), controls));
+    graph_.set_output_shape(made, 0, sum.add->output_shape(0));
+    for (Node* product : {sum.first, sum.second})
+      detour_.lead_control(product, {made});
+    return {};
+  }
+
+  // Two matrices next to each other, or on top; `beside` is in their frame.
+  Result<Endpoint> join(const Node& like, std::span<const Endpoint> parts,
+                        int32_t axis, Node* beside) {
+    Node* const waits[] = {beside};
+    TAGFLOW_ASSIGN(
+        Node * number,
+        add_for(graph_, like, name_after(graph_, like, "/axis"), "Const", {},
+                {{"value", Tensor::scalar(axis)}, {"dtype", DataType::kInt32}},
+                waits));
+    const Endpoint inputs[] = {parts[0], parts[1], {number, 0}};
+    TAGFLOW_ASSIGN(Node * made,
+                   add_for(graph_, like, name_after(graph_, like, "/joined"),
+                           "ConcatV2", inputs,
+                           {{"N", int64_t(2)},
+                            {"T", DataType::kFloat},
+                            {"Tidx", DataType::kInt32}},
+                           {}));
+    return Endpoint{made, 0};
+  }
+
+  // --- Single products -------------------------------------------------------
 
   // How weights are packed.
   struct Form {
@@ -120,14 +225,10 @@ class Packing {
       form.count = part->count;
       shape_of_weights.set_dim(0, part->count);
     }
-    TAGFLOW_ASSIGN(const Endpoint packed, pack(weights, form));
+    TAGFLOW_ASSIGN(const Endpoint packed, pack({&weights, 1}, form));
     const Endpoint inputs[] = {product->inputs()[0], packed};
-    AttrMap attrs = {{"T", DataType::kFloat},
-                     {"transpose_b", form.is_transposed},
-                     {"weights", shape_of_weights},
-                     {"N", int64_t(0)},
-                     {"S", int64_t(0)},
-                     {"names", std::vector<std::string>{product->name()}}};
+    AttrMap attrs = attrs_of(form, shape_of_weights);
+    attrs["names"] = std::vector<std::string>{product->name()};
     const PartialShape shape =
         part ? part->split->output_shape(part->port) : product->output_shape(0);
     NodeList controls(product->control_inputs());
@@ -136,19 +237,37 @@ class Packing {
                    detour_.replace(product, "_PackedMatMul", inputs,
                                    std::move(attrs), controls));
     graph_.set_output_shape(made, 0, shape);
-    if (part) detour_.lead({part->split, part->port}, {made, 0});
+    if (!part) return {};
+    detour_.lead({part->split, part->port}, {made, 0});
+    detour_.lead_control(part->split, {made});
     return {};
   }
 
-  // The weights, packed outside of all loops that they come into.
-  Result<Endpoint> pack(const Endpoint& weights, const Form& form) {
-    const auto key = std::tuple(weights.node->id(), weights.port, form);
+  // Of a product of nothing but the two.
+  static AttrMap attrs_of(const Form& form, const PartialShape& weights) {
+    return {{"T", DataType::kFloat},
+            {"transpose_b", form.is_transposed},
+            {"weights", weights},
+            {"N", int64_t(0)},
+            {"S", int64_t(0)}};
+  }
+
+  // The weights, on top of each other, packed outside of all loops that they
+  // come into.
+  Result<Endpoint> pack(std::span<const Endpoint> weights, const Form& form) {
+    Key key;
+    key.second = form;
+    for (const Endpoint& part : weights)
+      key.first.push_back({part.node->id(), part.port});
     if (const auto known = packed_.find(key); known != packed_.end())
       return known->second;
     Node* made = nullptr;
-    if (is_loop_constant(*weights.node)) {
-      Node& enter = *weights.node;
-      TAGFLOW_ASSIGN(const Endpoint outside, pack(enter.inputs()[0], form));
+    if (is_loop_constant(*weights[0].node)) {
+      Node& enter = *weights[0].node;
+      std::vector<Endpoint> parts;
+      for (const Endpoint& part : weights)
+        parts.push_back(part.node->inputs()[0]);
+      TAGFLOW_ASSIGN(const Endpoint outside, pack(parts, form));
       AttrMap attrs;
       // Without those that tell more of its value.
       for (const auto& [name, attr] : enter.attrs())
@@ -158,13 +277,19 @@ class Packing {
                                    enter.op(), {&outside, 1}, std::move(attrs),
                                    enter.control_inputs()));
     } else {
-      TAGFLOW_ASSIGN(made, add_for(graph_, *weights.node,
-                                   name_after(graph_, *weights.node, "/packed"),
-                                   "_PackWeights", {&weights, 1},
-                                   {{"transposed", form.is_transposed},
-                                    {"first", form.first},
-                                    {"count", form.count}},
-                                   {}));
+      Node& like = *weights[0].node;
+      Endpoint whole = weights[0];
+      if (weights.size() > 1) {
+        TAGFLOW_ASSIGN(whole,
+                       join(like, weights, form.is_transposed ? 1 : 0, &like));
+      }
+      TAGFLOW_ASSIGN(made,
+                     add_for(graph_, like, name_after(graph_, like, "/packed"),
+                             "_PackWeights", {&whole, 1},
+                             {{"transposed", form.is_transposed},
+                              {"first", form.first},
+                              {"count", form.count}},
+                             {}));
     }
     return packed_.emplace(key, Endpoint{made, 0}).first->second;
   }
@@ -172,8 +297,9 @@ class Packing {
   Graph& graph_;
   const Readers readers_;
   Detour detour_;
-  // By the node and port of what is packed, and how.
-  std::map<std::tuple<NodeId, int, Form>, Endpoint> packed_;
+  // By the nodes and ports of what is packed, and how.
+  using Key = std::pair<std::vector<std::pair<NodeId, int>>, Form>;
+  std::map<Key, Endpoint> packed_;
 };
 
 }  // namespace

@@ -26,8 +26,9 @@ enum class Pass : uint8_t {
   kGroup,
   kPack,
   kShapes,
+  kAhead,
 };
-inline constexpr uint8_t kNumPasses = 15;
+inline constexpr uint8_t kNumPasses = 16;
 
 // A set of passes; all of them by default. A value.
 class PassSet {

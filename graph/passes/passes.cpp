@@ -52,6 +52,8 @@ constexpr std::array<PassItem, kNumPasses> kPasses = {{
      nullptr},
     {Pass::kShapes, "shapes",
      "compiles a signature again for the shapes of what it is fed", nullptr},
+    {Pass::kAhead, "ahead",
+     "reads variables that a loop leaves alone once, before the loop", nullptr},
 }};
 
 // A pass can make work for those before it; few rounds find nearly all.

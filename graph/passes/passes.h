@@ -73,6 +73,10 @@ Result<bool> fuse_layers(Program& program, const Evaluator* evaluator);
 // `may_wait` says which nodes answer when they like.
 using MayWait = std::function<bool(const Node&)>;
 Result<bool> group_elementwise(Program& program, const MayWait& may_wait);
+// Loop constants for variables that a loop only reads, and for what a loop puts
+// on a list in each iteration. Not among those of optimize(): Note [What is
+// read ahead]. Not of the bodies.
+Result<bool> read_ahead(Program& program, const Evaluator* evaluator);
 // Weights in the order that products like, for a loop. Not among those of
 // optimize(): Note [What is packed]. Also of the bodies.
 Result<bool> pack_weights(Program& program, const Evaluator* evaluator);

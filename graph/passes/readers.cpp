@@ -1,8 +1,49 @@
 #include "graph/passes/readers.h"
 
+#include <algorithm>
+
 namespace tagflow::graph {
 
+LastWaits::LastWaits(const Program& program) {
+  const auto nodes = program.graph.nodes();
+  const auto is_push = [](const Node* node) {
+    return node->op() == "TensorListPushBack";
+  };
+  if (std::ranges::none_of(nodes, is_push)) return;
+  readers_.resize(program.graph.end_id());
+  const auto add = [&](const Node* source, const Node* reader) {
+    if (source->is_const() || source->is_identity() || is_push(source))
+      readers_[source->id()].push_back(reader);
+  };
+  for (const Node* node : nodes) {
+    for (const Endpoint& input : node->inputs())
+      if (input.node != nullptr) add(input.node, node);
+    for (const Node* control : node->control_inputs()) add(control, node);
+  }
+  for (const Endpoint& fetch : program.fetches)
+    if (fetch.node != nullptr) add(fetch.node, nullptr);
+  for (const Node* target : program.targets) add(target, nullptr);
+  constexpr int kDepth = 4;
+  for (const Node* node : nodes)
+    if (node->is_const() && !node->control_inputs().empty() &&
+        std::ranges::all_of(readers_[node->id()], [&](const Node* reader) {
+          return reader != nullptr && is_push(reader) &&
+                 goes_on_lists(*reader, kDepth);
+        }))
+      waits_.insert(*node);
+}
+
+bool LastWaits::goes_on_lists(const Node& node, int depth) const {
+  if (depth == 0) return false;
+  return std::ranges::all_of(readers_[node.id()], [&](const Node* reader) {
+    return reader != nullptr &&
+           (reader->is_next_iteration() ||
+            (reader->is_identity() && goes_on_lists(*reader, depth - 1)));
+  });
+}
+
 Readers::Readers(const Program& program) : uses_(program.graph.end_id()) {
+  const LastWaits last(program);
   for (Node* node : program.graph.nodes()) {
     for (size_t i = 0; i < node->inputs().size(); ++i) {
       const Endpoint& input = node->inputs()[i];
@@ -11,6 +52,7 @@ Readers::Readers(const Program& program) : uses_(program.graph.end_id()) {
       if (input.port != 0) use.has_others = true;
       (input.port == 0 ? use.reads : others_[input]).add({node, i});
     }
+    if (last.contains(*node)) continue;
     for (const Node* control : node->control_inputs())
       uses_[control->id()].is_awaited = true;
   }

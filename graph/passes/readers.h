@@ -6,11 +6,32 @@
 #include <vector>
 
 #include "graph/program.h"
+#include "graph/prune.h"
 
 namespace tagflow::graph {
 
+// Constants that wait for a node, and are put on lists for the next iteration:
+// the shapes that a backward loop will go by. Nothing of this iteration comes
+// after them. So the node may become part of a larger one, for which they wait
+// then. Of a program as it is when this is made. Thread-compatible.
+class LastWaits {
+ public:
+  explicit LastWaits(const Program& program);
+  // Whether the node is such a constant.
+  bool contains(const Node& node) const { return waits_.contains(node); }
+
+ private:
+  bool goes_on_lists(const Node& node, int depth) const;
+
+  // By node id: all readers, and what waits, of constants, lists and
+  // Identities. A null stands for the end of the program.
+  std::vector<std::vector<const Node*>> readers_;
+  NodeSet waits_;
+};
+
 // Of a program as it is when this is made; nodes that are added later have no
-// readers. Thread-compatible.
+// readers. LastWaits are not counted: who replaces a node leads its control
+// edges to what stands for it. Thread-compatible.
 class Readers {
  public:
   explicit Readers(const Program& program);

@@ -76,6 +76,10 @@ bool control_tells_deadness(const Endpoint& source) {
   return !source.node->is_switch() && !source.node->op().starts_with("_Call");
 }
 
+bool comes_from_elsewhere(const Node* node) {
+  return node->op() == "_Recv" || node->op().starts_with("_Call");
+}
+
 namespace {
 
 // What is malformed was refused before any pass.

@@ -44,6 +44,10 @@ bool is_loop_constant(const Node& node);
 // not so for an output of a Switch, or of a call.
 bool control_tells_deadness(const Endpoint& source);
 
+// Whether its tokens may be dead where the graph does not show it, so that
+// liveness says nothing of what comes after it: a _Recv, or a call.
+bool comes_from_elsewhere(const Node* node);
+
 // Whether the nodes ask for the same of where they run: Note [Constraints and
 // passes].
 bool has_same_constraints(const Node& a, const Node& b);

@@ -10,6 +10,7 @@
 #include "actors/frozen_variables.h"
 #include "actors/shared_state.h"
 #include "graph/builder/builder.h"
+#include "graph/polls.h"
 #include "tests/actors/sessions.h"
 
 using namespace tagflow;

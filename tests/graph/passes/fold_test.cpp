@@ -1,7 +1,10 @@
 #include <doctest/doctest.h>
 
+#include <functional>
 #include <limits>
 
+#include "graph/loop_shapes.h"
+#include "tests/graph/hand_made_loops.h"
 #include "tests/graph/passes/whole_program.h"
 
 using namespace tagflow;
@@ -43,6 +46,30 @@ bool make_all(Program& program) {
 
 int count_op(const Graph& graph, std::string_view op) {
   return int(std::ranges::count(graph.nodes(), op, &Node::op));
+}
+
+// Whether of what is read of such a list the value is known. The list is made
+// by the function, of elements of the type.
+using MakeList = std::function<Endpoint(Graph&, const Lists&)>;
+bool is_read_before(const MakeList& make, DataType type = DataType::kInt32) {
+  Graph graph;
+  const Lists lists{graph, type};
+  Node* pop = lists.pop("pop", make(graph, lists));
+  add(graph, "read", "Identity", {{pop, 1}});
+  Program program = program_of(graph, {"read"});
+  return fold(program) && program.fetches[0].node->is_const();
+}
+
+// One onto which these are pushed.
+MakeList pushed(std::vector<Tensor> values) {
+  return [values = std::move(values)](Graph& graph, const Lists& lists) {
+    Endpoint list = lists.empty("list");
+    for (size_t i = 0; i < values.size(); ++i)
+      list = lists.push(
+          fmt::format("push{}", i), list,
+          {constant(graph, fmt::format("value{}", i), values[i]), 0});
+    return list;
+  };
 }
 
 }  // namespace
@@ -350,4 +377,146 @@ TEST_CASE("what is no plain tensor is not folded") {
       {{"element_dtype", DataType::kInt32}});
   Program program = program_of(graph, {"list"});
   CHECK(!make_all(program));
+}
+
+TEST_CASE("what a list has at all places is known, where it has been read") {
+  Graph graph;
+  const Lists lists{graph, DataType::kInt32};
+  const auto shape = [&](const char* name) -> Endpoint {
+    return {constant(graph, name, Tensor::vector<int32_t>({2, 3})), 0};
+  };
+  // As a loop and its gradient have it.
+  Node* x = placeholder(graph, "x", DataType::kFloat, {-1});
+  const Endpoint from_outside = shape("from_outside");
+  const Endpoint first =
+      lists.push("push_first", lists.empty("empty"), shape("first"));
+  const Loop filled = loop(graph, "fill", {first}, [&](const Values& in) {
+    Node* enter =
+        add(graph, "enter", "Enter", {from_outside},
+            {{"frame_name", std::string("fill")}, {"is_constant", true}});
+    Node* same = add(graph, "same", "Identity", {{enter, 0}});
+    return Values{lists.push("push", in[0], {same, 0})};
+  });
+  const Loop drained = loop(
+      graph, "drain", {{filled.exits[0], 0}, {x, 0}}, [&](const Values& in) {
+        Node* pop = lists.pop("pop", in[0]);
+        Node* reshape = add(graph, "reshape", "Reshape", {in[1], {pop, 1}});
+        Node* behind = add(graph, "behind", "Tanh", {{reshape, 0}});
+        return Values{{pop, 0}, {behind, 0}};
+      });
+  Program program =
+      program_of(graph, {drained.exits[0]->name(), drained.exits[1]->name()});
+  must(infer_loop_shapes(program.graph));
+  CHECK_FALSE(program.graph.find("behind")->output_shape(0).fully_known());
+  CHECK(fold(program));
+  CHECK(dump(program.graph, "pop_1") == "pop_1 = Const(^pop)");
+  CHECK(identical(must(program.graph.find("pop_1")->attr<Tensor>("value")),
+                  Tensor::vector<int32_t>({2, 3})));
+  CHECK(dump(program.graph, "reshape") ==
+        "reshape = Reshape(drain/switch1:1, pop_1)");
+  CHECK(program.graph.find("behind")->output_shape(0) == PartialShape{2, 3});
+  CHECK(dump(program.graph, "drain/next0") ==
+        "drain/next0 = NextIteration(pop)");
+}
+
+TEST_CASE("what is got of a list, is known too, and what is behind computed") {
+  Graph graph;
+  const Lists lists{graph, DataType::kInt32};
+  const Endpoint list = lists.set(
+      "set",
+      lists.push("push", lists.empty("list"), {number(graph, "a", 3), 0}),
+      {number(graph, "b", 3), 0});
+  Node* get = lists.get("get", list);
+  add(graph, "sum", "AddV2", {{get, 0}, {number(graph, "c", 4), 0}});
+  Program program = program_of(graph, {"sum"});
+  CHECK(fold(program));
+  CHECK(value_of(program.graph, "sum_1") == 7);
+  CHECK(dump(program.graph, "sum_1") == "sum_1 = Const(^get)");
+}
+
+TEST_CASE("what is read of a list becomes a constant once") {
+  Graph graph;
+  const Lists lists{graph, DataType::kInt32};
+  Node* pop = lists.pop("pop", pushed({Tensor::scalar(2)})(graph, lists));
+  add(graph, "read", "Neg", {{pop, 1}});
+  Program program = program_of(graph, {"read"});
+  CHECK(fold(program));
+  CHECK(dump(program.graph, "read") == "read = Neg(pop_1)");
+  CHECK(!fold(program));
+  CHECK(dump(program.graph, "read") == "read = Neg(pop_1)");
+}
+
+TEST_CASE("of a list of other than the same few integers nothing is known") {
+  using Ints = std::initializer_list<int32_t>;
+  const auto ints = [](Ints values) { return Tensor::vector<int32_t>(values); };
+  const auto many = [](int64_t count) {
+    return Tensor::of<int32_t>({count}, std::vector<int32_t>(size_t(count), 1));
+  };
+  CHECK(is_read_before(pushed({ints({2, 3})})));
+  CHECK(is_read_before(pushed({ints({2, 3}), ints({2, 3}), ints({2, 3})})));
+  CHECK(is_read_before(pushed({ints({})})));
+  CHECK(is_read_before(pushed({Tensor::scalar(7), Tensor::scalar(7)})));
+  CHECK(is_read_before(pushed({Tensor::vector<int64_t>({1L << 40})}),
+                       DataType::kInt64));
+  // They differ.
+  CHECK_FALSE(is_read_before(pushed({ints({2, 3}), ints({2, 4})})));
+  CHECK_FALSE(is_read_before(pushed({ints({2, 3}), ints({2})})));
+  CHECK_FALSE(is_read_before(pushed({ints({2}), Tensor::scalar(2)})));
+  CHECK_FALSE(is_read_before(pushed({ints({}), ints({2})})));
+  // Of another type than the elements that are asked for, or not integers.
+  CHECK_FALSE(is_read_before(pushed({Tensor::vector<int64_t>({2})})));
+  CHECK_FALSE(
+      is_read_before(pushed({ints({2}), Tensor::vector<int64_t>({2})})));
+  CHECK_FALSE(is_read_before(pushed({Tensor::scalar(2.0f)}), DataType::kFloat));
+  CHECK_FALSE(is_read_before(pushed({Tensor::scalar(true)}), DataType::kBool));
+  // No shape of a tensor.
+  CHECK_FALSE(is_read_before(
+      pushed({Tensor::of<int32_t>({1, 1}, std::vector<int32_t>{2})})));
+  CHECK(is_read_before(pushed({many(kMaxRank)})));
+  CHECK_FALSE(is_read_before(pushed({many(kMaxRank + 1)})));
+  // Nothing at all.
+  CHECK_FALSE(is_read_before(pushed({})));
+}
+
+TEST_CASE("of a list that nobody knows all of, nothing is known") {
+  const auto two = [](Graph& graph) -> Endpoint {
+    return {number(graph, "two", 2), 0};
+  };
+  CHECK(is_read_before([&](Graph& graph, const Lists& lists) {
+    return lists.push("push", lists.empty("list"), two(graph));
+  }));
+  // Zeros.
+  CHECK_FALSE(is_read_before([&](Graph& graph, const Lists& lists) {
+    return lists.set("set", lists.reserve("list"), two(graph));
+  }));
+  // The rows of a constant may differ.
+  CHECK_FALSE(is_read_before([&](Graph& graph, const Lists& lists) {
+    Node* rows = constant(graph, "rows", Tensor::vector<int32_t>({2, 2}));
+    return lists.push("push", lists.from_tensor("list", {rows, 0}), two(graph));
+  }));
+  CHECK_FALSE(is_read_before([&](Graph& graph, const Lists& lists) {
+    Node* open = placeholder(graph, "open", DataType::kInt32);
+    return lists.push("later",
+                      lists.push("push", lists.empty("list"), two(graph)),
+                      {open, 0});
+  }));
+  CHECK_FALSE(is_read_before([&](Graph& graph, const Lists& lists) {
+    Node* list = placeholder(graph, "list", DataType::kVariant);
+    return lists.push("push", {list, 0}, two(graph));
+  }));
+  CHECK_FALSE(is_read_before([&](Graph& graph, const Lists& lists) {
+    return lists.set("set", lists.empty("list"), two(graph), true);
+  }));
+}
+
+TEST_CASE("elements on top of each other are not taken for one of them") {
+  Graph graph;
+  const Lists lists{graph, DataType::kInt32};
+  const Endpoint list =
+      lists.push("push", lists.empty("list"), {number(graph, "two", 2), 0});
+  lists.stack("stack", list);
+  lists.gather("gather", list,
+               {constant(graph, "some", Tensor::vector<int32_t>({0})), 0});
+  Program program = program_of(graph, {"stack", "gather"});
+  CHECK(!fold(program));
 }

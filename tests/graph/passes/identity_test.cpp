@@ -221,3 +221,205 @@ TEST_CASE("an IdentityN of both sides of a Switch stays") {
   CHECK(!run_pass(remove_identities, program));
   CHECK(dump(program.graph, "r") == "r = Neg(both)");
 }
+
+TEST_CASE("a reduction along no axis goes") {
+  for (const char* op : {"Sum", "Mean", "Prod", "Max", "Min", "All", "Any"})
+    for (const bool keeps : {false, true}) {
+      CAPTURE(op);
+      CAPTURE(keeps);
+      const std::string_view name = op;
+      const bool is_bool = name == "All" || name == "Any";
+      Graph graph;
+      Node* x =
+          placeholder(graph, "x", is_bool ? DataType::kBool : DataType::kFloat);
+      Node* y = placeholder(graph, "y", DataType::kInt32);
+      Node* late = placeholder(graph, "late", DataType::kInt32, {0});
+      const auto reduced = [&](const char* result, Node* axes) {
+        add(graph, result, op, {{x, 0}, {axes, 0}}, {{"keep_dims", keeps}});
+      };
+      const Tensor none = Tensor::make(DataType::kInt32, {0});
+      reduced("none", constant(graph, "no_axes", none));
+      reduced("none_wide", constant(graph, "no_axes_wide",
+                                    Tensor::make(DataType::kInt64, {0})));
+      reduced("waits",
+              add(graph, "no_axes_late", "Const", {},
+                  {{"value", none}, {"dtype", DataType::kInt32}}, {y}));
+      reduced("one", constant(graph, "axes", Tensor::vector<int32_t>({0})));
+      reduced("scalar", constant(graph, "axis", Tensor::scalar(0)));
+      reduced("open", late);
+      Program program = program_of(
+          graph, {"none", "none_wide", "waits", "one", "scalar", "open"});
+      CHECK(run_pass(remove_identities, program));
+      CHECK(program.fetches[0].to_string() == "x:0");
+      CHECK(program.fetches[1].to_string() == "x:0");
+      CHECK(dump(program.graph, "waits_1") == "waits_1 = Identity(x, ^y)");
+      for (const size_t stays : {3, 4, 5})
+        CHECK(program.fetches[stays].node->op() == op);
+    }
+}
+
+TEST_CASE("a norm along no axis is no identity") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kFloat);
+  Node* axes = constant(graph, "axes", Tensor::make(DataType::kInt32, {0}));
+  add(graph, "norm", "EuclideanNorm", {{x, 0}, {axes, 0}});
+  Program program = program_of(graph, {"norm"});
+  CHECK(!run_pass(remove_identities, program));
+}
+
+TEST_CASE("who reads an identity that waits, waits itself") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kFloat);
+  Node* y = placeholder(graph, "y", DataType::kFloat);
+  Node* z = placeholder(graph, "z", DataType::kFloat);
+  Node* a = add(graph, "a", "Tanh", {{x, 0}});
+  Node* waits = add(graph, "waits", "Identity", {{a, 0}}, {}, {y});
+  Node* plain = add(graph, "plain", "Identity", {{waits, 0}});
+  add(graph, "b", "Neg", {{waits, 0}});
+  add(graph, "c", "AddV2", {{waits, 0}, {plain, 0}}, {}, {z});
+  add(graph, "d", "AddV2", {{z, 0}, {waits, 0}}, {}, {y, z});
+  Program program = program_of(graph, {"b", "c", "d"});
+  CHECK(run_pass(remove_identities, program));
+  CHECK(dump(program.graph) ==
+        "x = Placeholder()\n"
+        "y = Placeholder()\n"
+        "z = Placeholder()\n"
+        "a = Tanh(x)\n"
+        "b = Neg(a, ^y)\n"
+        "c = AddV2(a, a, ^z, ^y)\n"
+        "d = AddV2(z, a, ^y, ^z)\n");
+  CHECK(!run_pass(remove_identities, program));
+}
+
+TEST_CASE("a chain of waits is waited for from its end to its beginning") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kFloat);
+  Node* y = placeholder(graph, "y", DataType::kFloat);
+  Node* z = placeholder(graph, "z", DataType::kFloat);
+  Node* w = placeholder(graph, "w", DataType::kFloat);
+  Node* first = add(graph, "first", "Identity", {{x, 0}}, {}, {y});
+  Node* second = add(graph, "second", "Identity", {{first, 0}}, {}, {z});
+  add(graph, "b", "Neg", {{second, 0}}, {}, {w});
+  // One after the other, with ops between.
+  Node* tanh = add(graph, "tanh", "Tanh", {{first, 0}});
+  Node* third = add(graph, "third", "Identity", {{tanh, 0}}, {}, {z});
+  add(graph, "c", "Neg", {{third, 0}});
+  Program program = program_of(graph, {"b", "c"});
+  CHECK(run_pass(remove_identities, program));
+  CHECK(dump(program.graph, "tanh") == "tanh = Tanh(x, ^y)");
+  CHECK(dump(program.graph, "c") == "c = Neg(tanh, ^z)");
+  while (run_pass(remove_identities, program)) continue;
+  CHECK(dump(program.graph, "b") == "b = Neg(x, ^w, ^z, ^y)");
+  CHECK(program.graph.find("first") == nullptr);
+}
+
+TEST_CASE("nobody waits for more than so many nodes in an identity's stead") {
+  const auto goes = [](int of_identity, int of_reader, int shared) {
+    Graph graph;
+    const auto some = [&](const char* name, int count) {
+      std::vector<Node*> nodes;
+      for (int i = 0; i < count; ++i)
+        nodes.push_back(
+            placeholder(graph, fmt::format("{}{}", name, i), DataType::kInt32));
+      return nodes;
+    };
+    std::vector<Node*> a = some("a", of_identity), b = some("b", of_reader);
+    for (Node* node : some("s", shared)) {
+      a.push_back(node);
+      b.push_back(node);
+    }
+    Node* x = placeholder(graph, "x", DataType::kFloat);
+    Node* waits = add(graph, "waits", "Identity", {{x, 0}}, {}, a);
+    add(graph, "neg", "Neg", {{waits, 0}}, {}, b);
+    Program program = program_of(graph, {"neg"});
+    const bool changed = run_pass(remove_identities, program);
+    const Node* neg = program.graph.find("neg");
+    CHECK(neg->inputs()[0].node->name() == (changed ? "x" : "waits"));
+    CHECK(neg->control_inputs().size() ==
+          size_t(of_reader + shared + (changed ? of_identity : 0)));
+    return changed;
+  };
+  CHECK(goes(16, 0, 0));
+  CHECK_FALSE(goes(17, 0, 0));
+  CHECK(goes(8, 8, 0));
+  CHECK_FALSE(goes(8, 9, 0));
+  CHECK(goes(1, 1, 14));
+  CHECK_FALSE(goes(2, 1, 14));
+}
+
+TEST_CASE("of two identities that wait, one may be one too many") {
+  Graph graph;
+  std::vector<Node*> awaited;
+  for (int i = 0; i < 20; ++i)
+    awaited.push_back(
+        placeholder(graph, fmt::format("y{}", i), DataType::kInt32));
+  Node* x = placeholder(graph, "x", DataType::kFloat);
+  Node* few = add(graph, "few", "Identity", {{x, 0}}, {},
+                  {awaited.begin(), awaited.begin() + 10});
+  Node* more = add(graph, "more", "Identity", {{x, 0}}, {},
+                   {awaited.begin() + 10, awaited.end()});
+  add(graph, "sum", "AddV2", {{few, 0}, {more, 0}});
+  Program program = program_of(graph, {"sum"});
+  CHECK(run_pass(remove_identities, program));
+  const Node* sum = program.graph.find("sum");
+  CHECK(sum->inputs()[0].node->name() == "x");
+  CHECK(sum->inputs()[1].node->name() == "more");
+  CHECK(sum->control_inputs().size() == 10);
+}
+
+TEST_CASE("an identity that waits on another device is read there") {
+  Graph graph;
+  const AttrMap classes = {{"_class", std::vector<std::string>{"loc:@c"}}};
+  Node* x = placeholder(graph, "x", DataType::kFloat);
+  Node* y = placeholder(graph, "y", DataType::kFloat);
+  Node* a = add(graph, "a", "Tanh", {{x, 0}});
+  Node* far = add(graph, "far", "Identity", {{a, 0}}, {}, {y});
+  graph.set_device(far, "/cpu:1");
+  add(graph, "b", "Neg", {{far, 0}});
+  Node* beside = add(graph, "beside", "Identity", {{a, 0}}, classes, {y});
+  add(graph, "c", "Neg", {{beside, 0}});
+  // Where its source is, too.
+  Node* there = add(graph, "there", "Tanh", {{x, 0}});
+  graph.set_device(there, "/cpu:1");
+  Node* same = add(graph, "same", "Identity", {{there, 0}}, {}, {y});
+  graph.set_device(same, "/cpu:1");
+  add(graph, "d", "Neg", {{same, 0}});
+  Program program = program_of(graph, {"b", "c", "d"});
+  CHECK(run_pass(remove_identities, program));
+  CHECK(dump(program.graph, "b") == "b = Neg(far)");
+  CHECK(dump(program.graph, "c") == "c = Neg(beside)");
+  CHECK(dump(program.graph, "d") == "d = Neg(there, ^y)");
+}
+
+TEST_CASE("control flow and effects keep reading an identity that waits") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kFloat);
+  Node* y = placeholder(graph, "y", DataType::kFloat);
+  Node* p = placeholder(graph, "p", DataType::kBool, PartialShape::scalar());
+  Node* waits = add(graph, "waits", "Identity", {{x, 0}}, {}, {y});
+  Node* branch = add(graph, "branch", "Switch", {{waits, 0}, {p, 0}});
+  Node* merge = add(graph, "merge", "Merge", {{waits, 0}, {branch, 1}});
+  Node* enter = add(graph, "enter", "Enter", {{waits, 0}},
+                    {{"frame_name", "f"}, {"is_constant", true}});
+  Node* exit = add(graph, "exit", "Exit", {{enter, 0}});
+  add(graph, "print", "Print", {{waits, 0}, {waits, 0}});
+  Program program =
+      program_of(graph, {branch->name(), merge->name(), exit->name(), "print"});
+  CHECK(!run_pass(remove_identities, program));
+  CHECK(dump(program.graph, "branch") == "branch = Switch(waits, p)");
+  CHECK(dump(program.graph, "merge") == "merge = Merge(waits, branch:1)");
+  CHECK(dump(program.graph, "enter") == "enter = Enter*(waits)");
+  CHECK(dump(program.graph, "print") == "print = Print(waits, waits)");
+}
+
+TEST_CASE("an identity that waits and is fetched stays beside who read it") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kFloat);
+  Node* y = placeholder(graph, "y", DataType::kFloat);
+  Node* waits = add(graph, "waits", "Identity", {{x, 0}}, {}, {y});
+  add(graph, "neg", "Neg", {{waits, 0}}, {}, {waits});
+  Program program = program_of(graph, {"waits", "neg"});
+  CHECK(run_pass(remove_identities, program));
+  CHECK(dump(program.graph, "waits") == "waits = Identity(x, ^y)");
+  CHECK(dump(program.graph, "neg") == "neg = Neg(x, ^waits, ^y)");
+}

@@ -417,3 +417,63 @@ TEST_CASE("a layer is made of packed weights, a bias and a group") {
   for (const int64_t output : must(layer.attr<Ints>("outputs")))
     CHECK(output >= 5);
 }
+
+TEST_CASE("the sum of two products of a loop is one product") {
+  for (const bool transposed : {false, true}) {
+    CAPTURE(transposed);
+    Recurrent g;
+    const Output u = placeholder_of(
+        g.s, "u", transposed ? PartialShape{32, 64} : PartialShape{64, 32});
+    const Output y = placeholder_of(g.s, "y", {4, 64});
+    const ops::MatMulAttrs attrs{.transpose_b = transposed};
+    const auto program = g.packed(
+        {loop_of(g.s, "loop", g.x, [&](const Scope& in, const Output& h) {
+          return ops::tanh(
+              in, ops::add(in.named("sum"), ops::matmul(in, h, g.w, attrs),
+                           ops::matmul(in, y, u, attrs)));
+        })});
+    REQUIRE(program);
+    CHECK(nodes_of(*program, "MatMul").empty());
+    const auto products = nodes_of(*program, "_PackedMatMul");
+    REQUIRE(products.size() == 1);
+    CHECK(must(products[0]->attr<PartialShape>("weights")) ==
+          (transposed ? PartialShape{32, 96} : PartialShape{96, 32}));
+    CHECK(must(products[0]->attr<bool>("transpose_b")) == transposed);
+    CHECK(products[0]->output_shape(0) == PartialShape({4, 32}));
+    // The inputs side by side, in the loop.
+    const Node* inputs = products[0]->inputs()[0].node;
+    CHECK(inputs->op() == "ConcatV2");
+    CHECK(inputs->output_shape(0) == PartialShape({4, 96}));
+    // The weights on top of each other, in front of it.
+    const Node* packed = outside(products[0]->inputs()[1].node);
+    REQUIRE(packed->op() == "_PackWeights");
+    const Node* weights = packed->inputs()[0].node;
+    REQUIRE(weights->op() == "ConcatV2");
+    CHECK(weights->inputs()[0].to_string() == "w:0");
+    CHECK(weights->inputs()[1].to_string() == "u:0");
+  }
+}
+
+TEST_CASE("two products stay two where their sum is not all that reads them") {
+  Recurrent g;
+  const Output y = placeholder_of(g.s, "y", {4, 32});
+  const Output row = placeholder_of(g.s, "row", {1, 32});
+  const auto count = [&](const auto& body) {
+    const auto program = g.packed({loop_of(g.s, "loop", g.x, body)});
+    REQUIRE(program);
+    return nodes_of(*program, "_PackedMatMul").size();
+  };
+  CHECK(count([&](const Scope& in, const Output& h) {
+          const Output a = ops::matmul(in, h, g.w), b = ops::matmul(in, y, g.w);
+          return ops::mul(in, ops::add(in, a, b), a);
+        }) == 2);
+  // The one is broadcast.
+  CHECK(count([&](const Scope& in, const Output& h) {
+          return ops::add(in, ops::matmul(in, h, g.w),
+                          ops::matmul(in, row, g.w));
+        }) == 2);
+  CHECK(count([&](const Scope& in, const Output& h) {
+          return ops::add(in, ops::matmul(in, h, g.w),
+                          ops::matmul(in, y, g.w, {.transpose_b = true}));
+        }) == 2);
+}

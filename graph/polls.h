@@ -1,0 +1,25 @@
+// Which reads of variables a loop goes on by.
+#pragma once
+
+#include <vector>
+
+#include "graph/frames.h"
+#include "graph/graph.h"
+
+namespace tagflow::graph {
+
+// Whether it reads the value of a variable, and does nothing else.
+bool reads_variable(const Node& node);
+
+// Whether it may see what other runs do, in a way that a read of a variable
+// after it must see, too: any stateful op that is neither such a read, nor
+// makes a handle, nor is about what one run has for itself; and any call.
+bool may_see_others(const Node& node);
+
+// By node id: reads in loops on whose values some LoopCond depends, by data or
+// by what a Switch takes. Such a loop may wait for another run to change the
+// variable. To wait for a read, as the end of an iteration does where effects
+// have an order, is not to depend on its value.
+std::vector<bool> find_polls(const Graph& graph, const FrameMap& frames);
+
+}  // namespace tagflow::graph
