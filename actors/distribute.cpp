@@ -275,8 +275,14 @@ Result<Distribution> distribute(const graph::Graph& graph,
                   [](graph::Program& part, const graph::Evaluator*) {
                     return graph::group_elementwise(part, may_wait);
                   }));
+  TAGFLOW_RETURN_IF_ERROR(
+      run_on_cpus(result.partitions, infos, options.passes, graph::Pass::kAhead,
+                  [](graph::Program& part, const graph::Evaluator*) {
+                    return graph::read_ahead(part, may_wait);
+                  }));
   TAGFLOW_RETURN_IF_ERROR(run_on_cpus(result.partitions, infos, options.passes,
-                                      graph::Pass::kAhead, graph::read_ahead));
+                                      graph::Pass::kSaved,
+                                      graph::read_saved_constants));
   TAGFLOW_RETURN_IF_ERROR(run_on_cpus(result.partitions, infos, options.passes,
                                       graph::Pass::kPack, graph::pack_weights));
   TAGFLOW_RETURN_IF_ERROR(graph::put_readers_first(result.partitions, turns));

@@ -26,7 +26,7 @@ struct Request {
   std::vector<graph::Endpoint> feeds;
   std::vector<graph::Endpoint> fetches;
   std::vector<graph::Node*> targets;
-  // What all feeds of the runs look like; empty: as the graph says.
+  // One for each feed, which it fits: of all runs. Empty: what the graph says.
   std::vector<Shape> feed_shapes = {};
 };
 

@@ -22,11 +22,21 @@ std::shared_ptr<Forms::Slot> Forms::slot_for(std::span<const Tensor> feeds,
   auto slot = std::make_shared<Slot>();
   for (const size_t i : open_feeds_) slot->shapes.push_back(feeds[i].shape());
   slot->last_run = num_runs_;
+  slot->wait = first_wait_;
   if (slots_.size() < kMostForms) return slots_.emplace_back(std::move(slot));
   const auto oldest = std::ranges::min_element(
       slots_, {}, [](const auto& other) { return other->last_run; });
+  // Shapes that push each other out are compiled less and less.
+  if ((*oldest)->form.prepared != nullptr)
+    first_wait_ = next_wait(first_wait_, (*oldest)->runs);
+  slot->wait = first_wait_;
   old = std::exchange(*oldest, slot);
   return slot;
+}
+
+int Forms::next_wait(int wait, int64_t runs) {
+  return runs > wait ? std::max(wait / 2, kFewestRuns)
+                     : std::min(wait * 2, kMostRuns);
 }
 
 std::shared_ptr<const Prepared> Forms::pick(std::span<const Tensor> feeds,
@@ -41,9 +51,7 @@ std::shared_ptr<const Prepared> Forms::pick(std::span<const Tensor> feeds,
         ++slot->runs;
         return slot->form.prepared;
       }
-      slot->wait = slot->runs > slot->wait
-                       ? std::max(slot->wait / 2, kFewestRuns)
-                       : std::min(slot->wait * 2, kMostRuns);
+      slot->wait = next_wait(slot->wait, slot->runs);
       slot->runs = 0;
       old = std::exchange(slot->form, {});
     }
@@ -51,7 +59,10 @@ std::shared_ptr<const Prepared> Forms::pick(std::span<const Tensor> feeds,
       return nullptr;
     slot->is_making = true;
   }
-  Result<Form> form = make(signature_, feeds);
+  std::vector<Shape> shapes;
+  if (!open_feeds_.empty())
+    for (const Tensor& feed : feeds) shapes.push_back(feed.shape());
+  Result<Form> form = make(signature_, std::move(shapes), is_frozen_);
   std::lock_guard lock(mutex_);
   slot->is_making = false;
   slot->runs = 0;

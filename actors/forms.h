@@ -29,7 +29,7 @@ namespace tagflow::actors {
 // What a form computes may be rounded in another order than in the usual one,
 // as Notes [What is a layer] and [What is packed] say.
 
-// A form, and what it is for.
+// A form, and what it is for. It keeps the variables alive.
 struct Form {
   std::shared_ptr<const Prepared> prepared;  // null: there is nothing to gain
   FrozenVariables variables;
@@ -39,15 +39,23 @@ struct Form {
 class Forms {
  public:
   // There is a form for each list of shapes that the feeds of these numbers
-  // have; for all runs one where there are none.
-  Forms(Signature signature, std::vector<size_t> open_feeds)
-      : signature_(std::move(signature)), open_feeds_(std::move(open_feeds)) {}
+  // have; for all runs one where there are none. `is_frozen` says whether forms
+  // are for versions of variables.
+  Forms(Signature signature, std::vector<size_t> open_feeds, bool is_frozen)
+      : signature_(std::move(signature)),
+        open_feeds_(std::move(open_feeds)),
+        is_frozen_(is_frozen) {}
 
+  // Makes a form for these shapes of all feeds; for any where there are none.
   using Make = std::function<Result<Form>(const Signature& signature,
-                                          std::span<const Tensor> feeds)>;
+                                          std::vector<Shape> feed_shapes,
+                                          bool is_frozen)>;
   // The form for a run that starts now with these feeds; null where that is the
   // usual one. Calls `make` where a form is due, unless that is null, on this
-  // thread, and on no other at the same time for these shapes.
+  // thread and without the lock; on no other at the same time for these shapes,
+  // unless they lost their place meanwhile. What cannot be made is tried again
+  // later; the error is dropped. REQUIRES: they are as many feeds as the
+  // signature has, and were checked against it.
   std::shared_ptr<const Prepared> pick(std::span<const Tensor> feeds,
                                        const Make& make);
 
@@ -61,8 +69,8 @@ class Forms {
     std::vector<Shape> shapes;  // of the open feeds
     Form form;
     bool is_making = false;
-    int64_t runs = 0;        // with this form, or since there is none
-    int wait = kFewestRuns;  // so many before a form is made
+    int64_t runs = 0;  // with this form, or since there is none
+    int wait = 0;      // so many before a form is made
     uint64_t last_run = 0;
   };
 
@@ -71,12 +79,16 @@ class Forms {
   std::shared_ptr<Slot> slot_for(std::span<const Tensor> feeds,
                                  std::shared_ptr<Slot>& old);
   bool is_for(const Slot& slot, std::span<const Tensor> feeds) const;
+  // How long the next one waits, after one that had so many runs.
+  static int next_wait(int wait, int64_t runs);
 
   const Signature signature_;
   const std::vector<size_t> open_feeds_;
+  const bool is_frozen_;
   std::mutex mutex_;  // guards the below, slots too
   std::vector<std::shared_ptr<Slot>> slots_;
   uint64_t num_runs_ = 0;
+  int first_wait_ = kFewestRuns;  // of a new slot
 };
 
 }  // namespace tagflow::actors

@@ -75,10 +75,12 @@ std::shared_ptr<const Prepared> SessionState::pick_form(
   // A worker has other things to do than to compile.
   if (Engine::on_worker()) return prepared.forms->pick(feeds, nullptr);
   return prepared.forms->pick(
-      feeds, [&](const Signature& signature, std::span<const Tensor> fed) {
+      feeds, [this](const Signature& signature, std::vector<Shape> shapes,
+                    bool is_frozen) {
         Result<Form> form = Form();
-        Status thrown = guarded(
-            "session", [&] { form = make_form(prepared, signature, fed); });
+        Status thrown = guarded("session", [&] {
+          form = make_form(signature, {std::move(shapes), is_frozen});
+        });
         return thrown.ok() ? std::move(form) : Result<Form>(std::move(thrown));
       });
 }

@@ -90,8 +90,11 @@ Result<std::shared_ptr<const Prepared>> SessionState::prepare(
   std::shared_lock lock(graph_mutex_);
   TAGFLOW_ASSIGN(auto prepared, compile(signature, {}, nullptr));
   std::vector<size_t> open_feeds = find_open_feeds(*prepared);
-  if (!open_feeds.empty() || can_be_frozen(*prepared))
-    prepared->forms = std::make_shared<Forms>(signature, std::move(open_feeds));
+  const bool is_frozen = options_.passes.has(graph::Pass::kFreeze) &&
+                         prepared->executable->can_be_frozen();
+  if (!open_feeds.empty() || is_frozen)
+    prepared->forms =
+        std::make_shared<Forms>(signature, std::move(open_feeds), is_frozen);
   cache_.add(key, prepared);
   return std::shared_ptr<const Prepared>(std::move(prepared));
 }
@@ -171,10 +174,12 @@ Result<std::shared_ptr<Prepared>> SessionState::compile(
   TAGFLOW_ASSIGN(Distribution distribution,
                  distribute(request, special.is_frozen ? Purpose::kFrozenRun
                                                        : Purpose::kRun));
-  if (distribution.frozen != nullptr) {
-    if (distribution.frozen->empty() && special.feed_shapes.empty())
+  if (special.is_frozen) {
+    const bool is_any =
+        distribution.frozen != nullptr && !distribution.frozen->empty();
+    if (!is_any && special.feed_shapes.empty())
       return std::shared_ptr<Prepared>();
-    *frozen = std::move(*distribution.frozen);
+    if (is_any) *frozen = std::move(*distribution.frozen);
   }
   warn_once(distribution.placement.warnings);
   TAGFLOW_ASSIGN(auto plans,
@@ -193,11 +198,6 @@ Result<std::shared_ptr<Prepared>> SessionState::compile(
   return prepared;
 }
 
-bool SessionState::can_be_frozen(const Prepared& prepared) const {
-  return options_.passes.has(graph::Pass::kFreeze) &&
-         prepared.executable->can_be_frozen();
-}
-
 std::vector<size_t> SessionState::find_open_feeds(
     const Prepared& prepared) const {
   std::vector<size_t> open;
@@ -209,15 +209,10 @@ std::vector<size_t> SessionState::find_open_feeds(
   return open;
 }
 
-Result<Form> SessionState::make_form(const Prepared& prepared,
-                                     const Signature& signature,
-                                     std::span<const Tensor> feeds) {
+Result<Form> SessionState::make_form(const Signature& signature,
+                                     const Special& special) {
   TAGFLOW_ASSIGN(const CompileLock one_at_a_time, lock_compiling());
   std::shared_lock lock(graph_mutex_);
-  Special special{.is_frozen = can_be_frozen(prepared)};
-  if (!find_open_feeds(prepared).empty())
-    for (const Tensor& feed : feeds)
-      special.feed_shapes.push_back(feed.shape());
   Form form;
   TAGFLOW_ASSIGN(form.prepared, compile(signature, special, &form.variables));
   return form;

@@ -65,10 +65,12 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   void call(Done& done, Result<std::vector<Tensor>> answer,
             const RunStats& stats) const;
 
-  // The signature for the shapes of these feeds, and the versions that
-  // variables have now.
-  Result<Form> make_form(const Prepared& prepared, const Signature& signature,
-                         std::span<const Tensor> feeds);
+  // What a form is for. By default it is the usual one.
+  struct Special {
+    std::vector<Shape> feed_shapes;  // empty: what the graph says
+    bool is_frozen = false;          // for the versions that variables have now
+  };
+  Result<Form> make_form(const Signature& signature, const Special& special);
   // What the signature is cut into, and why.
   Result<Distribution> explain(const Signature& signature);
   // What is prepared from now on is placed by these.
@@ -103,17 +105,11 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   // held.
   Result<Request> find_request(const Signature& signature);
   Result<Distribution> distribute(const Request& request, Purpose purpose);
-  // What a form is for. By default it is the usual one.
-  struct Special {
-    std::vector<Shape> feed_shapes;  // empty: what the graph says
-    bool is_frozen = false;
-  };
   // Where it is frozen, `frozen` gets the versions of variables that it is for.
   // Null where it would be the usual form.
   Result<std::shared_ptr<Prepared>> compile(const Signature& signature,
                                             const Special& special,
                                             FrozenVariables* frozen);
-  bool can_be_frozen(const Prepared& prepared) const;
   // Those of which the graph does not know the whole shape, where that matters.
   std::vector<size_t> find_open_feeds(const Prepared& prepared) const;
   // Checks what the graph was extended by since.

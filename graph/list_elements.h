@@ -8,7 +8,7 @@
 
 namespace tagflow::graph {
 
-// Every element of a list is one of these.
+// Every element of a list is one of these. Valid while the graph is unchanged.
 struct ListElements {
   std::vector<Endpoint> tensors;  // that were put in
   std::vector<Endpoint> stacked;  // whose rows were
@@ -23,7 +23,8 @@ struct ListElements {
 bool may_be_unset(const ListElements& elements);
 
 // Follows the list back to where it was made, through loops and conditionals.
-// Nothing where an op in between is none that it knows, or there are too many.
+// Nothing where an op in between is none that it knows, or they are more than
+// 128.
 std::optional<ListElements> find_list_elements(const Endpoint& list);
 
 // An op that gives an element of a list, or several on top of each other.

@@ -1,6 +1,7 @@
 #include "graph/loop_shapes.h"
 
-#include <algorithm>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "graph/list_elements.h"

@@ -27,6 +27,14 @@ bool may_see_others(const Node& node) {
          !node.op().starts_with("Stack");
 }
 
+bool may_end_wait(const Node& node) {
+  if (!may_see_others(node)) return false;
+  const OpDef& def = node.op_def();
+  return def.inputs.empty() ||
+         (def.inputs[0].name != "resource" && def.inputs[0].name != "ref" &&
+          def.inputs[0].name != "var");
+}
+
 std::vector<bool> find_polls(const Graph& graph, const FrameMap& frames) {
   enum : uint8_t { kLiveness = 1, kValue = 2 };  // what is depended on
   struct Need {
@@ -49,7 +57,9 @@ std::vector<bool> find_polls(const Graph& graph, const FrameMap& frames) {
   while (!open.empty()) {
     const auto [node, what] = open.back();
     open.pop_back();
-    const bool chooses = node->is_switch() || may_see_others(*node);
+    // An effect may hand a value on along a control edge, as a stack does.
+    const bool chooses = node->is_switch() || node->op_def().is_stateful ||
+                         may_see_others(*node);
     for (const Endpoint& input : node->inputs()) {
       need(input.node, kLiveness);
       if (what == kValue || chooses) need(input.node, kValue);

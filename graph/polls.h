@@ -1,4 +1,5 @@
-// Which reads of variables a loop goes on by.
+// Reads of variables: which are such, what orders them, and by which a loop
+// goes on.
 #pragma once
 
 #include <vector>
@@ -16,10 +17,15 @@ bool reads_variable(const Node& node);
 // makes a handle, nor is about what one run has for itself; and any call.
 bool may_see_others(const Node& node);
 
+// Whether something that waits for other runs, or for this one, may wait for
+// it: it sees others, and more than a variable.
+bool may_end_wait(const Node& node);
+
 // By node id: reads in loops on whose values some LoopCond depends, by data or
 // by what a Switch takes. Such a loop may wait for another run to change the
 // variable. To wait for a read, as the end of an iteration does where effects
-// have an order, is not to depend on its value.
+// have an order, is not to depend on its value. REQUIRES: `frames` are the
+// graph's.
 std::vector<bool> find_polls(const Graph& graph, const FrameMap& frames);
 
 }  // namespace tagflow::graph

@@ -223,7 +223,7 @@ void add_constant_rules(RuleTable& table) {
   table.add({"_FusedBatchMatMulV2", "_FusedConv2D",
              "_FusedDepthwiseConv2dNative", "_FusedElementwise", "_FusedMatMul",
              "_PackWeights", "_PackedMatMul", "_ProductSum", "_ProductSumAdd",
-             "_ProductSumValue", "_ReadVariablesAhead"},
+             "_ProductSumValue", "_ReadVariablesAhead", "_CheckReadAhead"},
             fused_rule);
 }
 

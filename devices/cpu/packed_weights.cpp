@@ -29,7 +29,8 @@ class PackWeightsKernel final : public CheapKernel {
   // The rows that are wanted.
   Result<Tensor> rows_of(const KernelContext& context,
                          const Tensor& weights) const {
-    if (count_ == 0) return weights;
+    // None: those of a variable without a value, by which nobody multiplies.
+    if (count_ == 0 || weights.num_elements() == 0) return weights;
     if (!transposed_ || weights.rank() != 2 || first_ > weights.dim(0) ||
         count_ > weights.dim(0) - first_)
       return context.fail("{} has no {} rows of outputs from {} on",

@@ -82,7 +82,7 @@ class ReadKernel final : public StateKernel {
 };
 
 // _ReadVariablesAhead: all values of one moment. Of a variable that cannot be
-// read, zeros: who reads it in its turn gets the error.
+// read, zeros, or none where these are many, and why not.
 class ReadAheadKernel final : public StateKernel {
  public:
   explicit ReadAheadKernel(const KernelInfo& info)
@@ -99,15 +99,23 @@ class ReadAheadKernel final : public StateKernel {
   bool may_be_expensive() const override { return false; }
 
   Status compute_held(KernelContext& context) const override {
-    for (int i = 0; i < context.num_inputs(); ++i) {
+    const int count = context.num_inputs();
+    TAGFLOW_ASSIGN(Tensor codes, Tensor::allocate(DataType::kInt32, {count}));
+    TAGFLOW_ASSIGN(Tensor messages,
+                   Tensor::allocate(DataType::kString, {count}));
+    for (int i = 0; i < count; ++i) {
       const DataType type = context.node().output_dtypes()[size_t(i)];
       const Result<Variable*> variable = initialized_variable(context, i, type);
+      codes.mutable_data<int32_t>()[i] = int32_t(variable.status().code());
       if (variable.ok()) {
         TAGFLOW_ASSIGN(context.output(i), (*variable)->read(context));
       } else {
+        messages.mutable_data<std::string>()[i] = variable.status().message();
         TAGFLOW_ASSIGN(context.output(i), zeros(context, type, size_t(i)));
       }
     }
+    context.set_output(count, std::move(codes));
+    context.set_output(count + 1, std::move(messages));
     return {};
   }
 
@@ -116,10 +124,39 @@ class ReadAheadKernel final : public StateKernel {
                        size_t output) const {
     Shape shape;
     for (const int64_t dim : shapes_[output].dims()) shape.add_dim(dim);
+    // Many zeros may be more than there is place for, and nobody sees them.
+    constexpr int64_t kMost = 1 << 20;
+    const int64_t count = shapes_[output].num_elements();
+    if (count >= 0 && count <= kMost)
+      if (Result<Tensor> all = make_zeros(context, type, shape); all.ok())
+        return all;
+    if (shape.rank() > 0) shape.set_dim(0, 0);
     return make_zeros(context, type, shape);
   }
 
   const std::vector<PartialShape> shapes_;
+};
+
+// _CheckReadAhead: fails as the read in its place would have.
+class CheckReadAheadKernel final : public CheapKernel {
+ public:
+  explicit CheckReadAheadKernel(const KernelInfo& info)
+      : index_(attr_of<int64_t>(info, "index")) {}
+  Status compute(KernelContext& context) const override {
+    const Tensor& codes = context.input(0);
+    const Tensor& messages = context.input(1);
+    if (codes.rank() != 1 || index_ >= codes.num_elements() ||
+        messages.shape() != codes.shape())
+      return context.fail("codes are {} and messages {}, but the index is {}",
+                          codes.describe(), messages.describe(), index_);
+    const auto code = Code(codes.data<int32_t>()[index_]);
+    if (code == Code::kOk) return {};
+    return error(code, "{}", messages.data<std::string>()[index_]);
+  }
+  bool is_bookkeeping() const override { return true; }
+
+ private:
+  const int64_t index_;
 };
 
 // What only looks at the variable, and takes no time.
@@ -229,6 +266,7 @@ void register_variable_kernels(KernelRegistry& registry) {
   for (const char* op : {"ReadVariableOp", "_Dereference"})
     registry.add<ReadKernel>(op);
   registry.add<ReadAheadKernel>("_ReadVariablesAhead");
+  registry.add<CheckReadAheadKernel>("_CheckReadAhead");
   for (const char* op : {"IsVariableInitialized", "VarIsInitializedOp"})
     registry.add<IsInitializedKernel>(op);
   registry.add<VariableShapeKernel>("VariableShape");

@@ -60,9 +60,13 @@ Status check_assigned(const ShapeContext& c, const PartialShape& variable) {
 Status read_ahead_shape(ShapeContext& c) {
   TAGFLOW_ASSIGN(const auto shapes,
                  c.attr<std::vector<PartialShape>>("shapes"));
-  if (shapes.size() != size_t(c.num_outputs()))
-    return c.fail("there is not one shape for each value");
-  for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, shapes[size_t(i)]);
+  const auto count = size_t(c.num_inputs());
+  if (shapes.size() != count || size_t(c.num_outputs()) != count + 2 ||
+      !std::ranges::all_of(shapes, &PartialShape::fully_known))
+    return c.fail("there is not one whole shape and type for each variable");
+  for (size_t i = 0; i < count; ++i) c.set_output(int(i), shapes[i]);
+  for (size_t i = count; i < count + 2; ++i)
+    c.set_output(int(i), PartialShape({int64_t(count)}));
   return {};
 }
 
@@ -152,9 +156,11 @@ void register_handles(OpRegistry& registry) {
                   {"value: dtype"}, {"dtype: type"}, read_shape);
   // Not of TensorFlow: Note [What is read ahead] in graph/passes/ahead.cpp.
   define_stateful(registry, "_ReadVariablesAhead", {"resources: N * resource"},
-                  {"values: dtypes"},
+                  {"values: dtypes", "codes: int32", "messages: string"},
                   {"N: int >= 1", "dtypes: list(type)", "shapes: list(shape)"},
                   read_ahead_shape);
+  define(registry, "_CheckReadAhead", {"codes: int32", "messages: string"}, {},
+         {"index: int >= 0"}, no_output_shape);
   define_stateful(registry, "DisableCopyOnRead", {"resource: resource"}, {}, {},
                   no_output_shape);
   define_stateful(

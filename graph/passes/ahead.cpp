@@ -7,32 +7,29 @@
 // after:
 //
 //   v -> Enter -> Read  is  v -> _ReadVariablesAhead -> Enter -> Identity
-//        pivot ---^         v -> Enter -> Read -----------------------^
+//        pivot ---^                    pivot -> _CheckReadAhead ---^
 //
 // _ReadVariablesAhead reads all variables of the loop, at once, when all that
-// enters the loop has come. What they gave is a loop constant, of which other
-// passes make more. Each read stays, and is waited for: it says whether its
-// value is live, comes before all that it came before, and fails where the
-// variable has no value, of which _ReadVariablesAhead makes zeros.
+// enters the loop has come. What it gives is a loop constant, of which other
+// passes make more. _CheckReadAhead is in the place of each read: it is live
+// where the read was, comes after and before the same, and fails where the
+// variable had no value. For such a variable _ReadVariablesAhead gives zeros,
+// which nobody in the loop gets to see, even if it has a value by then.
 //
-// This is done for a loop in which nothing is read, written or waited for that
-// other runs see, nor anything inside it, beside these reads; which does not go
-// on by what they give, for it may wait for another run; which can be cut (Note
-// [Loops that can be cut]); and of which all that enters is live where the
-// reads are, so that to wait for it says nothing more.
-//
-// Where the loop puts such a constant, or any other, on a list in each of its
-// iterations, and another loop beside it reads that list, as the gradient of a
-// loop does, every element is that constant. So the reader is not asked for
-// its value, but only waited for: it may find no element.
+// This is done for a loop
+//   - in which nothing is read, written or waited for that other runs see, nor
+//     anything inside it, beside these reads;
+//   - which does not go on by what they give, for it may wait for another run;
+//   - which can be cut (Note [Loops that can be cut]), and of which all that
+//     enters is live where the reads are, so that to wait for it says nothing
+//     more;
+//   - of which nothing that enters waits for what comes after the reads, by an
+//     edge, or, as far as can be seen, by a queue or the like.
 #include <algorithm>
-#include <map>
-#include <tuple>
+#include <vector>
 
 #include "graph/frames.h"
-#include "graph/list_elements.h"
 #include "graph/passes/passes.h"
-#include "graph/passes/readers.h"
 #include "graph/passes/rewriting.h"
 #include "graph/placement/whole_loops.h"
 #include "graph/polls.h"
@@ -45,51 +42,24 @@ bool is_seen(const Node& node) {
   return reads_variable(node) || may_see_others(node);
 }
 
-Result<Node*> add_constant_enter(Graph& graph, const Node& like,
-                                 const StaticFrame& frame,
-                                 const Endpoint& value) {
-  TAGFLOW_ASSIGN(Node * enter,
-                 add_for(graph, like, name_after(graph, like, "/Enter"),
-                         "Enter", {&value, 1},
-                         {{"frame_name", frame.name},
-                          {"is_constant", true},
-                          {"parallel_iterations", frame.parallel_iterations}},
-                         {}));
-  graph.set_output_shape(enter, 0, value.node->output_shape(value.port));
-  return enter;
-}
-
-// An Identity of the constant, which is live when `waits` is.
-Result<Node*> add_waiting(Graph& graph, const Node& like, Node* constant,
-                          Node* waits) {
-  const Endpoint source{constant, 0};
-  Node* const controls[] = {waits};
-  TAGFLOW_ASSIGN(
-      Node * made,
-      add_for(graph, like, name_after(graph, like), "Identity", {&source, 1},
-              {{"T", constant->output_dtypes()[0]}}, controls));
-  graph.set_output_shape(made, 0, constant->output_shape(0));
-  return made;
-}
-
 class ReadingAhead {
  public:
-  ReadingAhead(Program& program, const FrameMap& frames)
+  ReadingAhead(Program& program, const FrameMap& frames,
+               const MayWait& may_wait)
       : graph_(program.graph),
         frames_(frames),
+        may_wait_(may_wait),
         facts_(find_facts(program.graph, frames)),
-        readers_(program),
         detour_(program),
         reads_(frames.frames().size()),
         is_closed_(frames.frames().size(), true) {}
 
   Result<bool> run() {
-    if (std::ranges::any_of(graph_.nodes(), &comes_from_elsewhere))
-      return false;
     const std::vector<bool> polls = find_polls(graph_, frames_);
     for (Node* node : graph_.nodes())
-      if (is_seen(*node) && !is_ahead(*node)) sort(node, polls[node->id()]);
-    find_ordered();
+      if (is_seen(*node)) sort(node, polls[node->id()]);
+    if (std::ranges::all_of(reads_, &std::vector<Node*>::empty)) return false;
+    link();
     for (const StaticFrame& frame : frames_.frames())
       if (is_closed_[size_t(frame.id)] && can_wait_for_all(frame))
         TAGFLOW_RETURN_IF_ERROR(read_ahead(frame));
@@ -98,12 +68,6 @@ class ReadingAhead {
   }
 
  private:
-  // A read that stayed: nobody sees its value.
-  bool is_ahead(const Node& node) const {
-    return node.op() == "ReadVariableOp" &&
-           !readers_.is_read({const_cast<Node*>(&node), 0});
-  }
-
   void sort(Node* node, bool is_poll) {
     const FrameId frame = frames_.of(*node);
     FrameId open = frame;  // what other runs may see into, with all around
@@ -117,28 +81,41 @@ class ReadingAhead {
       is_closed_[size_t(open)] = false;
   }
 
-  // Marks what is, or comes after, something that other runs may see.
-  void find_ordered() {
-    std::vector<std::vector<const Node*>> readers(graph_.end_id());
-    std::vector<const Node*> open;
-    is_ordered_.resize(graph_.end_id());
-    const auto mark = [&](const Node* node) {
-      if (is_ordered_[node->id()]) return;
-      is_ordered_[node->id()] = true;
-      open.push_back(node);
-    };
+  // Who reads what; and what is, or comes after, something that other runs see,
+  // or that may wait for them.
+  void link() {
+    next_.resize(graph_.end_id());
+    std::vector<const Node*> seen, waiting;
     for (const Node* node : graph_.nodes()) {
       for (const Endpoint& input : node->inputs())
-        readers[input.node->id()].push_back(node);
+        next_[input.node->id()].push_back(node);
       for (const Node* control : node->control_inputs())
-        readers[control->id()].push_back(node);
-      if (is_seen(*node)) mark(node);
+        next_[control->id()].push_back(node);
+      if (is_seen(*node)) seen.push_back(node);
+      if (may_wait_(*node)) waiting.push_back(node);
     }
+    is_ordered_ = after(std::move(seen), FrameId::kRoot);
+    comes_after_wait_ = after(std::move(waiting), FrameId::kRoot);
+  }
+
+  // These, and all that comes after them in one instance of the frame.
+  std::vector<bool> after(std::vector<const Node*> open, FrameId frame) const {
+    std::vector<bool> found(graph_.end_id());
+    for (const Node* node : open) found[node->id()] = true;
     while (!open.empty()) {
       const Node* node = open.back();
       open.pop_back();
-      for (const Node* reader : readers[node->id()]) mark(reader);
+      // The next iteration of a loop around has another instance.
+      if (node->is_next_iteration() &&
+          !frames_.is_within(frames_.of(*node), frame))
+        continue;
+      for (const Node* reader : next_[node->id()])
+        if (!found[reader->id()]) {
+          found[reader->id()] = true;
+          open.push_back(reader);
+        }
     }
+    return found;
   }
 
   static Endpoint handle_of(const Node& read) {
@@ -149,8 +126,9 @@ class ReadingAhead {
   // enters.
   bool can_wait_for_all(const StaticFrame& frame) {
     const std::vector<Node*>& reads = reads_[size_t(frame.id)];
-    if (reads.empty()) return false;
-    if (!facts_.whole_loops[size_t(frame.id)].empty()) return false;
+    if (reads.empty() || !facts_.whole_loops[size_t(frame.id)].empty() ||
+        may_be_waited_for(frame))
+      return false;
     Liveness& liveness = *facts_.liveness;
     return std::ranges::all_of(reads, [&](const Node* read) {
       return has_same_constraints(*read, *reads[0]) &&
@@ -161,7 +139,24 @@ class ReadingAhead {
     });
   }
 
-  // What says that the input of an Enter has come.
+  // Whether something that enters may wait for what comes after the reads.
+  bool may_be_waited_for(const StaticFrame& frame) const {
+    const auto& reads = reads_[size_t(frame.id)];
+    const std::vector<bool> later =
+        after({reads.begin(), reads.end()}, frame.id);
+    const auto is_any_enter = [&](const std::vector<bool>& these) {
+      return std::ranges::any_of(
+          frame.enters, [&](const Node* enter) { return these[enter->id()]; });
+    };
+    return is_any_enter(later) ||
+           (is_any_enter(comes_after_wait_) &&
+            std::ranges::any_of(graph_.nodes(), [&](const Node* node) {
+              return later[node->id()] &&
+                     (may_wait_(*node) || may_end_wait(*node));
+            }));
+  }
+
+  // Adds what says that the input of an Enter has come.
   Status wait_for(const Node& enter, NodeList& waits) {
     const Endpoint& input = enter.inputs()[0];
     if (add_dependence(waits, input)) return {};
@@ -178,9 +173,18 @@ class ReadingAhead {
     std::vector<Endpoint> handles;
     std::vector<DataType> types;
     std::vector<PartialShape> shapes;
+    std::vector<size_t> numbers;  // by read: of its value
     for (const Node* read : reads) {
-      handles.push_back(handle_of(*read));
-      types.push_back(read->output_dtypes()[0]);
+      const Endpoint handle = handle_of(*read);
+      const DataType type = read->output_dtypes()[0];
+      size_t number = 0;
+      while (number < handles.size() &&
+             (handles[number] != handle || types[number] != type))
+        ++number;
+      numbers.push_back(number);
+      if (number < handles.size()) continue;
+      handles.push_back(handle);
+      types.push_back(type);
       shapes.push_back(read->output_shape(0));
     }
     NodeList waits;
@@ -196,97 +200,57 @@ class ReadingAhead {
                                          {"dtypes", std::move(types)},
                                          {"shapes", std::move(shapes)}},
                                         waits));
-    for (size_t i = 0; i < reads.size(); ++i) {
-      TAGFLOW_ASSIGN(Node * enter, add_constant_enter(graph_, *reads[i], frame,
-                                                      {made, int(i)}));
-      graph_.add_control_input(reads[i], enter);
-      TAGFLOW_ASSIGN(Node * value,
-                     add_waiting(graph_, *reads[i], enter, reads[i]));
-      detour_.lead({reads[i], 0}, {value, 0});
+    std::vector<Endpoint> constants;  // in the loop: what it gives
+    for (int i = 0; i < made->num_outputs(); ++i) {
+      TAGFLOW_ASSIGN(Node * enter,
+                     add_constant_enter(graph_, *reads[0], frame, {made, i}));
+      constants.push_back({enter, 0});
     }
+    for (size_t i = 0; i < reads.size(); ++i)
+      TAGFLOW_RETURN_IF_ERROR(replace(reads[i], constants, numbers[i]));
+    return {};
+  }
+
+  // By its value among the constants, of which the last two say what failed.
+  Status replace(Node* read, std::span<const Endpoint> constants,
+                 size_t number) {
+    TAGFLOW_ASSIGN(
+        Node * check,
+        detour_.replace(read, "_CheckReadAhead", constants.last(2),
+                        {{"index", int64_t(number)}}, read->control_inputs()));
+    TAGFLOW_ASSIGN(Node * value,
+                   add_waiting(graph_, *read, constants[number].node, check));
+    detour_.lead({read, 0}, {value, 0});
     return {};
   }
 
   Graph& graph_;
   const FrameMap& frames_;
+  const MayWait& may_wait_;
   const GraphFacts facts_;
-  const Readers readers_;
   Detour detour_;
   std::vector<std::vector<Node*>> reads_;  // by frame: of loop constants
   std::vector<bool> is_closed_;            // by frame: nobody else sees into it
-  std::vector<bool> is_ordered_;           // by node id, as find_ordered() says
-};
-
-// Readers of lists that hold one loop constant.
-class SavedConstants {
- public:
-  SavedConstants(Program& program, const FrameMap& frames)
-      : graph_(program.graph), frames_(frames), detour_(program) {}
-
-  Result<bool> run() {
-    const std::vector<Node*> nodes(graph_.nodes().begin(),
-                                   graph_.nodes().end());
-    for (Node* node : nodes) TAGFLOW_RETURN_IF_ERROR(look_at(node));
-    if (detour_.empty()) return false;
-    return detour_.finish();
-  }
-
- private:
-  Status look_at(Node* reader) {
-    const auto reading = list_reading(*reader);
-    if (!reading || reading->is_stacked) return {};
-    const auto elements =
-        find_list_elements(reader->inputs()[size_t(reading->list)]);
-    if (!elements || elements->tensors.empty() || !elements->stacked.empty() ||
-        may_be_unset(*elements))
-      return {};
-    const Endpoint& first = elements->tensors[0];
-    if (!is_loop_constant(*first.node)) return {};
-    const Endpoint value = first.node->inputs()[0];
-    const FrameId around = frames_.of(*first.node);
-    const StaticFrame& frame = frames_.frame(frames_.of(*reader));
-    const DataType type = reader->output_dtypes()[size_t(reading->output)];
-    if (frame.parent != around || frame.id == FrameId::kRoot ||
-        type != first.node->output_dtypes()[0])
-      return {};
-    for (const Endpoint& tensor : elements->tensors)
-      if (!is_loop_constant(*tensor.node) || tensor.node->inputs()[0] != value)
-        return {};
-    // In another iteration around, it was another constant.
-    for (const Node* next : elements->next_iterations)
-      if (frames_.of(*next) == around ||
-          !frames_.is_within(frames_.of(*next), around))
-        return {};
-    Node*& enter = enters_[{frame.id, value.node->id(), value.port}];
-    if (enter == nullptr) {
-      TAGFLOW_ASSIGN(enter, add_constant_enter(graph_, *reader, frame, value));
-    }
-    TAGFLOW_ASSIGN(Node * made, add_waiting(graph_, *reader, enter, reader));
-    detour_.lead({reader, reading->output}, {made, 0});
-    return {};
-  }
-
-  Graph& graph_;
-  const FrameMap& frames_;
-  Detour detour_;
-  std::map<std::tuple<FrameId, NodeId, int>, Node*> enters_;  // by value
+  // By node id, as link() says.
+  std::vector<std::vector<const Node*>> next_;
+  std::vector<bool> is_ordered_, comes_after_wait_;
 };
 
 }  // namespace
 
-Result<bool> read_ahead(Program& program, const Evaluator* evaluator) {
-  if (std::ranges::none_of(program.graph.nodes(), &Node::is_enter))
+Result<bool> read_ahead(Program& program, const MayWait& may_wait) {
+  const auto nodes = program.graph.nodes();
+  if (std::ranges::none_of(nodes, &Node::is_enter) ||
+      std::ranges::any_of(
+          nodes, [](const Node* node) { return hides_deadness(*node); }))
     return false;
   TAGFLOW_ASSIGN(const FrameMap frames, FrameMap::build(program.graph));
-  TAGFLOW_ASSIGN(const bool changed, ReadingAhead(program, frames).run());
+  TAGFLOW_ASSIGN(const bool changed,
+                 ReadingAhead(program, frames, may_wait).run());
   // Who puts it on a list shall read the constant itself.
   if (changed)
-    TAGFLOW_RETURN_IF_ERROR(remove_identities(program, evaluator).status());
-  TAGFLOW_ASSIGN(const FrameMap now, FrameMap::build(program.graph));
-  TAGFLOW_ASSIGN(const bool saved, SavedConstants(program, now).run());
-  if (saved)
-    TAGFLOW_RETURN_IF_ERROR(remove_identities(program, evaluator).status());
-  return changed || saved;
+    TAGFLOW_RETURN_IF_ERROR(remove_identities(program, nullptr).status());
+  return changed;
 }
 
 }  // namespace tagflow::graph

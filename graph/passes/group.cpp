@@ -132,7 +132,7 @@ class Grouping {
   void find_hidden_ways() {
     std::vector<Thing> begins, ends, unknown;
     for (const Node* node : graph_.nodes()) {
-      if (comes_from_elsewhere(node)) unknown.push_back(node->id());
+      if (hides_deadness(*node)) unknown.push_back(node->id());
       if (waits(*node)) begins.push_back(node->id());
       if (may_be_waited_for(*node)) ends.push_back(node->id());
     }
@@ -165,7 +165,7 @@ class Grouping {
   }
 
   bool waits(const Node& node) const {
-    return comes_from_elsewhere(&node) || may_wait_(node);
+    return hides_deadness(node) || may_wait_(node);
   }
   // Whatever is in its body.
   static bool is_call(const Node& node) {

@@ -116,14 +116,8 @@ class Hoisting {
     changed_ = true;
     for (int i = 0; i < node->num_outputs(); ++i) {
       const Endpoint output{twin, i};
-      TAGFLOW_ASSIGN(
-          Node * enter,
-          add_for(graph_, *node, name_after(graph_, *node, "/Enter"), "Enter",
-                  {&output, 1},
-                  {{"frame_name", frame.name},
-                   {"is_constant", true},
-                   {"parallel_iterations", frame.parallel_iterations}},
-                  {}));
+      TAGFLOW_ASSIGN(Node * enter,
+                     add_constant_enter(graph_, *node, frame, output));
       detour_.lead({node, i}, {enter, 0});
       if (i > 0) continue;
       enters_[node] = enter;

@@ -40,7 +40,9 @@ using Strings = std::vector<std::string>;
 class Layers {
  public:
   explicit Layers(Program& program)
-      : graph_(program.graph), readers_(program), detour_(program) {}
+      : graph_(program.graph),
+        readers_(program, Readers::Waits::kNotLast),
+        detour_(program) {}
 
   Result<bool> run() {
     TAGFLOW_ASSIGN(const auto order, topological_order(graph_));

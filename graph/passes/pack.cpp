@@ -36,7 +36,9 @@ namespace {
 class Packing {
  public:
   explicit Packing(Program& program)
-      : graph_(program.graph), readers_(program), detour_(program) {}
+      : graph_(program.graph),
+        readers_(program, Readers::Waits::kNotLast),
+        detour_(program) {}
 
   Result<bool> run() {
     std::vector<Node*> products;
@@ -92,7 +94,7 @@ class Packing {
       // Nothing is broadcast.
       if (!can_pack(*product) || !readers_.only_reader(*product) ||
           product->output_shape(0) != add->output_shape(0) ||
-          !has_same_constraints(*product, *add))
+          !has_same_constraints(*product, *add) || !has_known_width(*product))
         return {};
     }
     if (is_set(*sum.first, "transpose_b") !=
@@ -100,6 +102,16 @@ class Packing {
         !can_join(weights_of(*sum.first), weights_of(*sum.second)))
       return {};
     return sum;
+  }
+
+  // A width that is wrong fails: of two together, one may make up for the
+  // other.
+  static bool has_known_width(const Node& product) {
+    const Endpoint& columns = product.inputs()[0];
+    const PartialShape& shape = columns.node->output_shape(columns.port);
+    return shape.has_rank() && shape.rank() == 2 &&
+           shape.dim(1) == shape_outside(weights_of(product))
+                               .dim(is_set(product, "transpose_b") ? 1 : 0);
   }
 
   // Whether they come from one frame, in which a Const can be.
@@ -273,9 +285,9 @@ class Packing {
       for (const auto& [name, attr] : enter.attrs())
         if (!name.starts_with('_')) attrs.insert_or_assign(name, attr);
       attrs.insert_or_assign("T", DataType::kVariant);
-      TAGFLOW_ASSIGN(made, add_for(graph_, enter, name_after(graph_, enter),
-                                   enter.op(), {&outside, 1}, std::move(attrs),
-                                   enter.control_inputs()));
+      TAGFLOW_ASSIGN(
+          made, add_for(graph_, enter, name_after(graph_, enter), enter.op(),
+                        {&outside, 1}, std::move(attrs), {}));
     } else {
       Node& like = *weights[0].node;
       Endpoint whole = weights[0];

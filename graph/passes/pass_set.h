@@ -27,8 +27,9 @@ enum class Pass : uint8_t {
   kPack,
   kShapes,
   kAhead,
+  kSaved,
 };
-inline constexpr uint8_t kNumPasses = 16;
+inline constexpr uint8_t kNumPasses = 17;
 
 // A set of passes; all of them by default. A value.
 class PassSet {

@@ -54,6 +54,8 @@ constexpr std::array<PassItem, kNumPasses> kPasses = {{
      "compiles a signature again for the shapes of what it is fed", nullptr},
     {Pass::kAhead, "ahead",
      "reads variables that a loop leaves alone once, before the loop", nullptr},
+    {Pass::kSaved, "saved",
+     "asks no list for a constant that a loop puts there each time", nullptr},
 }};
 
 // A pass can make work for those before it; few rounds find nearly all.

@@ -2,8 +2,9 @@
 //
 // Note [What a pass keeps]
 //   1. Values, to the bit but for what Notes [What is absorbed], [What is a
-//      layer] and [What is summed] say, and deadness: a fetch is dead exactly
-//      where it was.
+//      layer], [What is summed] and [What is packed] say; what variables a loop
+//      reads, but for Note [What is read ahead]; and deadness: a fetch is dead
+//      exactly where it was.
 //      A node that goes hands on what it waited for, and with that what it
 //      would have died with: as inputs, or as control inputs of what stands
 //      for it. A control edge cannot say "this output of the Switch", so what
@@ -73,12 +74,15 @@ Result<bool> fuse_layers(Program& program, const Evaluator* evaluator);
 // `may_wait` says which nodes answer when they like.
 using MayWait = std::function<bool(const Node&)>;
 Result<bool> group_elementwise(Program& program, const MayWait& may_wait);
-// Loop constants for variables that a loop only reads, and for what a loop puts
-// on a list in each iteration. Not among those of optimize(): Note [What is
-// read ahead]. Not of the bodies.
-Result<bool> read_ahead(Program& program, const Evaluator* evaluator);
-// Weights in the order that products like, for a loop. Not among those of
-// optimize(): Note [What is packed]. Also of the bodies.
+// Loop constants for variables that a loop only reads. Not among those of
+// optimize(): Note [What is read ahead]. Not of the bodies.
+Result<bool> read_ahead(Program& program, const MayWait& may_wait);
+// The constant itself, where a loop puts one on a list in each iteration. Not
+// among those of optimize(): Note [What is saved alike]. Not of the bodies.
+Result<bool> read_saved_constants(Program& program, const Evaluator* evaluator);
+// Weights in the order that products like, for a loop, and one product for the
+// sum of two. Not among those of optimize(): Note [What is packed]. Also of the
+// bodies.
 Result<bool> pack_weights(Program& program, const Evaluator* evaluator);
 // A variant that puts products off, for a loop's sum of them. Not among those
 // of optimize(): Note [What is summed]. Also of the bodies.

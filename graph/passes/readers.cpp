@@ -2,6 +2,11 @@
 
 #include <algorithm>
 
+#include "graph/frames.h"
+#include "graph/passes/rewriting.h"
+#include "graph/placement/whole_loops.h"
+#include "graph/polls.h"
+
 namespace tagflow::graph {
 
 LastWaits::LastWaits(const Program& program) {
@@ -42,8 +47,34 @@ bool LastWaits::goes_on_lists(const Node& node, int depth) const {
   });
 }
 
-Readers::Readers(const Program& program) : uses_(program.graph.end_id()) {
-  const LastWaits last(program);
+struct Readers::Lives {
+  Lives(const Graph& graph, FrameMap map)
+      : frames(std::move(map)), facts(find_facts(graph, frames)) {}
+
+  const FrameMap frames;
+  const GraphFacts facts;
+};
+
+bool Readers::are_alike(const Node& node, const Node& reader) const {
+  return lives_ == nullptr ||
+         (lives_->frames.of(node) == lives_->frames.of(reader) &&
+          lives_->facts.liveness->of(node) ==
+              lives_->facts.liveness->of(reader));
+}
+
+Readers::Readers(const Program& program, Waits waits)
+    : uses_(program.graph.end_id()) {
+  std::optional<LastWaits> last;
+  if (waits == Waits::kNotLast &&
+      std::ranges::none_of(program.graph.nodes(), [](const Node* node) {
+        // What comes after the list may be waited for by no edge.
+        return hides_deadness(*node) || may_end_wait(*node);
+      }))
+    last.emplace(program);
+  if (last && !last->empty())
+    if (Result<FrameMap> frames = FrameMap::build(program.graph); frames.ok())
+      lives_ =
+          std::make_shared<Lives>(program.graph, std::move(frames).value());
   for (Node* node : program.graph.nodes()) {
     for (size_t i = 0; i < node->inputs().size(); ++i) {
       const Endpoint& input = node->inputs()[i];
@@ -52,7 +83,7 @@ Readers::Readers(const Program& program) : uses_(program.graph.end_id()) {
       if (input.port != 0) use.has_others = true;
       (input.port == 0 ? use.reads : others_[input]).add({node, i});
     }
-    if (last.contains(*node)) continue;
+    if (lives_ != nullptr && last->contains(*node)) continue;
     for (const Node* control : node->control_inputs())
       uses_[control->id()].is_awaited = true;
   }
@@ -79,7 +110,9 @@ std::optional<Readers::Reader> Readers::only_reader(
   const auto other = others_.find(output);
   if (output.port != 0 && other == others_.end()) return {};
   const Reads& reads = output.port == 0 ? use.reads : other->second;
-  if (reads.first.node == nullptr || reads.is_more) return {};
+  if (reads.first.node == nullptr || reads.is_more ||
+      !are_alike(*output.node, *reads.first.node))
+    return {};
   return reads.first;
 }
 
@@ -92,8 +125,11 @@ bool Readers::is_read(const Endpoint& output) const {
 Node* Readers::only_reading_node(const Node& node) const {
   if (!only_first_output(node)) return nullptr;
   const Use& use = uses_[node.id()];
-  return use.is_awaited || use.reads.has_others ? nullptr
-                                                : use.reads.first.node;
+  Node* const reader = use.reads.first.node;
+  return use.is_awaited || use.reads.has_others || reader == nullptr ||
+                 !are_alike(node, *reader)
+             ? nullptr
+             : reader;
 }
 
 bool Readers::only_first_output(const Node& node) const {

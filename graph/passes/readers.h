@@ -1,6 +1,7 @@
 // Readers: which node, and that one alone, reads what another makes.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -12,11 +13,13 @@ namespace tagflow::graph {
 
 // Constants that wait for a node, and are put on lists for the next iteration:
 // the shapes that a backward loop will go by. Nothing of this iteration comes
-// after them. So the node may become part of a larger one, for which they wait
-// then. Of a program as it is when this is made. Thread-compatible.
+// after them. So the node may become part of a larger one that is live exactly
+// where it is, for which they wait then. Of a program as it is when this is
+// made. Thread-compatible.
 class LastWaits {
  public:
   explicit LastWaits(const Program& program);
+  bool empty() const { return waits_.size() == 0; }
   // Whether the node is such a constant.
   bool contains(const Node& node) const { return waits_.contains(node); }
 
@@ -30,11 +33,15 @@ class LastWaits {
 };
 
 // Of a program as it is when this is made; nodes that are added later have no
-// readers. LastWaits are not counted: who replaces a node leads its control
-// edges to what stands for it. Thread-compatible.
+// readers. Thread-compatible.
 class Readers {
  public:
-  explicit Readers(const Program& program);
+  // kNotLast: LastWaits do not count, where nothing may be waited for but by
+  // edges. Who replaces a node leads its control edges to what stands for it.
+  // Where there are LastWaits, a node that is not equally live is not the only
+  // reader of another.
+  enum class Waits : uint8_t { kAll, kNotLast };
+  explicit Readers(const Program& program, Waits waits = Waits::kAll);
 
   struct Reader {
     Node* node = nullptr;
@@ -74,6 +81,11 @@ class Readers {
     bool has_others = false;  // of outputs beside output 0
   };
 
+  bool are_alike(const Node& node, const Node& reader) const;
+
+  // Of a program with LastWaits; else null.
+  struct Lives;
+  std::shared_ptr<const Lives> lives_;
   std::vector<Use> uses_;  // by node id
   std::unordered_map<Endpoint, Reads, EndpointHash> others_;
 };

@@ -76,8 +76,8 @@ bool control_tells_deadness(const Endpoint& source) {
   return !source.node->is_switch() && !source.node->op().starts_with("_Call");
 }
 
-bool comes_from_elsewhere(const Node* node) {
-  return node->op() == "_Recv" || node->op().starts_with("_Call");
+bool hides_deadness(const Node& node) {
+  return node.op() == "_Recv" || node.op().starts_with("_Call");
 }
 
 namespace {
@@ -140,6 +140,32 @@ Result<Node*> add_for(Graph& graph, const Node& old, std::string name,
         std::vector<std::string>(classes.begin(), classes.end()));
   return graph.add(std::move(name), op, inputs, std::move(attrs), controls,
                    old.device());
+}
+
+Result<Node*> add_constant_enter(Graph& graph, const Node& old,
+                                 const StaticFrame& frame,
+                                 const Endpoint& value) {
+  TAGFLOW_ASSIGN(Node * enter,
+                 add_for(graph, old, name_after(graph, old, "/Enter"), "Enter",
+                         {&value, 1},
+                         {{"frame_name", frame.name},
+                          {"is_constant", true},
+                          {"parallel_iterations", frame.parallel_iterations}},
+                         {}));
+  graph.set_output_shape(enter, 0, value.node->output_shape(value.port));
+  return enter;
+}
+
+Result<Node*> add_waiting(Graph& graph, const Node& old, Node* constant,
+                          Node* waits) {
+  const Endpoint source{constant, 0};
+  Node* const controls[] = {waits};
+  TAGFLOW_ASSIGN(
+      Node * made,
+      add_for(graph, old, name_after(graph, old), "Identity", {&source, 1},
+              {{"T", constant->output_dtypes()[0]}}, controls));
+  graph.set_output_shape(made, 0, constant->output_shape(0));
+  return made;
 }
 
 const Detour::Lead* Detour::find(const Node& from) const {

@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "graph/frames.h"
 #include "graph/program.h"
 
 namespace tagflow::graph {
@@ -46,7 +47,7 @@ bool control_tells_deadness(const Endpoint& source);
 
 // Whether its tokens may be dead where the graph does not show it, so that
 // liveness says nothing of what comes after it: a _Recv, or a call.
-bool comes_from_elsewhere(const Node* node);
+bool hides_deadness(const Node& node);
 
 // Whether the nodes ask for the same of where they run: Note [Constraints and
 // passes].
@@ -93,6 +94,16 @@ std::string name_after(const Graph& graph, const Node& node,
 Result<Node*> add_for(Graph& graph, const Node& old, std::string name,
                       std::string_view op, std::span<const Endpoint> inputs,
                       AttrMap attrs, std::span<Node* const> controls);
+
+// A loop constant of the frame with this value, where `old` is asked to run.
+// REQUIRES: the value is of the frame's parent.
+Result<Node*> add_constant_enter(Graph& graph, const Node& old,
+                                 const StaticFrame& frame,
+                                 const Endpoint& value);
+
+// An Identity of what the node makes, live where `waits` is besides.
+Result<Node*> add_waiting(Graph& graph, const Node& old, Node* constant,
+                          Node* waits);
 
 // Edges to be led elsewhere, all in one walk over the program.
 class Detour {

@@ -133,7 +133,7 @@ class Sums {
     TAGFLOW_ASSIGN(Node * choice,
                    twin(*sum.choice, {{merge, 0}, sum.choice->inputs()[1]}));
     Endpoint last{choice, 1};
-    for (Node* product : sum.products) {
+    for (const Node* product : sum.products) {
       NodeList controls(product->control_inputs());
       controls.add(sum.add->control_inputs());
       const Endpoint inputs[] = {last, product->inputs()[0],
@@ -146,12 +146,7 @@ class Sums {
                               {"transpose_b", is_set(*product, "transpose_b")}},
                              controls));
       last.port = 0;
-      detour_.lead_control(product, {last.node});
     }
-    detour_.lead_control(sum.add, {last.node});
-    detour_.lead_control(sum.enter, {enter});
-    detour_.lead_control(sum.merge, {merge});
-    detour_.lead_control(sum.choice, {choice});
     TAGFLOW_ASSIGN(Node * next, twin(*sum.next, {last}));
     TAGFLOW_RETURN_IF_ERROR(graph_.set_input(merge, 1, {next, 0}));
     TAGFLOW_ASSIGN(Node * exit, twin(*sum.exit, {{choice, 0}}));

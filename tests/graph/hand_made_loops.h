@@ -16,13 +16,13 @@ struct Loop {
   std::vector<Node*> merges, exits;
 };
 
-// A loop that a counter ends, of these variables beside.
-inline Loop loop(Graph& graph, const std::string& name, const Values& start,
-                 const std::function<Values(const Values&)>& body) {
-  const Counter counting = counter(
-      graph, name,
-      {constant(graph, name + "_start", Tensor::scalar<int32_t>(0)), 0},
-      {constant(graph, name + "_limit", Tensor::scalar<int32_t>(9)), 0});
+// A loop that a counter from `begin` to `limit` ends, of these variables
+// beside.
+inline Loop loop_from(Graph& graph, const std::string& name,
+                      const Endpoint& begin, const Endpoint& limit,
+                      const Values& start,
+                      const std::function<Values(const Values&)>& body) {
+  const Counter counting = counter(graph, name, begin, limit);
   Loop made;
   Values inside;
   for (size_t i = 0; i < start.size(); ++i) {
@@ -45,6 +45,16 @@ inline Loop loop(Graph& graph, const std::string& name, const Values& start,
     must(graph.set_input(made.merges[i], 1, {next, 0}));
   }
   return made;
+}
+
+// The same from 0 to 9, outside of all other loops.
+inline Loop loop(Graph& graph, const std::string& name, const Values& start,
+                 const std::function<Values(const Values&)>& body) {
+  const auto number = [&](const char* what, int32_t value) {
+    return Endpoint{constant(graph, name + what, Tensor::scalar(value)), 0};
+  };
+  return loop_from(graph, name, number("_start", 0), number("_limit", 9), start,
+                   body);
 }
 
 // Ops on lists of elements of a type. Where no shape is given, none is asked

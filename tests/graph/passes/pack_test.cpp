@@ -476,4 +476,12 @@ TEST_CASE("two products stay two where their sum is not all that reads them") {
           return ops::add(in, ops::matmul(in, h, g.w),
                           ops::matmul(in, y, g.w, {.transpose_b = true}));
         }) == 2);
+  // Widths that do not fit must not make up for each other.
+  const Output open = placeholder_of(g.s, "open", {4, -1});
+  const Output wide = placeholder_of(g.s, "wide", {4, 32});
+  CHECK(count([&](const Scope& in, const Output& h) {
+          return ops::tanh(
+              in, ops::add(in, ops::matmul(in, open, g.w),
+                           ops::matmul(in, ops::add(in, h, wide), g.w)));
+        }) == 2);
 }

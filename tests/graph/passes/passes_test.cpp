@@ -39,7 +39,7 @@ TEST_CASE("a pass that does not exist is refused, with those that do") {
   const std::string message =
       message_of(PassSet::parse("fold,magic").status(), Code::kInvalidArgument);
   CHECK(contains(message, "there is no pass \"magic\"; there is \"fold\", "));
-  CHECK(contains(message, "\"ahead\", \"all\" and \"none\""));
+  CHECK(contains(message, "\"saved\", \"all\" and \"none\""));
   CHECK(contains(
       message_of(PassSet::parse("fold,").status(), Code::kInvalidArgument),
       "no pass \"\""));
