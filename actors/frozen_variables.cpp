@@ -74,8 +74,9 @@ class Freezer {
         readers[input.node->id()].push_back(node);
         if (node->is_merge()) in_merge_.insert(input.node);
       }
-      if (graph::reads_variable(*node) ? !can_be_known(*node)
-                                       : graph::may_see_others(*node))
+      if (graph::reads_variable(*node)
+              ? !can_be_known(*node)
+              : graph::reads_variables(*node) || graph::may_see_others(*node))
         mark(node);
     }
     TAGFLOW_ASSIGN(const auto frames, graph::FrameMap::build(graph_));

@@ -187,7 +187,7 @@ Result<uint32_t> PlanBuilder::draft(Node* node) {
           dynamic_cast<const devices::UpdateKernel*>(item.kernel) != nullptr;
       plan_.may_wait = plan_.may_wait || item.kind == NodeKind::kAsync;
       plan_.reads_variables =
-          plan_.reads_variables || graph::reads_variable(*node);
+          plan_.reads_variables || graph::reads_variables(*node);
       item.may_be_expensive = item.kernel->may_be_expensive();
       item.only_if_large = !item.kernel->may_be_expensive_on_small_inputs();
       item.scalar = item.kernel->scalar_function();

@@ -20,9 +20,13 @@ bool reads_variable(const Node& node) {
   return node.op() == "ReadVariableOp" || node.op() == "_Dereference";
 }
 
+bool reads_variables(const Node& node) {
+  return reads_variable(node) || node.op() == "_ReadVariablesAhead";
+}
+
 bool may_see_others(const Node& node) {
   if (node.op().starts_with("_Call")) return true;
-  return node.op_def().is_stateful && !reads_variable(node) &&
+  return node.op_def().is_stateful && !reads_variables(node) &&
          !makes_handle(node) && !node.op().starts_with("TensorArray") &&
          !node.op().starts_with("Stack");
 }

@@ -11,6 +11,8 @@ namespace tagflow::graph {
 
 // Whether it reads the value of a variable, and does nothing else.
 bool reads_variable(const Node& node);
+// The same, or of several variables at once (Note [What is read ahead]).
+bool reads_variables(const Node& node);
 
 // Whether it may see what other runs do, in a way that a read of a variable
 // after it must see, too: any stateful op that is neither such a read, nor

@@ -39,7 +39,7 @@ namespace {
 
 // What other runs may see, or change: its order matters.
 bool is_seen(const Node& node) {
-  return reads_variable(node) || may_see_others(node);
+  return reads_variables(node) || may_see_others(node);
 }
 
 class ReadingAhead {
