@@ -32,7 +32,7 @@ bool may_see_others(const Node& node) {
 }
 
 bool may_end_wait(const Node& node) {
-  if (!may_see_others(node)) return false;
+  if (!may_see_others(node) || node.op() == "VariableShape") return false;
   const OpDef& def = node.op_def();
   return def.inputs.empty() ||
          (def.inputs[0].name != "resource" && def.inputs[0].name != "ref" &&
