@@ -11,8 +11,10 @@ namespace tagflow::graph {
 namespace {
 
 // Few loops need more. From then on, each round takes one variable, or one
-// reader of a list, that still changes for unknown.
+// reader of a list, that still changes for unknown; the last one takes all, as
+// there may be thousands that change one after the other.
 constexpr int kMaxRounds = 8;
+constexpr int kLastRound = 64;
 
 class LoopShapes {
  public:
@@ -55,11 +57,12 @@ class LoopShapes {
       for (Dependent& one : nodes_) {
         if (one.is_given_up || agrees(one)) continue;
         is_settled = false;
-        if (round < kMaxRounds) continue;
-        one.is_given_up = true;
+        one.is_given_up = round >= kMaxRounds;
         break;
       }
       if (is_settled) return;
+      if (round >= kLastRound)
+        for (Dependent& one : nodes_) one.is_given_up = true;
     }
   }
 

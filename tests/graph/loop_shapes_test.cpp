@@ -89,6 +89,24 @@ TEST_CASE("a chain of variables longer than the rounds gives up one by one") {
     CHECK(merge->output_shape(0).compatible(PartialShape{4}));
 }
 
+TEST_CASE("of a very long chain, what is not found in time is unknown") {
+  Fixture f;
+  constexpr int kLength = 500;
+  Values start;
+  for (int i = 0; i < kLength; ++i)
+    start.push_back(f.input(fmt::format("x{}", i).c_str(), {4}));
+  const Loop made = loop(f.graph, "l", start, [&](const Values& in) {
+    Values next = {
+        f.node("longer", "ConcatV2", {in[0], in[0], f.number("axis", 0)})};
+    next.insert(next.end(), in.begin(), in.end() - 1);
+    return next;
+  });
+  must(infer_loop_shapes(f.graph));
+  // Sound, whatever is known: each becomes as long as the first one.
+  for (size_t i = 0; i < kLength; ++i)
+    CHECK(!made.merges[i]->output_shape(0).fully_known());
+}
+
 TEST_CASE("loops in loops have their shapes, too") {
   Fixture f;
   const Endpoint x = f.input("x", {6}), y = f.input("y", {6});
