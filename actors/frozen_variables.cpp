@@ -10,6 +10,7 @@
 #include "graph/frames.h"
 #include "graph/passes/rewriting.h"
 #include "graph/polls.h"
+#include "graph/topology.h"
 
 namespace tagflow::actors {
 namespace {
@@ -59,35 +60,23 @@ class Freezer {
   // Marks what comes after something that sees other runs, and what a loop
   // reads to know whether it goes on.
   Status find_bound() {
-    bound_.resize(graph_.end_id());
-    std::vector<std::vector<const Node*>> readers(graph_.end_id());
-    std::vector<const Node*> open;
-    const auto mark = [&](const Node* node) {
-      if (bound_[node->id()]) return;
-      bound_[node->id()] = true;
-      open.push_back(node);
-    };
+    std::vector<const Node*> first;
     for (const Node* node : graph_.nodes()) {
-      for (const Node* source : node->control_inputs())
-        readers[source->id()].push_back(node);
-      for (const Endpoint& input : node->inputs()) {
-        readers[input.node->id()].push_back(node);
-        if (node->is_merge()) in_merge_.insert(input.node);
-      }
+      if (node->is_merge())
+        for (const Endpoint& input : node->inputs())
+          in_merge_.insert(input.node);
       if (graph::reads_variable(*node)
               ? !can_be_known(*node)
               : graph::reads_variables(*node) || graph::may_see_others(*node))
-        mark(node);
+        first.push_back(node);
     }
-    TAGFLOW_ASSIGN(const auto frames, graph::FrameMap::build(graph_));
-    const std::vector<bool> polls = graph::find_polls(graph_, frames);
-    for (const Node* node : graph_.nodes())
-      if (polls[node->id()]) mark(node);
-    while (!open.empty()) {
-      const Node* node = open.back();
-      open.pop_back();
-      for (const Node* reader : readers[node->id()]) mark(reader);
+    if (std::ranges::any_of(graph_.nodes(), &Node::is_loop_cond)) {
+      TAGFLOW_ASSIGN(const auto frames, graph::FrameMap::build(graph_));
+      const std::vector<bool> polls = graph::find_polls(graph_, frames);
+      for (const Node* node : graph_.nodes())
+        if (polls[node->id()]) first.push_back(node);
     }
+    bound_ = graph::all_after(graph::find_successors(graph_), std::move(first));
     return {};
   }
 

@@ -97,11 +97,6 @@ const PartialShape& shape_of(const Endpoint& value) {
 
 }  // namespace
 
-bool may_be_unset(const ListElements& elements) {
-  return std::ranges::any_of(elements.makers,
-                             [](const Node* node) { return reserves(*node); });
-}
-
 std::optional<ListElements> find_list_elements(const Endpoint& list) {
   return Walk().run(list);
 }
@@ -116,6 +111,17 @@ std::optional<ListReading> list_reading(const Node& node) {
   for (const auto& [op, reading] : kReadings)
     if (node.op() == op) return reading;
   return {};
+}
+
+std::optional<ListElements> tensors_read(const Node& reader,
+                                         const ListReading& reading) {
+  if (reading.is_stacked) return {};
+  auto elements = find_list_elements(reader.inputs()[size_t(reading.list)]);
+  if (!elements || elements->tensors.empty() || !elements->stacked.empty() ||
+      std::ranges::any_of(elements->makers,
+                          [](const Node* node) { return reserves(*node); }))
+    return {};
+  return elements;
 }
 
 std::optional<PartialShape> element_shape(const Node& reader,

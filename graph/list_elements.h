@@ -19,9 +19,6 @@ struct ListElements {
   std::vector<const Node*> next_iterations;  // that the list came through
 };
 
-// Whether some element may not be set.
-bool may_be_unset(const ListElements& elements);
-
 // Follows the list back to where it was made, through loops and conditionals.
 // Nothing where an op in between is none that it knows, or they are more than
 // 128.
@@ -36,6 +33,12 @@ struct ListReading {
 };
 // Nothing where the node is none.
 std::optional<ListReading> list_reading(const Node& node);
+
+// The elements of the reader's list, where it gives one of their `tensors`, and
+// there are some. Nothing where it may give a row of one, several, or an
+// element that is not set. REQUIRES: `reading` is the reader's.
+std::optional<ListElements> tensors_read(const Node& reader,
+                                         const ListReading& reading);
 
 // The shape of each element, by what is known of theirs at the moment. Nothing
 // where that is not enough. REQUIRES: `reading` is the reader's, and `elements`

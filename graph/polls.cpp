@@ -31,12 +31,16 @@ bool may_see_others(const Node& node) {
          !node.op().starts_with("Stack");
 }
 
+bool is_about_variable(const Node& node) {
+  const auto& inputs = node.op_def().inputs;
+  return !inputs.empty() &&
+         (inputs[0].name == "resource" || inputs[0].name == "ref" ||
+          inputs[0].name == "var");
+}
+
 bool may_end_wait(const Node& node) {
-  if (!may_see_others(node) || node.op() == "VariableShape") return false;
-  const OpDef& def = node.op_def();
-  return def.inputs.empty() ||
-         (def.inputs[0].name != "resource" && def.inputs[0].name != "ref" &&
-          def.inputs[0].name != "var");
+  return may_see_others(node) && node.op() != "VariableShape" &&
+         !is_about_variable(node);
 }
 
 std::vector<bool> find_polls(const Graph& graph, const FrameMap& frames) {

@@ -19,6 +19,9 @@ bool reads_variables(const Node& node);
 // makes a handle, nor is about what one run has for itself; and any call.
 bool may_see_others(const Node& node);
 
+// Whether it is about a variable, by what its first input is called.
+bool is_about_variable(const Node& node);
+
 // Whether something that waits for other runs, or for this one, may wait for
 // it: it sees others, and more than a variable.
 bool may_end_wait(const Node& node);

@@ -91,6 +91,35 @@ bool is_back_edge(const Node& node, size_t index) {
   return node.is_merge() && source != nullptr && source->is_next_iteration();
 }
 
+Successors find_successors(const Graph& graph) {
+  Successors successors(graph.end_id());
+  for (const Node* node : graph.nodes()) {
+    for (const Endpoint& input : node->inputs())
+      if (input.node != nullptr) successors[input.node->id()].push_back(node);
+    for (const Node* control : node->control_inputs())
+      successors[control->id()].push_back(node);
+  }
+  return successors;
+}
+
+std::vector<bool> all_after(const Successors& successors,
+                            std::vector<const Node*> nodes,
+                            const std::function<bool(const Node&)>& is_end) {
+  std::vector<bool> found(successors.size());
+  for (const Node* node : nodes) found[node->id()] = true;
+  while (!nodes.empty()) {
+    const Node* node = nodes.back();
+    nodes.pop_back();
+    if (is_end != nullptr && is_end(*node)) continue;
+    for (const Node* next : successors[node->id()])
+      if (!found[next->id()]) {
+        found[next->id()] = true;
+        nodes.push_back(next);
+      }
+  }
+  return found;
+}
+
 Precedence Precedence::reversed() const {
   Precedence after(size(), before_.size());
   after.first_.assign(size() + 1, 0);

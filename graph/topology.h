@@ -22,6 +22,16 @@ Result<std::vector<Node*>> topological_order(const Graph& graph);
 // REQUIRES: none of those has a later one as input, back edges apart.
 Result<std::vector<Node*>> topological_order(const Graph& graph, size_t first);
 
+// By node id: what reads an output of the node, or waits for it.
+using Successors = std::vector<std::vector<const Node*>>;
+Successors find_successors(const Graph& graph);
+// By node id: these, and all that comes after them. What comes after a node of
+// which `is_end` is true, if it is given, counts as little as if no edge led
+// there.
+std::vector<bool> all_after(
+    const Successors& successors, std::vector<const Node*> nodes,
+    const std::function<bool(const Node&)>& is_end = nullptr);
+
 // For each of some things, numbered from 0 on, those that come before it.
 class Precedence {
  public:

@@ -33,6 +33,7 @@
 #include "graph/passes/rewriting.h"
 #include "graph/placement/whole_loops.h"
 #include "graph/polls.h"
+#include "graph/topology.h"
 
 namespace tagflow::graph {
 namespace {
@@ -59,7 +60,7 @@ class ReadingAhead {
     for (Node* node : graph_.nodes())
       if (is_seen(*node)) sort(node, polls[node->id()]);
     if (std::ranges::all_of(reads_, &std::vector<Node*>::empty)) return false;
-    link();
+    find_order();
     for (const StaticFrame& frame : frames_.frames())
       if (is_closed_[size_t(frame.id)] && can_wait_for_all(frame))
         TAGFLOW_RETURN_IF_ERROR(read_ahead(frame));
@@ -81,41 +82,17 @@ class ReadingAhead {
       is_closed_[size_t(open)] = false;
   }
 
-  // Who reads what; and what is, or comes after, something that other runs see,
-  // or that may wait for them.
-  void link() {
-    next_.resize(graph_.end_id());
+  // What is, or comes after, something that other runs see, or that may wait
+  // for them.
+  void find_order() {
     std::vector<const Node*> seen, waiting;
     for (const Node* node : graph_.nodes()) {
-      for (const Endpoint& input : node->inputs())
-        next_[input.node->id()].push_back(node);
-      for (const Node* control : node->control_inputs())
-        next_[control->id()].push_back(node);
       if (is_seen(*node)) seen.push_back(node);
       if (may_wait_(*node)) waiting.push_back(node);
     }
-    is_ordered_ = after(std::move(seen), FrameId::kRoot);
-    comes_after_wait_ = after(std::move(waiting), FrameId::kRoot);
-  }
-
-  // These, and all that comes after them in one instance of the frame.
-  std::vector<bool> after(std::vector<const Node*> open, FrameId frame) const {
-    std::vector<bool> found(graph_.end_id());
-    for (const Node* node : open) found[node->id()] = true;
-    while (!open.empty()) {
-      const Node* node = open.back();
-      open.pop_back();
-      // The next iteration of a loop around has another instance.
-      if (node->is_next_iteration() &&
-          !frames_.is_within(frames_.of(*node), frame))
-        continue;
-      for (const Node* reader : next_[node->id()])
-        if (!found[reader->id()]) {
-          found[reader->id()] = true;
-          open.push_back(reader);
-        }
-    }
-    return found;
+    next_ = find_successors(graph_);
+    is_ordered_ = all_after(next_, std::move(seen));
+    comes_after_wait_ = all_after(next_, std::move(waiting));
   }
 
   static Endpoint handle_of(const Node& read) {
@@ -142,8 +119,12 @@ class ReadingAhead {
   // Whether something that enters may wait for what comes after the reads.
   bool may_be_waited_for(const StaticFrame& frame) const {
     const auto& reads = reads_[size_t(frame.id)];
+    // The next iteration of a loop around has another instance of this one.
     const std::vector<bool> later =
-        after({reads.begin(), reads.end()}, frame.id);
+        all_after(next_, {reads.begin(), reads.end()}, [&](const Node& node) {
+          return node.is_next_iteration() &&
+                 !frames_.is_within(frames_.of(node), frame.id);
+        });
     const auto is_any_enter = [&](const std::vector<bool>& these) {
       return std::ranges::any_of(
           frame.enters, [&](const Node* enter) { return these[enter->id()]; });
@@ -231,8 +212,8 @@ class ReadingAhead {
   Detour detour_;
   std::vector<std::vector<Node*>> reads_;  // by frame: of loop constants
   std::vector<bool> is_closed_;            // by frame: nobody else sees into it
-  // By node id, as link() says.
-  std::vector<std::vector<const Node*>> next_;
+  Successors next_;
+  // By node id, as find_order() says.
   std::vector<bool> is_ordered_, comes_after_wait_;
 };
 

@@ -83,14 +83,12 @@ class Folding {
 
   Status read_list(Node* node) {
     const auto reading = list_reading(*node);
-    if (!reading || reading->is_stacked || !is_read({node, reading->output}))
-      return {};
+    if (!reading || !is_read({node, reading->output})) return {};
     const DataType type = node->output_dtypes()[size_t(reading->output)];
     if (type != DataType::kInt32 && type != DataType::kInt64) return {};
-    const auto elements =
-        find_list_elements(node->inputs()[size_t(reading->list)]);
+    const auto elements = tensors_read(*node, *reading);
     if (!elements) return {};
-    const Tensor* value = only_value(*elements);
+    const Tensor* value = only_value(elements->tensors);
     if (value == nullptr || value->dtype() != type) return {};
     changed_ = true;
     AttrMap attrs = {{"value", *value}, {"dtype", type}};
@@ -108,11 +106,10 @@ class Folding {
     return readers_->is_read(output);
   }
 
-  // That of every element; null where it is not known, or no few integers.
-  const Tensor* only_value(const ListElements& elements) const {
-    if (!elements.stacked.empty() || may_be_unset(elements)) return nullptr;
+  // That of all of these; null where it is not known, or no few integers.
+  const Tensor* only_value(const std::vector<Endpoint>& tensors) const {
     const Tensor* only = nullptr;
-    for (const Endpoint& tensor : elements.tensors) {
+    for (const Endpoint& tensor : tensors) {
       const Tensor* value = known_value(tensor);
       if (value == nullptr || value->rank() > 1 ||
           value->num_elements() > kMaxRank)

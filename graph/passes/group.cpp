@@ -24,6 +24,7 @@
 #include "graph/passes/readers.h"
 #include "graph/passes/rewriting.h"
 #include "graph/placement/whole_loops.h"
+#include "graph/polls.h"
 #include "graph/prune.h"
 #include "graph/topology.h"
 
@@ -174,11 +175,7 @@ class Grouping {
   // Nothing waits for a variable to change.
   bool may_be_waited_for(const Node& node) const {
     if (node.op() == "_Send" || is_call(node) || may_wait_(node)) return true;
-    const OpDef& def = node.op_def();
-    return def.is_stateful &&
-           (def.inputs.empty() ||
-            (def.inputs[0].name != "resource" && def.inputs[0].name != "ref" &&
-             def.inputs[0].name != "var"));
+    return node.op_def().is_stateful && !is_about_variable(node);
   }
 
   // A topological order, back edges apart. Without loops that begin with what

@@ -65,13 +65,12 @@ bool Readers::are_alike(const Node& node, const Node& reader) const {
 Readers::Readers(const Program& program, Waits waits)
     : uses_(program.graph.end_id()) {
   std::optional<LastWaits> last;
-  if (waits == Waits::kNotLast &&
+  if (waits == Waits::kNotLast) last.emplace(program);
+  if (last && !last->empty() &&
       std::ranges::none_of(program.graph.nodes(), [](const Node* node) {
         // What comes after the list may be waited for by no edge.
         return hides_deadness(*node) || may_end_wait(*node);
       }))
-    last.emplace(program);
-  if (last && !last->empty())
     if (Result<FrameMap> frames = FrameMap::build(program.graph); frames.ok())
       lives_ =
           std::make_shared<Lives>(program.graph, std::move(frames).value());

@@ -45,14 +45,9 @@ class SavedConstants {
  private:
   Status look_at(Node* reader) {
     const auto reading = list_reading(*reader);
-    if (!reading || reading->is_stacked ||
-        !readers_.is_read({reader, reading->output}))
-      return {};
-    const auto elements =
-        find_list_elements(reader->inputs()[size_t(reading->list)]);
-    if (!elements || elements->tensors.empty() || !elements->stacked.empty() ||
-        may_be_unset(*elements))
-      return {};
+    if (!reading || !readers_.is_read({reader, reading->output})) return {};
+    const auto elements = tensors_read(*reader, *reading);
+    if (!elements) return {};
     const Endpoint& first = elements->tensors[0];
     if (!is_loop_constant(*first.node)) return {};
     const Endpoint value = first.node->inputs()[0];

@@ -21,8 +21,6 @@ using graph::testing::must;
 
 namespace {
 
-constexpr int kEnough = 12;  // runs after which a signature has a form
-
 // Counts what it is asked for, and makes an empty form of it.
 struct Maker {
   int calls = 0;

@@ -20,8 +20,6 @@ using graph::testing::must;
 
 namespace {
 
-constexpr int kEnough = 12;  // runs after which a signature is frozen
-
 std::vector<SessionOptions> hosts() {
   std::vector<SessionOptions> all = configurations();
   SessionOptions& options = all.emplace_back();

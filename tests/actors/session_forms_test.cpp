@@ -20,8 +20,6 @@ using graph::testing::must;
 
 namespace {
 
-constexpr int kEnough = 12;  // runs after which a signature has a form
-
 Tensor rows(int64_t count) {
   return Tensor::make(DataType::kFloat, {count, 3});
 }

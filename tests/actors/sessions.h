@@ -30,6 +30,9 @@ inline std::unique_ptr<Session> make_session(const SessionOptions& options,
   return session;
 }
 
+// Runs after which a signature has its form for them: Note [Forms].
+inline constexpr int kEnough = 12;
+
 // For what should end long before: a test that hangs fails.
 inline RunOptions within_a_minute() {
   RunOptions options;
