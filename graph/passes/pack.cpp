@@ -14,6 +14,7 @@
 // theirs, so that the rows are next to each other. What is packed
 // is a variant, and lives as long as the loop. The product may be part of a
 // layer (Note [What is a layer]). It is rounded as the layer of a constant is.
+// A constant is packed by its layer, and here is only cut to what is read.
 //
 // A sum of two such products that nobody else reads, as of the input and the
 // state of a recurrent cell, is one product: of both columns next to each other
@@ -67,7 +68,7 @@ class Packing {
         !node.output_shape(0).has_rank())
       return false;
     const Endpoint& weights = node.inputs()[1];
-    if (!is_loop_constant(*weights.node) || known_constant(weights) != nullptr)
+    if (!is_loop_constant(*weights.node) && known_constant(weights) == nullptr)
       return false;
     const PartialShape& shape = shape_outside(weights);
     return shape.fully_known() && shape.rank() == 2 &&
@@ -92,7 +93,9 @@ class Packing {
     const Sum sum{add->inputs()[0].node, add->inputs()[1].node, add};
     for (const Node* product : {sum.first, sum.second}) {
       // Nothing is broadcast.
-      if (!can_pack(*product) || !readers_.only_reader(*product) ||
+      if (!can_pack(*product) ||
+          known_constant(weights_of(*product)) != nullptr ||
+          !readers_.only_reader(*product) ||
           product->output_shape(0) != add->output_shape(0) ||
           !has_same_constraints(*product, *add) || !has_known_width(*product))
         return {};
@@ -177,9 +180,10 @@ class Packing {
 
   // --- Single products -------------------------------------------------------
 
-  // How weights are packed.
+  // How weights are packed, or, where they are known, cut.
   struct Form {
     bool is_transposed = false;
+    bool is_known = false;
     int64_t first = 0, count = 0;  // columns of the product; all where 0
 
     auto operator<=>(const Form&) const = default;
@@ -228,7 +232,8 @@ class Packing {
   Status rewrite(Node* product) {
     const Endpoint weights = product->inputs()[1];
     PartialShape shape_of_weights = shape_outside(weights);
-    Form form{.is_transposed = is_set(*product, "transpose_b")};
+    Form form{.is_transposed = is_set(*product, "transpose_b"),
+              .is_known = known_constant(weights) != nullptr};
     // A column of the product is a row of weights that are transposed.
     std::optional<Part> part;
     if (form.is_transposed) part = find_part(*product, shape_of_weights.dim(0));
@@ -236,18 +241,24 @@ class Packing {
       form.first = part->first;
       form.count = part->count;
       shape_of_weights.set_dim(0, part->count);
+    } else if (form.is_known) {
+      return {};
     }
     TAGFLOW_ASSIGN(const Endpoint packed, pack({&weights, 1}, form));
     const Endpoint inputs[] = {product->inputs()[0], packed};
-    AttrMap attrs = attrs_of(form, shape_of_weights);
-    attrs["names"] = std::vector<std::string>{product->name()};
+    AttrMap attrs = product->attrs();
+    if (!form.is_known) {
+      attrs = attrs_of(form, shape_of_weights);
+      attrs["names"] = std::vector<std::string>{product->name()};
+    }
     const PartialShape shape =
         part ? part->split->output_shape(part->port) : product->output_shape(0);
     NodeList controls(product->control_inputs());
     if (part) controls.add(part->controls);
-    TAGFLOW_ASSIGN(Node * made,
-                   detour_.replace(product, "_PackedMatMul", inputs,
-                                   std::move(attrs), controls));
+    TAGFLOW_ASSIGN(
+        Node * made,
+        detour_.replace(product, form.is_known ? "MatMul" : "_PackedMatMul",
+                        inputs, std::move(attrs), controls));
     graph_.set_output_shape(made, 0, shape);
     if (!part) return {};
     detour_.lead({part->split, part->port}, {made, 0});
@@ -284,10 +295,12 @@ class Packing {
       // Without those that tell more of its value.
       for (const auto& [name, attr] : enter.attrs())
         if (!name.starts_with('_')) attrs.insert_or_assign(name, attr);
-      attrs.insert_or_assign("T", DataType::kVariant);
+      attrs.insert_or_assign("T", outside.node->output_dtypes()[outside.port]);
       TAGFLOW_ASSIGN(
           made, add_for(graph_, enter, name_after(graph_, enter), enter.op(),
                         {&outside, 1}, std::move(attrs), {}));
+    } else if (form.is_known) {
+      TAGFLOW_ASSIGN(made, cut(weights[0], form));
     } else {
       Node& like = *weights[0].node;
       Endpoint whole = weights[0];
@@ -304,6 +317,25 @@ class Packing {
                              {}));
     }
     return packed_.emplace(key, Endpoint{made, 0}).first->second;
+  }
+
+  // A Const of some of the rows of weights that are known, where these are.
+  Result<Node*> cut(const Endpoint& weights, const Form& form) {
+    const Tensor& whole = *known_constant(weights);
+    const int64_t dims[] = {form.count, whole.dim(1)};
+    TAGFLOW_ASSIGN(const Shape shape, Shape::make(dims));
+    TAGFLOW_ASSIGN(Tensor rows, Tensor::allocate(DataType::kFloat, shape));
+    std::copy_n(whole.data<float>() + form.first * whole.dim(1),
+                rows.num_elements(), rows.mutable_data<float>());
+    Node& like = *weights.node;
+    NodeList waits;
+    if (like.op() == "Const")
+      waits.add(like.control_inputs());
+    else
+      waits.add(&like);
+    return add_for(graph_, like, name_after(graph_, like, "/rows"), "Const", {},
+                   {{"value", std::move(rows)}, {"dtype", DataType::kFloat}},
+                   waits);
   }
 
   Graph& graph_;

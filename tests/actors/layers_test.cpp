@@ -253,6 +253,44 @@ TEST_CASE("a recurrent layer in a loop computes what its ops compute") {
                      expected[0]) < 1e-5);
 }
 
+TEST_CASE("of a product by a constant, what is read alone is computed") {
+  constexpr int64_t kUnits = 40;
+  std::mt19937 random(4);
+  std::uniform_real_distribution<float> any(-0.2f, 0.2f);
+  Tensor weights = *Tensor::allocate(DataType::kFloat, {3 * kUnits, kUnits});
+  for (float& value : weights.mutable_flat<float>()) value = any(random);
+  Tensor start = *Tensor::allocate(DataType::kFloat, {9, kUnits});
+  for (float& value : start.mutable_flat<float>()) value = any(random);
+
+  for (int part = 0; part < 3; ++part) {
+    CAPTURE(part);
+    const Program p;
+    const Output x = p.input("x", DataType::kFloat, {9, kUnits});
+    const Output w = ops::constant(p.s, weights);
+    const Outputs last = while_loop(
+        p.s,
+        [](const Scope& in, const Outputs& v) {
+          return ops::less(in, v[0], 9);
+        },
+        [&](const Scope& in, const Outputs& v) -> Outputs {
+          const Output all = ops::matmul(in, v[1], w, {.transpose_b = true});
+          return {ops::add(in, v[0], 1),
+                  ops::split(in, 1, all, 3)[size_t(part)]};
+        },
+        {0, x});
+    SessionOptions plain;
+    plain.passes = PassSet::none();
+    const auto expected = p.run({{"x", start}}, {last[1]}, plain);
+    for (const PassSet& passes : {PassSet(), PassSet::only(Pass::kPack),
+                                  PassSet().without(Pass::kLayer)}) {
+      SessionOptions options;
+      options.passes = passes;
+      CHECK(difference(p.run({{"x", start}}, {last[1]}, options)[0],
+                       expected[0]) < 1e-5);
+    }
+  }
+}
+
 TEST_CASE("a layer on the side that is not taken is dead as its ops are") {
   Graph graph;
   Node* x =

@@ -25,8 +25,7 @@ using Loss =
 
 // The peak of a run of the gradient, in bytes. Without workers given: as many
 // as there are cores.
-double peak_of(const Loss& loss, int64_t elements, int trips,
-               int workers = 0) {
+double peak_of(const Loss& loss, int64_t elements, int trips, int workers = 0) {
   Graph graph;
   const Scope s(graph);
   const Output n =

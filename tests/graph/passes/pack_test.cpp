@@ -1,8 +1,10 @@
 #include <doctest/doctest.h>
 
 #include <functional>
+#include <numeric>
 
 #include "graph/builder/builder.h"
+#include "graph/known_value.h"
 #include "graph/loop_shapes.h"
 #include "tests/graph/passes/whole_program.h"
 
@@ -307,6 +309,52 @@ TEST_CASE("of a product of which columns are read, only these are packed") {
   CHECK(Parts([](const Scope& in, const Output& all) {
           return ops::split(in, -1, all, 3)[2];
         }).weights() == PartialShape({32, 32}));
+}
+
+TEST_CASE("weights that are known are cut to what is read of the product") {
+  Tensor weights = Tensor::make(DataType::kFloat, {96, 32});
+  std::iota(weights.mutable_data<float>(), weights.mutable_data<float>() + 3072,
+            0.0f);
+  const auto program_with = [&](const Parts::PartFn& part, auto&& weights_of) {
+    const Recurrent g;
+    const Output w = weights_of(g.s);
+    return g.packed(
+        {loop_of(g.s, "loop", g.x, [&](const Scope& in, const Output& h) {
+          return part(in, ops::matmul(in, h, w, {.transpose_b = true}));
+        })});
+  };
+  const auto second = [](const Scope& in, const Output& all) {
+    return split_v(in, all, {60, 32, 4})[1];
+  };
+  const auto is_cut = [&](const std::optional<Program>& program) {
+    REQUIRE(program);
+    CHECK(nodes_of(*program, "SplitV").empty());
+    CHECK(nodes_of(*program, "_PackedMatMul").empty());
+    const auto products = nodes_of(*program, "MatMul");
+    REQUIRE(products.size() == 1);
+    CHECK(must(products[0]->attr<bool>("transpose_b")));
+    CHECK(products[0]->output_shape(0) == PartialShape({4, 32}));
+    const Tensor* rows = known_constant(products[0]->inputs()[1]);
+    REQUIRE(rows != nullptr);
+    CHECK(rows->shape() == Shape({32, 32}));
+    CHECK(std::ranges::equal(rows->flat<float>(),
+                             weights.flat<float>().subspan(60 * 32, 1024)));
+  };
+  is_cut(program_with(
+      second, [&](const Scope& s) { return ops::constant(s, weights); }));
+  // A Const that waits.
+  is_cut(program_with(second, [&](const Scope& s) {
+    return ops::constant(
+        s.with_control_dependencies({placeholder_of(s, "first", {2})}),
+        weights);
+  }));
+  // All of it is read: the layer packs it as it is.
+  CHECK(!program_with(
+      [](const Scope& in, const Output& all) {
+        const Outputs parts = ops::split(in, 1, all, 3);
+        return ops::add(in, parts[0], parts[2]);
+      },
+      [&](const Scope& s) { return ops::constant(s, weights); }));
 }
 
 TEST_CASE("all columns are packed where a split is not all that there is") {
