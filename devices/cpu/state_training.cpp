@@ -62,6 +62,13 @@ Status TrainingKernel::find_states(const KernelContext& context,
   for (int i = 0; i < num_states_; ++i) {
     TAGFLOW_ASSIGN(Variable * variable,
                    initialized_variable(context, i, dtype_));
+    // A slot's new value and the variable's would be in one place.
+    const auto& inputs = context.node().op_def().inputs;
+    for (int other = 0; other < i; ++other)
+      if (states.variables[size_t(other)] == variable)
+        return context.fail("{} and {} are both {}, and must be apart",
+                            inputs[size_t(other)].name, inputs[size_t(i)].name,
+                            variable->describe());
     states.variables[size_t(i)] = variable;
     const Shape shape = variable->value().shape();
     if (i == 0) states.shape = shape;
@@ -69,9 +76,8 @@ Status TrainingKernel::find_states(const KernelContext& context,
       return context.fail(
           "{}: {}, whose value is of shape {}, does not fit {}, whose value is "
           "of shape {}",
-          context.node().op_def().inputs[size_t(i)].name, variable->describe(),
-          shape.to_string(), states.variables[0]->describe(),
-          states.shape.to_string());
+          inputs[size_t(i)].name, variable->describe(), shape.to_string(),
+          states.variables[0]->describe(), states.shape.to_string());
   }
   return {};
 }

@@ -71,6 +71,15 @@ TEST_CASE("a step is of one shape and type") {
   expect_close(value_of(var), row({1, 2}));
 }
 
+TEST_CASE("a variable is no slot of its own") {
+  const Tensor var = make_variable("var", row({1, 2}));
+  for (const char* op : {"ApplyMomentum", "ResourceApplyMomentum"})
+    expect_error(run_on_state(op, momentum(var, var, row({1, 1}))),
+                 Code::kInvalidArgument,
+                 "var and accum are both variable \"var\" of float[2]");
+  expect_close(value_of(var), row({1, 2}));
+}
+
 TEST_CASE("a sparse step names what does not fit, and writes nothing") {
   const Tensor table = Tensor::of<float>({2, 2}, {1, 2, 3, 4});
   const Tensor var = make_variable("var", table);
@@ -98,8 +107,8 @@ TEST_CASE("a sparse step names what does not fit, and writes nothing") {
   const Tensor scalar = make_variable("s", real(1));
   expect_error(
       run_on_state("SparseApplyMomentum",
-                   sparse_momentum(scalar, scalar, row({1}),
-                                   Tensor::vector<int32_t>({0}))),
+                   sparse_momentum(scalar, make_variable("slot", real(1)),
+                                   row({1}), Tensor::vector<int32_t>({0}))),
       Code::kInvalidArgument,
       "variable \"s\" of float[] is a scalar, of which there are no rows");
   expect_close(value_of(var), table);
