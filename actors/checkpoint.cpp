@@ -13,7 +13,6 @@ namespace tagflow::actors {
 namespace {
 
 constexpr std::string_view kOurs = "_tagflow/";
-constexpr std::string_view kStep = "_tagflow/step";
 constexpr std::string_view kSeed = "_tagflow/seed";
 constexpr std::string_view kRuns = "_tagflow/runs/";
 constexpr std::string_view kUnset = "_tagflow/unset/";
@@ -108,8 +107,8 @@ Status check(const checkpoint::TensorFile& file,
 // What random ops go on from, and the step; nothing where another program
 // wrote the file.
 Status load_counts(const checkpoint::TensorFile& file, Checkpoint& into) {
-  if (file.find(kStep) != nullptr) {
-    TAGFLOW_ASSIGN(into.step, read_number(file, kStep, kMostSteps));
+  if (file.find(kStepKey) != nullptr) {
+    TAGFLOW_ASSIGN(into.step, read_number(file, kStepKey, kMostSteps));
   }
   if (file.find(kSeed) == nullptr) return {};
   TAGFLOW_ASSIGN(into.snapshot.seed, read_number(file, kSeed, UINT64_MAX));
@@ -142,6 +141,7 @@ Result<LoadedCheckpoint> load_file(const checkpoint::TensorFile& file,
   }
   TAGFLOW_RETURN_IF_ERROR(load_counts(file, loaded.checkpoint));
   loaded.restored.step = loaded.checkpoint.step;
+  loaded.restored.counts_steps = file.find(kStepKey) != nullptr;
   return loaded;
 }
 
@@ -175,7 +175,8 @@ Status write_checkpoint(const std::string& prefix, Checkpoint checkpoint,
     TAGFLOW_RETURN_IF_ERROR(writer->add(objects.key_of(name), it->second));
     it->second.reset();
   }
-  TAGFLOW_RETURN_IF_ERROR(writer->add(kStep, Tensor::scalar(checkpoint.step)));
+  TAGFLOW_RETURN_IF_ERROR(
+      writer->add(kStepKey, Tensor::scalar(checkpoint.step)));
   if (snapshot.seed)
     TAGFLOW_RETURN_IF_ERROR(
         writer->add(kSeed, Tensor::scalar<uint64_t>(*snapshot.seed)));

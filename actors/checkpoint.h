@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "actors/graph_variables.h"
@@ -32,6 +33,9 @@ namespace tagflow::actors {
 // Of steps, and of runs: a file cannot say so many that those that follow could
 // not be counted.
 inline constexpr int64_t kMostSteps = int64_t{1} << 53;
+
+// Every checkpoint of ours has this tensor, and no other program's does.
+inline constexpr std::string_view kStepKey = "_tagflow/step";
 
 // A snapshot, and when it was taken.
 struct Checkpoint {

@@ -14,8 +14,9 @@ class Session;
 
 // What was restored.
 struct Restored {
-  std::string path;  // the prefix of a bundle, or a file
-  int64_t step = 0;  // 0 where another program wrote it
+  std::string path;           // the prefix of a bundle, or a file
+  int64_t step = 0;           // 0 where another program wrote it
+  bool counts_steps = false;  // whether the file says the step
   // Names of tensors in the file that are no variables of the graph, without
   // those that every checkpoint of their writer has ("save_counter").
   std::vector<std::string> unused;

@@ -6,8 +6,10 @@
 #include <system_error>
 #include <utility>
 
+#include "actors/checkpoint.h"
 #include "devices/checkpoint/bundle_index.h"
 #include "devices/checkpoint/saved_files.h"
+#include "devices/checkpoint/tensor_file.h"
 
 namespace tagflow::actors {
 namespace {
@@ -45,9 +47,7 @@ Status SavedList::read() {
     const std::string& prefix = state->all[i];
     if (has(prefix)) continue;
     if (files.exists(checkpoint::index_path(prefix))) {
-      state_.all.push_back(prefix);
-      state_.timestamps.push_back(
-          state->timestamps.empty() ? 0 : state->timestamps[i]);
+      push(prefix, state->timestamps.empty() ? 0 : state->timestamps[i]);
     } else if (is_left_of_ours(prefix)) {
       static_cast<void>(checkpoint::remove_bundle(prefix, options_));
     }
@@ -56,10 +56,23 @@ Status SavedList::read() {
   const Code code = newest.status().code();
   if (code == Code::kNotFound || code == Code::kDataLoss) return {};
   TAGFLOW_RETURN_IF_ERROR(newest.status());
-  if (has(newest->prefix)) return {};
-  state_.all.push_back(newest->prefix);
-  state_.timestamps.push_back(seconds_since_1970());
+  if (!has(newest->prefix)) push(newest->prefix, seconds_since_1970());
   return {};
+}
+
+void SavedList::push(const std::string& prefix, double time) {
+  state_.all.push_back(prefix);
+  state_.timestamps.push_back(time);
+  if (is_other(prefix)) others_.insert(prefix);
+}
+
+// One whose index cannot be read may be anybody's.
+bool SavedList::is_other(const std::string& prefix) const {
+  if (!is_in(folder_, prefix) ||
+      options_.file_system().exists(prefix + ".meta"))
+    return true;
+  const auto file = checkpoint::open_tensor_file(prefix);
+  return !file.ok() || (*file)->find(kStepKey) == nullptr;
 }
 
 // Ours have no MetaGraph beside them: what has one is somebody else's, as the
@@ -92,20 +105,34 @@ Status SavedList::write() const {
   return checkpoint::write_checkpoint_state(folder_, state_, options_);
 }
 
-void SavedList::forget_first(size_t count) {
-  state_.all.erase(state_.all.begin(), state_.all.begin() + ptrdiff_t(count));
-  state_.timestamps.erase(state_.timestamps.begin(),
-                          state_.timestamps.begin() + ptrdiff_t(count));
+Status SavedList::remove_oldest(size_t count) {
+  checkpoint::CheckpointState left = state_;
+  left.all.clear();
+  left.timestamps.clear();
+  for (size_t i = 0; i < state_.all.size(); ++i) {
+    const std::string& prefix = state_.all[i];
+    if (count > 0 && !others_.contains(prefix)) {
+      --count;
+      TAGFLOW_RETURN_IF_ERROR(checkpoint::remove_bundle(prefix, options_));
+    } else {
+      left.all.push_back(prefix);
+      left.timestamps.push_back(state_.timestamps[i]);
+    }
+  }
+  state_ = std::move(left);
+  return {};
 }
 
-Status SavedList::remove_first(size_t count) {
-  for (size_t i = 0; i < count; ++i) {
-    // What is elsewhere is not ours to remove.
-    if (is_in(folder_, state_.all[i]))
-      TAGFLOW_RETURN_IF_ERROR(
-          checkpoint::remove_bundle(state_.all[i], options_));
-  }
-  return {};
+void SavedList::restored(const std::string& prefix) {
+  const auto place =
+      std::ranges::find_if(state_.all, [&](const std::string& other) {
+        return normal(other) == normal(prefix);
+      });
+  if (place == state_.all.end()) return;
+  const ptrdiff_t newer = place - state_.all.begin() + 1;
+  std::rotate(state_.all.begin(), state_.all.begin() + newer, state_.all.end());
+  std::rotate(state_.timestamps.begin(), state_.timestamps.begin() + newer,
+              state_.timestamps.end());
 }
 
 Status SavedList::add(const std::string& prefix) {
@@ -113,14 +140,11 @@ Status SavedList::add(const std::string& prefix) {
   state_.all.push_back(prefix);
   state_.timestamps.push_back(seconds_since_1970());
   Status status = write();
-  if (keep_ == 0 || state_.all.size() <= size_t(keep_)) return status;
+  const size_t ours = state_.all.size() - others_.size();
+  if (keep_ == 0 || ours <= size_t(keep_)) return status;
   // Also where the list cannot be written, or the disk would fill.
-  const size_t count = state_.all.size() - size_t(keep_);
-  Status removed = remove_first(count);
-  if (removed.ok()) {
-    forget_first(count);
-    removed = write();
-  }
+  Status removed = remove_oldest(ours - size_t(keep_));
+  if (removed.ok()) removed = write();
   return status.ok() ? removed : status;
 }
 

@@ -1,6 +1,7 @@
 // SavedList: which checkpoints a folder has, and which of them go.
 #pragma once
 
+#include <set>
 #include <string>
 
 #include "devices/checkpoint/atomic_file.h"
@@ -16,6 +17,10 @@ namespace tagflow::actors {
 // them in the file, and removes them. A whole checkpoint that the file does not
 // name is not ours to remove, as it is not TensorFlow's: a copy that somebody
 // keeps looks just like one that a killed process completed and did not list.
+// Nor is one of another program, though the file names it: one without a number
+// of steps (kStepKey), or with a MetaGraph beside it. Such ones stay, and do
+// not count. Those that a restore passed over, since they are damaged, go
+// before whole ones do.
 //
 // Thread-compatible.
 class SavedList {
@@ -38,19 +43,25 @@ class SavedList {
   // that are too many, though the list cannot be written: then whoever reads it
   // finds the newest one by the files. It stays on the list where that fails.
   Status add(const std::string& prefix);
+  // That this one was restored: newer ones are damaged.
+  void restored(const std::string& prefix);
 
  private:
   bool has(const std::string& prefix) const;
+  // Puts it on the list, with the time when it was made.
+  void push(const std::string& prefix, double time);
   // Whether what there is of a prefix without an index may be removed.
   bool is_left_of_ours(const std::string& prefix) const;
+  bool is_other(const std::string& prefix) const;
   Status write() const;
-  Status remove_first(size_t count);
-  void forget_first(size_t count);
+  // So many of ours, and forgets them.
+  Status remove_oldest(size_t count);
 
   const std::string folder_, name_;
   const int keep_;
   const checkpoint::WriteOptions options_;
   checkpoint::CheckpointState state_;  // with as many timestamps as prefixes
+  std::set<std::string> others_;       // of its prefixes, those not ours
 };
 
 }  // namespace tagflow::actors

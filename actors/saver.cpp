@@ -88,7 +88,7 @@ class Saver::Parts {
   Status error_;
   std::optional<int64_t> saved_step_;
 
-  SavedList list_;  // the writer's own
+  SavedList list_;  // the writer's own while it has something to write
   // The writer's, too, as long as there is one.
   std::unique_ptr<checkpoint::FolderLock> lock_;
   std::thread writer_;  // joined by who closes
@@ -125,6 +125,7 @@ Result<std::optional<Restored>> Saver::Parts::restore() {
     return std::optional<Restored>();
   if (!loaded.ok()) return std::move(loaded).status();
   TAGFLOW_RETURN_IF_ERROR(snapshots_->restore(loaded->checkpoint.snapshot));
+  list_.restored(loaded->restored.path);
   last_step_ = loaded->restored.step;
   last_time_ = Clock::now();
   std::lock_guard lock(mutex_);

@@ -33,7 +33,7 @@ struct SaverOptions {
   // So many of the list stay, those that were made last. 0: all do. What the
   // list does not name stays, too, since somebody may have put it there: a copy
   // of a checkpoint, or one that a process completed when it was killed before
-  // it had it listed.
+  // it had it listed. So does what another program saved.
   int keep = 5;
   // What save_if_due() takes for due: so many steps since the last save, or
   // since 0, or so much time since then, or since the saver was made. Zero:

@@ -20,6 +20,8 @@ namespace {
 namespace fs = std::filesystem;
 namespace pb = google::protobuf;
 
+constexpr const char* kSavedModel = "saved_model.pb";
+
 bool is_text_name(const fs::path& path) {
   return path.extension() == ".pbtxt" || path.extension() == ".txt";
 }
@@ -68,11 +70,13 @@ Result<GraphFile> parse_meta_graph(std::string_view bytes,
 }
 
 // Of several graphs of a model the one for inference, by its tag.
-Result<const tensorflow::MetaGraphDef*> graph_to_serve(
-    const tensorflow::SavedModel& model) {
-  if (model.meta_graphs_size() == 1) return &model.meta_graphs(0);
+Result<tensorflow::MetaGraphDef*> graph_to_serve(
+    tensorflow::SavedModel& model) {
+  if (model.meta_graphs_size() == 0)
+    return invalid_argument("the SavedModel has no graph");
+  if (model.meta_graphs_size() == 1) return model.mutable_meta_graphs(0);
   std::string texts;
-  for (const tensorflow::MetaGraphDef& graph : model.meta_graphs()) {
+  for (tensorflow::MetaGraphDef& graph : *model.mutable_meta_graphs()) {
     const auto& tags = graph.meta_info_def().tags();
     if (std::ranges::find(tags, "serve") != tags.end()) return &graph;
     texts +=
@@ -95,8 +99,6 @@ Result<GraphFile> parse_saved_model(std::string_view bytes,
   pb::Arena arena;
   auto* proto = pb::Arena::CreateMessage<tensorflow::SavedModel>(&arena);
   TAGFLOW_RETURN_IF_ERROR(parse_message(bytes, "SavedModel", proto));
-  if (proto->meta_graphs_size() == 0)
-    return invalid_argument("the SavedModel has no graph");
   TAGFLOW_ASSIGN(const auto* chosen, graph_to_serve(*proto));
   return meta_graph_from_proto(*chosen, limits);
 }
@@ -105,8 +107,7 @@ Result<GraphFile> parse_file(const fs::path& path, std::string_view bytes,
                              const Limits& limits) {
   if (is_text_name(path)) return parse_graphdef_text(bytes, limits);
   if (path.extension() == ".meta") return parse_meta_graph(bytes, limits);
-  if (path.filename() == "saved_model.pb")
-    return parse_saved_model(bytes, limits);
+  if (path.filename() == kSavedModel) return parse_saved_model(bytes, limits);
   return parse_graphdef(bytes, limits);
 }
 
@@ -115,12 +116,60 @@ Status cannot_write(const fs::path& path, std::string_view why) {
                path.string(), why);
 }
 
+// Whoever reads meanwhile sees the old file or the new one.
+Status replace_file(const fs::path& path, const std::string& bytes) {
+  const fs::path temporary = fmt::format("{}.{}.tmp", path.string(), getpid());
+  errno = 0;
+  std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
+  file.write(bytes.data(), std::streamsize(bytes.size()));
+  file.close();
+  std::error_code code;
+  if (!file) {
+    const std::string why =
+        errno == 0 ? "the system refuses" : std::strerror(errno);
+    fs::remove(temporary, code);
+    return cannot_write(path, why);
+  }
+  fs::rename(temporary, path, code);
+  if (!code) return {};
+  const std::string why = code.message();
+  fs::remove(temporary, code);
+  return cannot_write(path, why);
+}
+
+// Copies what a SavedModel has besides its graph, and the fingerprint of that.
+Status copy_rest(const fs::path& from, const fs::path& to) {
+  const fs::path inside =
+      fs::weakly_canonical(to).lexically_relative(fs::weakly_canonical(from));
+  if (!inside.empty() && *inside.begin() != "..")
+    return invalid_argument(
+        "[graphdef] \"{}\" is in the folder of the SavedModel that is copied",
+        to.string());
+  std::error_code code;
+  fs::create_directories(to, code);
+  if (code) return cannot_write(to, code.message());
+  for (const fs::directory_entry& entry : fs::directory_iterator(from)) {
+    const fs::path name = entry.path().filename();
+    if (name == kSavedModel || name == "fingerprint.pb") continue;
+    fs::copy(entry.path(), to / name,
+             fs::copy_options::recursive | fs::copy_options::overwrite_existing,
+             code);
+    if (code) return cannot_write(to / name, code.message());
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<GraphFile> load_file(const fs::path& path, const Limits& limits) try {
   std::error_code code;
-  const fs::path file =
-      fs::is_directory(path, code) ? path / "saved_model.pb" : path;
+  const bool is_folder = fs::is_directory(path, code);
+  const fs::path file = is_folder ? path / kSavedModel : path;
+  if (is_folder && fs::status(file, code).type() == fs::file_type::not_found)
+    return error(Code::kNotFound,
+                 "[graphdef] the folder \"{}\" is no SavedModel: it has no "
+                 "file \"{}\"",
+                 path.string(), kSavedModel);
   TAGFLOW_ASSIGN(const std::string bytes, read_bytes(file, limits));
   Result<GraphFile> parsed = parse_file(file, bytes, limits);
   if (parsed.ok()) return parsed;
@@ -142,24 +191,25 @@ Status save_graph(const Graph& graph, const fs::path& path) try {
   TAGFLOW_ASSIGN(const std::string bytes, is_text_name(path)
                                               ? write_graphdef_text(graph)
                                               : write_graphdef(graph));
-  // Whoever reads meanwhile sees the old file or the new one.
-  const fs::path temporary = fmt::format("{}.{}.tmp", path.string(), getpid());
-  errno = 0;
-  std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
-  file.write(bytes.data(), std::streamsize(bytes.size()));
-  file.close();
-  std::error_code code;
-  if (!file) {
-    const std::string why =
-        errno == 0 ? "the system refuses" : std::strerror(errno);
-    fs::remove(temporary, code);
-    return cannot_write(path, why);
-  }
-  fs::rename(temporary, path, code);
-  if (!code) return {};
-  const std::string why = code.message();
-  fs::remove(temporary, code);
-  return cannot_write(path, why);
+  return replace_file(path, bytes);
+} catch (...) {
+  return current_fault("graphdef");
+}
+
+Status save_model(const Graph& graph, const fs::path& original,
+                  const fs::path& folder) try {
+  TAGFLOW_ASSIGN(const std::string bytes,
+                 read_bytes(original / kSavedModel, {}));
+  pb::Arena arena;
+  auto* proto = pb::Arena::CreateMessage<tensorflow::SavedModel>(&arena);
+  TAGFLOW_RETURN_IF_ERROR(parse_message(bytes, "SavedModel", proto));
+  TAGFLOW_ASSIGN(auto* chosen, graph_to_serve(*proto));
+  chosen->clear_graph_def();
+  TAGFLOW_RETURN_IF_ERROR(graph_to_proto(graph, chosen->mutable_graph_def())
+                              .with_prefix("[graphdef] "));
+  TAGFLOW_ASSIGN(const std::string changed, write_message(*proto));
+  TAGFLOW_RETURN_IF_ERROR(copy_rest(original, folder));
+  return replace_file(folder / kSavedModel, changed);
 } catch (...) {
   return current_fault("graphdef");
 }

@@ -1,10 +1,6 @@
 #include "graph/graphdef.h"
 
 #include <google/protobuf/arena.h>
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
-
-#include <limits>
 
 #include "graph/fault.h"
 #include "graph/graph_proto.h"
@@ -75,21 +71,7 @@ Result<std::string> write_graphdef(const Graph& graph) try {
   auto* proto = pb::Arena::CreateMessage<tensorflow::GraphDef>(&arena);
   Status status = graph_to_proto(graph, proto);
   if (!status.ok()) return std::move(status).with_prefix(kModule);
-  const size_t size = proto->ByteSizeLong();
-  if (size > size_t(std::numeric_limits<int>::max()))
-    return error(Code::kResourceExhausted,
-                 "[graphdef] the graph needs {} bytes; the format ends at 2 "
-                 "GiB",
-                 size);
-  std::string bytes;
-  bytes.reserve(size);
-  {
-    pb::io::StringOutputStream stream(&bytes);
-    pb::io::CodedOutputStream coded(&stream);
-    coded.SetSerializationDeterministic(true);
-    proto->SerializeToCodedStream(&coded);
-  }
-  return bytes;
+  return write_message(*proto);
 } catch (...) {
   return current_fault("graphdef");
 }

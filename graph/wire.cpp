@@ -8,6 +8,7 @@
 #include <google/protobuf/text_format.h>
 
 #include <algorithm>
+#include <limits>
 #include <span>
 
 namespace tagflow::graph {
@@ -272,6 +273,24 @@ Status parse_text(std::string_view text, std::string_view what,
   return invalid_argument(
       "[graphdef] the text is no {}: {}{}", what, collector.first(),
       looks_like_text(text) ? "" : " (binary graphs are read from .pb files)");
+}
+
+Result<std::string> write_message(const pb::Message& message) {
+  const size_t size = message.ByteSizeLong();
+  if (size > size_t(std::numeric_limits<int>::max()))
+    return error(Code::kResourceExhausted,
+                 "[graphdef] the graph needs {} bytes; the format ends at 2 "
+                 "GiB",
+                 size);
+  std::string bytes;
+  bytes.reserve(size);
+  {
+    pb::io::StringOutputStream stream(&bytes);
+    pb::io::CodedOutputStream coded(&stream);
+    coded.SetSerializationDeterministic(true);
+    message.SerializeToCodedStream(&coded);
+  }
+  return bytes;
 }
 
 std::string print_text(const pb::Message& message) {

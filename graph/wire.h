@@ -35,6 +35,10 @@ Status check_count(std::string_view bytes,
 Status parse_message(std::string_view bytes, std::string_view what,
                      google::protobuf::Message* message);
 
+// The same bytes for the same message. ResourceExhausted beyond 2 GiB, where
+// the format ends.
+Result<std::string> write_message(const google::protobuf::Message& message);
+
 // InvalidArgument, with line and column, where the text is no such message, or
 // a node has an attribute twice;
 // ResourceExhausted where it is too long or nests too deep.

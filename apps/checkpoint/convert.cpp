@@ -1,5 +1,7 @@
 #include "apps/checkpoint/convert.h"
 
+#include <spdlog/spdlog.h>
+
 #include <filesystem>
 #include <system_error>
 
@@ -27,7 +29,13 @@ Status convert_to_safetensors(const checkpoint::TensorFile& from,
   std::vector<checkpoint::SafetensorsItem> items;
   for (const checkpoint::TensorInfo& info : from.tensors()) {
     // The format has no strings, and nobody who reads it knows of objects.
-    if (info.name == graph::kObjectGraphKey) continue;
+    if (info.name == graph::kObjectGraphKey) {
+      spdlog::info(
+          "\"{}\" is left out, by which TensorFlow 2 finds variables: what "
+          "is made of \"{}\" is for programs that find them by name",
+          info.name, path);
+      continue;
+    }
     const auto dtype = dtype_from_name(info.dtype);
     if (!dtype.ok())
       return error(Code::kUnimplemented,

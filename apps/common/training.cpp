@@ -188,8 +188,11 @@ Failure Training::start(const TrainingOptions& options,
     if (is_resumed) {
       warn_of_damaged("--save", **restored);
       step_ = (*restored)->step;
-      spdlog::info("resumed after step {} from \"{}\"", step_,
-                   (*restored)->path);
+      const std::string& path = (*restored)->path;
+      if ((*restored)->counts_steps)
+        spdlog::info("resumed after step {} from \"{}\"", step_, path);
+      else
+        spdlog::info("resumed from \"{}\", which counts no steps", path);
     }
   }
   if (!is_resumed && !options.restore.empty()) {

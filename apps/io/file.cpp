@@ -86,7 +86,11 @@ Status check_writable(const fs::path& path) {
   return cannot_open(path);
 }
 
-Status write_file(const fs::path& path, std::string_view bytes) {
+namespace {
+
+// Writes to what is there, or to a new file. Half a file is worse than none; a
+// device or a pipe stays.
+Status write_to(const fs::path& path, std::string_view bytes) {
   errno = 0;
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   if (!file) {
@@ -96,13 +100,35 @@ Status write_file(const fs::path& path, std::string_view bytes) {
   file.close();
   if (!file) {
     const int why = errno;
-    // Half a file is worse than none; a device or a pipe stays.
     std::error_code code;
     if (fs::is_regular_file(path, code)) fs::remove(path, code);
     return error(Code::kDataLoss, "[file] writing \"{}\" failed: {}",
                  path.string(), std::strerror(why));
   }
   return {};
+}
+
+}  // namespace
+
+Status write_file(const fs::path& path, std::string_view bytes) {
+  std::error_code code;
+  const fs::file_status status = fs::status(path, code);
+  if (!fs::is_regular_file(status)) return write_to(path, bytes);
+  // A link stays one, and a file in a folder that is not ours is written over.
+  const fs::path target = fs::canonical(path, code);
+  if (code || access(target.parent_path().c_str(), W_OK) != 0)
+    return write_to(path, bytes);
+  TAGFLOW_RETURN_IF_ERROR(check_writable(target));
+  const fs::path temporary =
+      fmt::format("{}.tmp-{}", target.string(), getpid());
+  TAGFLOW_RETURN_IF_ERROR(write_to(temporary, bytes));
+  fs::permissions(temporary, status.permissions(), code);
+  fs::rename(temporary, target, code);
+  if (!code) return {};
+  const std::string why = code.message();
+  fs::remove(temporary, code);
+  return error(Code::kPermissionDenied, "[file] cannot write \"{}\": {}",
+               path.string(), why);
 }
 
 Status make_folder(const fs::path& path) {

@@ -23,9 +23,10 @@ Result<std::string> read_file(const std::filesystem::path& path,
 // takes. Errors as there. Thread-safe.
 Status check_writable(const std::filesystem::path& path);
 
-// Creates or replaces the file. NotFound where its folder is not there,
+// Creates the file, or replaces it: who reads it meanwhile, or where an error
+// comes, has the old one. NotFound where its folder is not there,
 // PermissionDenied where it cannot be opened, DataLoss where not every byte was
-// written: then a regular file is removed. Thread-safe for different paths.
+// written: then a new file is removed. Thread-safe for different paths.
 Status write_file(const std::filesystem::path& path, std::string_view bytes);
 
 // Makes the folder and those above it. PermissionDenied where it cannot.

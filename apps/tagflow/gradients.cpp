@@ -18,8 +18,11 @@
 namespace tagflow::apps {
 namespace {
 
+namespace fs = std::filesystem;
+
 struct GradientsCommand {
   std::string graph;
+  std::string signature;  // whose names --y and --x may be; or empty
   std::vector<std::string> checkpoints;  // LOOP=PLAN
   GradientRequest request;
   bool forward = false;
@@ -53,6 +56,11 @@ Status check_request(const GradientsCommand& command) {
   TAGFLOW_RETURN_IF_ERROR(check(request.ys, "[--y] "));
   TAGFLOW_RETURN_IF_ERROR(check(request.xs, "[--x] "));
   TAGFLOW_RETURN_IF_ERROR(check(command.tangents, "[--tangent] "));
+  if (fs::path(command.out).extension() == ".meta")
+    return invalid_argument(
+        "[--out] a GraphDef is written, and no MetaGraph: \"{}\" should end in "
+        ".pb or .pbtxt",
+        command.out);
   if (!command.tangents.empty() && command.tangents.size() != request.xs.size())
     return invalid_argument("[--tangent] {} tangents are given for {} --x",
                             command.tangents.size(), request.xs.size());
@@ -73,8 +81,32 @@ Status read_checkpoints(GradientsCommand& command) {
   return {};
 }
 
-Status write_graph(const graph::Graph& graph, const std::string& path) {
-  const std::string extension = std::filesystem::path(path).extension();
+// Whether the result is a SavedModel, as the graph is.
+bool is_model(const GradientsCommand& command) {
+  return !command.out.empty() && fs::is_directory(command.graph) &&
+         !fs::path(command.out).has_extension();
+}
+
+// Names of the signature become those of tensors; other names stay.
+Status find_names(const Model& model, GradientsCommand& command) {
+  TAGFLOW_ASSIGN(const NamedSignature* signature,
+                 choose_signature(model, command.signature));
+  if (signature == nullptr) return {};
+  const auto find = [](const std::map<std::string, std::string>& known,
+                       std::vector<std::string>& names) {
+    for (std::string& name : names)
+      if (const auto it = known.find(name); it != known.end())
+        name = it->second;
+  };
+  find(signature->second.outputs, command.request.ys);
+  find(signature->second.inputs, command.request.xs);
+  return {};
+}
+
+Status write_graph(const GradientsCommand& command, const graph::Graph& graph) {
+  const std::string& path = command.out;
+  if (is_model(command)) return graph::save_model(graph, command.graph, path);
+  const std::string extension = fs::path(path).extension();
   const bool is_text =
       path.empty() || extension == ".pbtxt" || extension == ".txt";
   TAGFLOW_ASSIGN(const std::string bytes,
@@ -88,7 +120,7 @@ Status write_graph(const graph::Graph& graph, const std::string& path) {
 Status write_and_print(const GradientsCommand& command,
                        const graph::Graph& graph, const std::string& text,
                        const std::string& json) {
-  TAGFLOW_RETURN_IF_ERROR(write_graph(graph, command.out));
+  TAGFLOW_RETURN_IF_ERROR(write_graph(command, graph));
   if (!command.out.empty()) print_text(command.json ? json : text);
   return {};
 }
@@ -125,13 +157,15 @@ Failure write_gradients(GradientsCommand& command) {
   Status request = read_checkpoints(command);
   if (request.ok()) request = check_request(command);
   if (!request.ok()) return usage_error(std::move(request));
-  if (!command.out.empty()) {
+  if (!command.out.empty() && !is_model(command)) {
     Status out = io::check_writable(command.out);
     if (!out.ok())
       return run_time_error(std::move(out).with_prefix("[--out] "));
   }
   Result<Model> model = load_model(command.graph);
   if (!model.ok()) return file_error(std::move(model).status());
+  Status names = find_names(*model, command);
+  if (!names.ok()) return run_time_error(std::move(names));
   Status written = extend_and_write(command, model->graph);
   return written.ok() ? Failure() : run_time_error(std::move(written));
 }
@@ -143,6 +177,12 @@ void add_gradients_command(CLI::App& app, ExitCode& exit_code) {
   CLI::App* gradients = app.add_subcommand(
       "gradients", "extend a graph with its derivatives, which a run fetches");
   add_graph_option(*gradients, command->graph);
+  gradients
+      ->add_option("--signature", command->signature,
+                   "the signature whose outputs --y, and whose inputs --x can "
+                   "name, in addition to tensor names; default: "
+                   "serving_default, or the only signature")
+      ->type_name("NAME");
   gradients
       ->add_option("--y", command->request.ys,
                    "tensors to differentiate: the sum of all their elements")
@@ -185,7 +225,10 @@ void add_gradients_command(CLI::App& app, ExitCode& exit_code) {
   CLI::Option* out = add_output_option(
       *gradients, "--out", command->out,
       "write the graph there, as text where the name ends in .pbtxt, and print "
-      "what was added; without it, print the graph as text");
+      "what was added; of a SavedModel, a name without extension is a folder, "
+      "for a SavedModel with the same variables, signatures and assets; "
+      "without "
+      "it, print the graph as text");
   gradients
       ->add_flag("--explain", command->explain,
                  "also print which values of loops the gradient of the last "

@@ -1,5 +1,7 @@
 // What a saver does with its folder: what stays there, what goes, and what is
 // taken for the newest checkpoint.
+#include "devices/checkpoint/bundle_writer.h"
+#include "devices/checkpoint/state.h"
 #include "tests/actors/saver_fixture.h"
 
 using namespace tagflow;
@@ -168,6 +170,65 @@ TEST_CASE("what other programs have in the folder stays") {
                               "model.ckpt-6-00000-of-00001",
                               "model.ckpt-6.meta",
                               "other-7.data-00000-of-00001"});
+}
+
+TEST_CASE("checkpoints of other programs stay, and do not count") {
+  const Folder folder("foreign");
+  const auto session = make_session({}, counting());
+  run_target(*session, "init");
+  {
+    const auto saver = make_saver(*session, {.folder = folder.path()});
+    must(saver->save(1));
+    must(saver->close());
+  }
+  // Beside a MetaGraph, it is the model's.
+  std::ofstream(folder.path("model.ckpt-1.meta")) << "x";
+  // As TensorFlow's are, without a number of steps.
+  const auto writer = must(
+      checkpoint::BundleWriter::create(folder.path("model.ckpt-2"), 1, {}));
+  must(writer->add("count", Tensor::scalar(int64_t(5))));
+  must(writer->finish());
+  must(writer->publish());
+  std::ofstream(folder.path("checkpoint"))
+      << "model_checkpoint_path: \"model.ckpt-2\"\n"
+         "all_model_checkpoint_paths: \"model.ckpt-1\"\n"
+         "all_model_checkpoint_paths: \"model.ckpt-2\"\n";
+  const auto theirs = folder.names();
+  const auto saver = make_saver(*session, {.folder = folder.path(), .keep = 1});
+  for (int64_t step = 3; step <= 5; ++step) must(saver->save(step));
+  must(saver->close());
+  auto names = folder.names();
+  std::erase_if(names, [](const std::string& name) {
+    return name.starts_with("model.ckpt-5.");
+  });
+  CHECK(names == theirs);
+  CHECK(fs::exists(folder.path("model.ckpt-5.index")));
+  const auto list = must(checkpoint::read_checkpoint_state(folder.path()));
+  CHECK(list.all == std::vector<std::string>{folder.path("model.ckpt-1"),
+                                             folder.path("model.ckpt-2"),
+                                             folder.path("model.ckpt-5")});
+}
+
+TEST_CASE("damaged checkpoints go before whole ones") {
+  const Folder folder("damaged_first");
+  const auto session = make_session({}, counting());
+  run_target(*session, "init");
+  {
+    const auto saver = make_saver(*session, {.folder = folder.path()});
+    for (int64_t step = 1; step <= 4; ++step) must(saver->save(step));
+    must(saver->close());
+  }
+  for (const char* name : {"model.ckpt-3", "model.ckpt-4"})
+    fs::resize_file(folder.path(std::string(name) + ".data-00000-of-00001"),
+                    10);
+  const auto saver = make_saver(*session, {.folder = folder.path(), .keep = 3});
+  REQUIRE(must(saver->restore())->step == 2);
+  must(saver->save(5));
+  must(saver->close());
+  for (const int step : {1, 2, 5})
+    CHECK(fs::exists(folder.path(fmt::format("model.ckpt-{}.index", step))));
+  for (const int step : {3, 4})
+    CHECK(!fs::exists(folder.path(fmt::format("model.ckpt-{}.index", step))));
 }
 
 TEST_CASE("a folder whose checkpoints are damaged is not taken for an empty") {

@@ -193,4 +193,28 @@ expect 1 - 'AlreadyExists: .* node "jvp_0".*tangent of y "y"' \
 expect 1 - '"n(:0)?"' tagflow gradients "$power" --y y --x n --out n.pb
 [ ! -e "$work/n.pb" ] || complain "a file was written in vain" tagflow gradients
 expect 0 '--prefix' - tagflow gradients --help
+
+# --- SavedModels --------------------------------------------------------------
+# By the names of a signature, with the values of the variables.
+model=$here/models/keras_lstm/model
+expect 0 '^  grad_0:0  float\[\?,4,2\] by predict_x:0$' - tagflow gradients \
+  "$model" --signature predict --y y --x x --out with_gradients
+expect 0 '^grad_0 = float\[12,4,2\] ' - tagflow run with_gradients \
+  --signature predict --feed "x=$here/models/keras_lstm/feed_0.npy" --fetch grad_0
+expect 0 '^y = float' - tagflow run with_gradients --signature predict \
+  --feed "x=$here/models/keras_lstm/feed_0.npy"
+# Once more, into the same folder.
+expect 0 '' - tagflow gradients "$model" --signature predict --y y --x x \
+  --prefix again --out with_gradients
+expect 0 '^again_0 = ' - tagflow run with_gradients --signature predict \
+  --feed "x=$here/models/keras_lstm/feed_0.npy" --fetch again_0
+expect 1 - 'no signature "none"; it has "predict", "train"' tagflow gradients \
+  "$model" --signature none --y y --x x --out with_gradients
+cp -r "$model" "$work/copied"
+for inside in copied copied/variables copied/new; do
+  expect 1 - 'is in the folder of the SavedModel that is copied' \
+    tagflow gradients copied --signature predict --y y --x x --out "$inside"
+done
+expect 2 - 'should end in .pb or .pbtxt' \
+  tagflow gradients "$power" --y y --x x --out power.meta
 finish
