@@ -13,26 +13,29 @@ namespace {
 // Longer names are not compared: nobody mistypes them by hand.
 constexpr size_t kMaxCompared = 256;
 
-// Letters inserted, removed or replaced to turn `a` into `b`; another case of
-// a letter counts half. In half steps.
+bool is_same_letter(char a, char b) {
+  return std::tolower(static_cast<unsigned char>(a)) ==
+         std::tolower(static_cast<unsigned char>(b));
+}
+
+// Letters inserted, removed, replaced or swapped with the next one to turn `a`
+// into `b`; another case of a letter counts half. In half steps.
 size_t distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
+  // Of the first i - 2, i - 1 and i letters of `a`.
+  std::vector<size_t> before(b.size() + 1), last(b.size() + 1),
+      row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = 2 * j;
   for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
+    std::swap(before, last);
+    std::swap(last, row);
     row[0] = 2 * i;
     for (size_t j = 1; j <= b.size(); ++j) {
-      size_t replace = 2;
-      if (a[i - 1] == b[j - 1]) {
-        replace = 0;
-      } else if (std::tolower(static_cast<unsigned char>(a[i - 1])) ==
-                 std::tolower(static_cast<unsigned char>(b[j - 1]))) {
-        replace = 1;
-      }
-      const size_t best =
-          std::min({diagonal + replace, row[j] + 2, row[j - 1] + 2});
-      diagonal = row[j];
-      row[j] = best;
+      const size_t replace = a[i - 1] == b[j - 1]                 ? 0
+                             : is_same_letter(a[i - 1], b[j - 1]) ? 1
+                                                                  : 2;
+      row[j] = std::min({last[j - 1] + replace, last[j] + 2, row[j - 1] + 2});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        row[j] = std::min(row[j], before[j - 2] + 2);
     }
   }
   return row[b.size()];

@@ -54,6 +54,8 @@ TEST_CASE("the nearest name is that of the fewest changes") {
   CHECK(nearest_name("SoftMax", names) == "Softmax");
   CHECK(nearest_name("Sotfmax", names) == "Softmax");
   CHECK(nearest_name("Addd", names) == "Add");
+  CHECK(nearest_name("trian", {"train"}) == "train");
+  CHECK(nearest_name("tairn", {"train"}).empty());
   CHECK(nearest_name("Zzz", names).empty());
   CHECK(nearest_name("", names).empty());
   CHECK(nearest_name("x", {}).empty());
