@@ -8,8 +8,8 @@
 
 #include "actors/checkpoint.h"
 #include "devices/checkpoint/bundle_index.h"
+#include "devices/checkpoint/bundle_reader.h"
 #include "devices/checkpoint/saved_files.h"
-#include "devices/checkpoint/tensor_file.h"
 
 namespace tagflow::actors {
 namespace {
@@ -25,6 +25,16 @@ double seconds_since_1970() {
 fs::path normal(const std::string& path) {
   std::error_code unknown;
   return fs::absolute(path, unknown).lexically_normal();
+}
+
+// Reads all of it.
+bool is_whole(const std::string& prefix) {
+  const auto file = checkpoint::BundleReader::open(prefix);
+  if (!file.ok() || !(*file)->check_complete().ok()) return false;
+  return std::ranges::all_of((*file)->tensors(),
+                             [&](const checkpoint::BundleEntry& entry) {
+                               return (*file)->read(entry.key).ok();
+                             });
 }
 
 bool is_in(const std::string& folder, const std::string& prefix) {
@@ -56,7 +66,8 @@ Status SavedList::read() {
   const Code code = newest.status().code();
   if (code == Code::kNotFound || code == Code::kDataLoss) return {};
   TAGFLOW_RETURN_IF_ERROR(newest.status());
-  if (!has(newest->prefix)) push(newest->prefix, seconds_since_1970());
+  if (!has(newest->prefix) && has_our_name(newest->prefix))
+    push(newest->prefix, seconds_since_1970());
   return {};
 }
 
@@ -66,12 +77,20 @@ void SavedList::push(const std::string& prefix, double time) {
   if (is_other(prefix)) others_.insert(prefix);
 }
 
-// One whose index cannot be read may be anybody's.
+// As free_prefix() makes them.
+bool SavedList::has_our_name(const std::string& prefix) const {
+  std::string name = fs::path(prefix).filename().string();
+  if (!name.starts_with(name_ + "-")) return false;
+  name.erase(0, name_.size() + 1);
+  return !name.empty() &&
+         name.find_first_not_of("0123456789.") == std::string::npos;
+}
+
 bool SavedList::is_other(const std::string& prefix) const {
-  if (!is_in(folder_, prefix) ||
+  if (!is_in(folder_, prefix) || !has_our_name(prefix) ||
       options_.file_system().exists(prefix + ".meta"))
     return true;
-  const auto file = checkpoint::open_tensor_file(prefix);
+  const auto file = checkpoint::BundleReader::open(prefix);
   return !file.ok() || (*file)->find(kStepKey) == nullptr;
 }
 
@@ -79,8 +98,7 @@ bool SavedList::is_other(const std::string& prefix) const {
 // checkpoints of version 1 are, which have no index.
 bool SavedList::is_left_of_ours(const std::string& prefix) const {
   checkpoint::FileSystem& files = options_.file_system();
-  return is_in(folder_, prefix) &&
-         fs::path(prefix).filename().string().starts_with(name_ + "-") &&
+  return is_in(folder_, prefix) && has_our_name(prefix) &&
          !files.exists(prefix) && !files.exists(prefix + ".meta");
 }
 
@@ -95,9 +113,11 @@ std::string SavedList::free_prefix(int64_t step) const {
       (fs::path(folder_) / fmt::format("{}-{}", name_, step)).string();
   std::string prefix = first;
   checkpoint::FileSystem& files = options_.file_system();
-  for (int i = 1; has(prefix) || files.exists(checkpoint::index_path(prefix));
-       ++i)
-    prefix = fmt::format("{}.{}", first, i);
+  const auto is_taken = [&] {
+    return has(prefix) || files.exists(checkpoint::index_path(prefix)) ||
+           files.exists(prefix) || files.exists(prefix + ".meta");
+  };
+  for (int i = 1; is_taken(); ++i) prefix = fmt::format("{}.{}", first, i);
   return prefix;
 }
 
@@ -124,15 +144,20 @@ Status SavedList::remove_oldest(size_t count) {
 }
 
 void SavedList::restored(const std::string& prefix) {
-  const auto place =
-      std::ranges::find_if(state_.all, [&](const std::string& other) {
-        return normal(other) == normal(prefix);
-      });
-  if (place == state_.all.end()) return;
-  const ptrdiff_t newer = place - state_.all.begin() + 1;
-  std::rotate(state_.all.begin(), state_.all.begin() + newer, state_.all.end());
-  std::rotate(state_.timestamps.begin(), state_.timestamps.begin() + newer,
-              state_.timestamps.end());
+  checkpoint::CheckpointState damaged, whole;
+  bool is_newer = false;
+  for (size_t i = 0; i < state_.all.size(); ++i) {
+    const std::string& one = state_.all[i];
+    auto& part = is_newer && !is_whole(one) ? damaged : whole;
+    part.all.push_back(one);
+    part.timestamps.push_back(state_.timestamps[i]);
+    is_newer = is_newer || normal(one) == normal(prefix);
+  }
+  damaged.all.insert(damaged.all.end(), whole.all.begin(), whole.all.end());
+  damaged.timestamps.insert(damaged.timestamps.end(), whole.timestamps.begin(),
+                            whole.timestamps.end());
+  state_.all = std::move(damaged.all);
+  state_.timestamps = std::move(damaged.timestamps);
 }
 
 Status SavedList::add(const std::string& prefix) {

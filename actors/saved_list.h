@@ -18,9 +18,10 @@ namespace tagflow::actors {
 // name is not ours to remove, as it is not TensorFlow's: a copy that somebody
 // keeps looks just like one that a killed process completed and did not list.
 // Nor is one of another program, though the file names it: one without a number
-// of steps (kStepKey), or with a MetaGraph beside it. Such ones stay, and do
-// not count. Those that a restore passed over, since they are damaged, go
-// before whole ones do.
+// of steps (kStepKey), of a name that no saver gives, or with a MetaGraph
+// beside it. Nor is one whose index cannot be read, since nothing tells whose
+// it is. These stay, and do not count. Those that are damaged go before whole
+// ones do.
 //
 // Thread-compatible.
 class SavedList {
@@ -34,8 +35,9 @@ class SavedList {
 
   // What the folder's file says, and removes what is left of ours that went.
   // Where the file is not there, or no such file, the newest checkpoint is on
-  // the list, and others are left alone. Errors of reading, as those of
-  // find_newest_checkpoint(): but that none is whole is no error.
+  // the list, if its name is one of ours, and others are left alone. Errors of
+  // reading, as those of find_newest_checkpoint(): but that none is whole is no
+  // error.
   Status read();
   // A prefix under which there is no checkpoint, nor any of the list.
   std::string free_prefix(int64_t step) const;
@@ -43,7 +45,8 @@ class SavedList {
   // that are too many, though the list cannot be written: then whoever reads it
   // finds the newest one by the files. It stays on the list where that fails.
   Status add(const std::string& prefix);
-  // That this one was restored: newer ones are damaged.
+  // That a restore took this one: of newer ones, those that are not whole go
+  // before all others.
   void restored(const std::string& prefix);
 
  private:
@@ -52,16 +55,18 @@ class SavedList {
   void push(const std::string& prefix, double time);
   // Whether what there is of a prefix without an index may be removed.
   bool is_left_of_ours(const std::string& prefix) const;
+  // Whether another program may have made it.
   bool is_other(const std::string& prefix) const;
+  bool has_our_name(const std::string& prefix) const;
   Status write() const;
-  // So many of ours, and forgets them.
+  // Removes so many of ours, the oldest, and takes them off the list.
   Status remove_oldest(size_t count);
 
   const std::string folder_, name_;
   const int keep_;
   const checkpoint::WriteOptions options_;
   checkpoint::CheckpointState state_;  // with as many timestamps as prefixes
-  std::set<std::string> others_;       // of its prefixes, those not ours
+  std::set<std::string> others_;       // those in `all` that are not ours
 };
 
 }  // namespace tagflow::actors

@@ -137,26 +137,55 @@ Status replace_file(const fs::path& path, const std::string& bytes) {
   return cannot_write(path, why);
 }
 
-// Copies what a SavedModel has besides its graph, and the fingerprint of that.
+// Copies the other files of a SavedModel, links as what they lead to. The
+// fingerprint is left out, since it is that of the old graph.
 Status copy_rest(const fs::path& from, const fs::path& to) {
+  // A SavedModel has folders in folders; a link that leads back has no end.
+  constexpr int kDeepest = 8;
+  std::error_code code;
+  fs::recursive_directory_iterator it(
+      from, fs::directory_options::follow_directory_symlink, code);
+  for (; !code && it != fs::recursive_directory_iterator();
+       it.increment(code)) {
+    const fs::path name = it->path().lexically_relative(from);
+    if (name == kSavedModel || name == "fingerprint.pb") continue;
+    if (it.depth() > kDeepest)
+      return invalid_argument("[graphdef] \"{}\" nests folders {} deep",
+                              from.string(), it.depth());
+    // Without the modes of the original, which may be read-only.
+    std::error_code failed;
+    if (it->is_directory(failed))
+      fs::create_directory(to / name, failed);
+    else
+      fs::copy_file(it->path(), to / name, failed);
+    if (failed)
+      return error(Code::kUnknown,
+                   "[graphdef] cannot copy \"{}\" to \"{}\": {}",
+                   it->path().string(), (to / name).string(), failed.message());
+  }
+  if (!code) return {};
+  return error(Code::kPermissionDenied, "[graphdef] cannot read \"{}\": {}",
+               from.string(), code.message());
+}
+
+// Whether a folder can be made there of which nobody has anything.
+Status check_new(const fs::path& original, const fs::path& folder) {
+  std::error_code code;
+  const fs::path whole = fs::weakly_canonical(fs::absolute(folder), code);
   const fs::path inside =
-      fs::weakly_canonical(to).lexically_relative(fs::weakly_canonical(from));
+      whole.lexically_relative(fs::weakly_canonical(fs::absolute(original)));
   if (!inside.empty() && *inside.begin() != "..")
     return invalid_argument(
         "[graphdef] \"{}\" is in the folder of the SavedModel that is copied",
-        to.string());
-  std::error_code code;
-  fs::create_directories(to, code);
-  if (code) return cannot_write(to, code.message());
-  for (const fs::directory_entry& entry : fs::directory_iterator(from)) {
-    const fs::path name = entry.path().filename();
-    if (name == kSavedModel || name == "fingerprint.pb") continue;
-    fs::copy(entry.path(), to / name,
-             fs::copy_options::recursive | fs::copy_options::overwrite_existing,
-             code);
-    if (code) return cannot_write(to / name, code.message());
-  }
-  return {};
+        folder.string());
+  const bool is_free =
+      !fs::exists(fs::symlink_status(folder, code)) ||
+      (fs::is_directory(folder, code) && fs::is_empty(folder, code) && !code);
+  if (is_free) return {};
+  return error(Code::kAlreadyExists,
+               "[graphdef] \"{}\" is there already; a SavedModel is written to "
+               "a new folder",
+               folder.string());
 }
 
 }  // namespace
@@ -208,8 +237,23 @@ Status save_model(const Graph& graph, const fs::path& original,
   TAGFLOW_RETURN_IF_ERROR(graph_to_proto(graph, chosen->mutable_graph_def())
                               .with_prefix("[graphdef] "));
   TAGFLOW_ASSIGN(const std::string changed, write_message(*proto));
-  TAGFLOW_RETURN_IF_ERROR(copy_rest(original, folder));
-  return replace_file(folder / kSavedModel, changed);
+  TAGFLOW_RETURN_IF_ERROR(check_new(original, folder));
+  // Beside it, so that it is there as a whole or not at all.
+  fs::path whole = fs::absolute(folder).lexically_normal();
+  if (!whole.has_filename()) whole = whole.parent_path();
+  const fs::path temporary = fmt::format("{}.{}.tmp", whole.string(), getpid());
+  std::error_code code;
+  fs::create_directory(temporary, code);
+  if (code) return cannot_write(folder, code.message());
+  Status status = copy_rest(original, temporary);
+  if (status.ok()) status = replace_file(temporary / kSavedModel, changed);
+  if (status.ok()) {
+    fs::rename(temporary, whole, code);
+    if (!code) return {};
+    status = cannot_write(folder, code.message());
+  }
+  fs::remove_all(temporary, code);
+  return status;
 } catch (...) {
   return current_fault("graphdef");
 }

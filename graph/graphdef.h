@@ -71,11 +71,12 @@ Result<std::string> write_graphdef_text(const Graph& graph);
 // Text where the name ends in ".pbtxt" or ".txt". Replaces the file as one
 // step. Unknown where the system does not let it be written.
 Status save_graph(const Graph& graph, const std::filesystem::path& path);
-// Writes the SavedModel of the folder `original` to another folder, with this
+// Writes the SavedModel of the folder `original` to a new folder, with this
 // graph in place of the one that load_file() reads. All else is copied: the
-// signatures, the values of variables, assets. The folder is made where it is
-// not there; its saved_model.pb is written last. InvalidArgument where both
-// folders are one; else errors as load_file() and save_graph().
+// signatures, the values of variables, assets. The folder is there as a whole
+// or not at all. AlreadyExists where it is there and not empty, InvalidArgument
+// where it would be inside of `original`; else errors as load_file() and
+// save_graph().
 Status save_model(const Graph& graph, const std::filesystem::path& original,
                   const std::filesystem::path& folder);
 

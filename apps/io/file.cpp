@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <ios>
@@ -88,8 +89,8 @@ Status check_writable(const fs::path& path) {
 
 namespace {
 
-// Writes to what is there, or to a new file. Half a file is worse than none; a
-// device or a pipe stays.
+// Writes in place. Removes what an error leaves, since half a file is worse
+// than none, but no device or pipe.
 Status write_to(const fs::path& path, std::string_view bytes) {
   errno = 0;
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
@@ -114,21 +115,29 @@ Status write_file(const fs::path& path, std::string_view bytes) {
   std::error_code code;
   const fs::file_status status = fs::status(path, code);
   if (!fs::is_regular_file(status)) return write_to(path, bytes);
-  // A link stays one, and a file in a folder that is not ours is written over.
+  // A link stays one. What other names or open descriptors share, as where
+  // stdout is a file, is written in place.
   const fs::path target = fs::canonical(path, code);
-  if (code || access(target.parent_path().c_str(), W_OK) != 0)
+  if (code || fs::hard_link_count(target, code) != 1 ||
+      path.native().starts_with("/dev/") || path.native().starts_with("/proc/"))
     return write_to(path, bytes);
-  TAGFLOW_RETURN_IF_ERROR(check_writable(target));
-  const fs::path temporary =
-      fmt::format("{}.tmp-{}", target.string(), getpid());
-  TAGFLOW_RETURN_IF_ERROR(write_to(temporary, bytes));
+  TAGFLOW_RETURN_IF_ERROR(check_writable(path));
+  std::string temporary = target.string() + ".tmp-XXXXXX";
+  const int made = mkstemp(temporary.data());  // for nobody else to read
+  // As in a folder that is not ours.
+  if (made < 0) return write_to(path, bytes);
+  close(made);
+  Status written = write_to(temporary, bytes);
+  if (!written.ok())
+    return error(written.code(), "[file] cannot replace \"{}\": {}",
+                 path.string(), written.message());
   fs::permissions(temporary, status.permissions(), code);
-  fs::rename(temporary, target, code);
+  if (!code) fs::rename(temporary, target, code);
   if (!code) return {};
-  const std::string why = code.message();
-  fs::remove(temporary, code);
-  return error(Code::kPermissionDenied, "[file] cannot write \"{}\": {}",
-               path.string(), why);
+  // A mounted file, or that of another user in /tmp, can only be written over.
+  std::error_code ignored;
+  fs::remove(temporary, ignored);
+  return write_to(path, bytes);
 }
 
 Status make_folder(const fs::path& path) {

@@ -23,10 +23,12 @@ Result<std::string> read_file(const std::filesystem::path& path,
 // takes. Errors as there. Thread-safe.
 Status check_writable(const std::filesystem::path& path);
 
-// Creates the file, or replaces it: who reads it meanwhile, or where an error
-// comes, has the old one. NotFound where its folder is not there,
-// PermissionDenied where it cannot be opened, DataLoss where not every byte was
-// written: then a new file is removed. Thread-safe for different paths.
+// Creates the file, or replaces it as one step, so that a reader has the old
+// bytes or the new ones; a link stays a link. Where no other file can take its
+// place, as in a folder that cannot be written to, and for devices and pipes,
+// it writes in place: an error may then leave part of it, or nothing. NotFound
+// where its folder is not there, PermissionDenied where it cannot be opened,
+// DataLoss where not every byte was written. Thread-safe for different paths.
 Status write_file(const std::filesystem::path& path, std::string_view bytes);
 
 // Makes the folder and those above it. PermissionDenied where it cannot.

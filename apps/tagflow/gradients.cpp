@@ -56,9 +56,11 @@ Status check_request(const GradientsCommand& command) {
   TAGFLOW_RETURN_IF_ERROR(check(request.ys, "[--y] "));
   TAGFLOW_RETURN_IF_ERROR(check(request.xs, "[--x] "));
   TAGFLOW_RETURN_IF_ERROR(check(command.tangents, "[--tangent] "));
-  if (fs::path(command.out).extension() == ".meta")
+  const fs::path out = command.out;
+  if (out.extension() == ".meta" || out.filename() == "saved_model.pb")
     return invalid_argument(
-        "[--out] a GraphDef is written, and no MetaGraph: \"{}\" should end in "
+        "[--out] a GraphDef is written, which such a file cannot have: \"{}\" "
+        "should end in "
         ".pb or .pbtxt",
         command.out);
   if (!command.tangents.empty() && command.tangents.size() != request.xs.size())
@@ -81,10 +83,13 @@ Status read_checkpoints(GradientsCommand& command) {
   return {};
 }
 
-// Whether the result is a SavedModel, as the graph is.
-bool is_model(const GradientsCommand& command) {
-  return !command.out.empty() && fs::is_directory(command.graph) &&
-         !fs::path(command.out).has_extension();
+// Whether the result is a SavedModel, as the graph is. A name that ends as that
+// of a graph's file is one.
+bool writes_model(const GradientsCommand& command) {
+  const fs::path extension = fs::path(command.out).extension();
+  std::error_code unknown;
+  return !command.out.empty() && fs::is_directory(command.graph, unknown) &&
+         extension != ".pb" && extension != ".pbtxt" && extension != ".txt";
 }
 
 // Names of the signature become those of tensors; other names stay.
@@ -105,7 +110,8 @@ Status find_names(const Model& model, GradientsCommand& command) {
 
 Status write_graph(const GradientsCommand& command, const graph::Graph& graph) {
   const std::string& path = command.out;
-  if (is_model(command)) return graph::save_model(graph, command.graph, path);
+  if (writes_model(command))
+    return graph::save_model(graph, command.graph, path);
   const std::string extension = fs::path(path).extension();
   const bool is_text =
       path.empty() || extension == ".pbtxt" || extension == ".txt";
@@ -157,7 +163,7 @@ Failure write_gradients(GradientsCommand& command) {
   Status request = read_checkpoints(command);
   if (request.ok()) request = check_request(command);
   if (!request.ok()) return usage_error(std::move(request));
-  if (!command.out.empty() && !is_model(command)) {
+  if (!command.out.empty() && !writes_model(command)) {
     Status out = io::check_writable(command.out);
     if (!out.ok())
       return run_time_error(std::move(out).with_prefix("[--out] "));
@@ -225,7 +231,8 @@ void add_gradients_command(CLI::App& app, ExitCode& exit_code) {
   CLI::Option* out = add_output_option(
       *gradients, "--out", command->out,
       "write the graph there, as text where the name ends in .pbtxt, and print "
-      "what was added; of a SavedModel, a name without extension is a folder, "
+      "what was added; of a SavedModel, another name than *.pb is a new "
+      "folder, "
       "for a SavedModel with the same variables, signatures and assets; "
       "without "
       "it, print the graph as text");

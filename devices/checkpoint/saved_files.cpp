@@ -48,8 +48,14 @@ Status remove_bundle(const std::string& prefix, const WriteOptions& options) {
   const std::string stem = fs::path(prefix).filename().string();
   const std::string index = index_path(prefix);
   if (files.exists(index)) TAGFLOW_RETURN_IF_ERROR(files.remove(index));
+  // "STEM.data-00000-of-00001".
+  const std::string start = stem + ".data-";
   const auto is_part = [&](std::string_view name) {
-    return name.starts_with(stem + ".data-") || name == stem + ".meta";
+    if (!name.starts_with(start)) return false;
+    name.remove_prefix(start.size());
+    const size_t of = name.find("-of-");
+    return of != name.npos && is_digits(name.substr(0, of)) &&
+           is_digits(name.substr(of + 4));
   };
   TAGFLOW_ASSIGN(const auto parts, files_in(folder_of(prefix), is_part));
   for (const std::string& path : parts)

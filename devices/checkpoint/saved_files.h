@@ -9,8 +9,8 @@
 namespace tagflow::checkpoint {
 
 // Removes the files of a bundle, its index first, so that what is left of it,
-// where the process ends in between, is no checkpoint; and the graph beside it
-// that TensorFlow writes ("PREFIX.meta"). What is not there is no error.
+// where the process ends in between, is no checkpoint. What is not there is no
+// error.
 // Thread-compatible.
 Status remove_bundle(const std::string& prefix, const WriteOptions& options);
 

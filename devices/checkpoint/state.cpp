@@ -55,8 +55,9 @@ Status check(const std::string& prefix, const DamagedCheckpoints& known) {
 
 struct Found {
   std::string prefix;
-  std::string_view series;  // the prefix without "-STEP"
+  std::string_view series;  // the prefix without "-STEP" or "-STEP.COPY"
   int64_t step = -1;        // -1: it has none
+  int64_t copy = 0;
   fs::file_time_type time;
 };
 
@@ -66,9 +67,12 @@ void split_step(Found& found) {
   if (dash == std::string::npos) return;
   const char* const end = found.prefix.data() + found.prefix.size();
   const char* const digits = found.prefix.data() + dash + 1;
-  int64_t step = 0;
-  const auto [stop, error] = std::from_chars(digits, end, step);
-  if (error != std::errc() || stop != end || step < 0) return;
+  int64_t step = 0, copy = 0;
+  std::from_chars_result read = std::from_chars(digits, end, step);
+  if (read.ec == std::errc() && read.ptr != end && *read.ptr == '.')
+    read = std::from_chars(read.ptr + 1, end, copy);
+  if (read.ec != std::errc() || read.ptr != end || step < 0 || copy < 0) return;
+  found.copy = copy;
   found.series = found.series.substr(0, dash);
   found.step = step;
 }
@@ -97,7 +101,8 @@ Result<std::vector<std::string>> bundles_in(const std::string& folder) {
   std::vector<const Found*> order;
   for (const Found& one : found) order.push_back(&one);
   std::ranges::sort(order, std::ranges::greater(), [&](const Found* one) {
-    return std::tuple(last.at(one->series), one->series, one->step, one->time);
+    return std::tuple(last.at(one->series), one->series, one->step, one->copy,
+                      one->time);
   });
   std::vector<std::string> prefixes;
   for (const Found* one : order) prefixes.push_back(one->prefix);

@@ -209,6 +209,57 @@ TEST_CASE("checkpoints of other programs stay, and do not count") {
                                              folder.path("model.ckpt-5")});
 }
 
+TEST_CASE("a copy that is taken for a damaged checkpoint stays") {
+  const Folder folder("copy");
+  const auto session = make_session({}, counting());
+  run_target(*session, "init");
+  {
+    const auto saver = make_saver(*session, {.folder = folder.path()});
+    must(saver->save(1));
+    must(saver->close());
+  }
+  for (const std::string end : {".index", ".data-00000-of-00001"})
+    fs::rename(folder.path("model.ckpt-1" + end), folder.path("best-1" + end));
+  const auto saver = make_saver(*session, {.folder = folder.path(), .keep = 1});
+  REQUIRE(must(saver->restore())->step == 1);
+  // Nor is a MetaGraph that is there before the checkpoint, or comes after it.
+  std::ofstream(folder.path("model.ckpt-2.meta")) << "x";
+  for (int64_t step = 2; step <= 3; ++step) must(saver->save(step));
+  must(saver->wait());
+  std::ofstream(folder.path("model.ckpt-3.meta")) << "x";
+  must(saver->save(4));
+  must(saver->close());
+  CHECK(fs::exists(folder.path("best-1.index")));
+  CHECK(fs::exists(folder.path("model.ckpt-2.meta")));
+  CHECK(fs::exists(folder.path("model.ckpt-3.meta")));
+  CHECK(!fs::exists(folder.path("model.ckpt-2.1.index")));
+}
+
+TEST_CASE("whole checkpoints that are newer keep their turn") {
+  const Folder folder("copies");
+  const auto session = make_session({}, counting());
+  run_target(*session, "init");
+  {
+    const auto saver = make_saver(*session, {.folder = folder.path()});
+    for (const int64_t step : {1, 2, 2, 3}) must(saver->save(step));
+    must(saver->close());
+  }
+  fs::resize_file(folder.path("model.ckpt-3.data-00000-of-00001"), 10);
+  const auto saver = make_saver(*session, {.folder = folder.path(), .keep = 3});
+  // One that is named as the newest, and is not the last.
+  std::ofstream(folder.path("checkpoint"))
+      << "model_checkpoint_path: \"model.ckpt-1\"\n";
+  CHECK(must(restore_checkpoint(*session, folder.path())).path ==
+        folder.path("model.ckpt-1"));
+  fs::remove(folder.path("checkpoint"));
+  CHECK(must(saver->restore())->path == folder.path("model.ckpt-2.1"));
+  must(saver->save(4));
+  must(saver->close());
+  for (const std::string name :
+       {"model.ckpt-2", "model.ckpt-2.1", "model.ckpt-4"})
+    CHECK_MESSAGE(fs::exists(folder.path(name + ".index")), name);
+}
+
 TEST_CASE("damaged checkpoints go before whole ones") {
   const Folder folder("damaged_first");
   const auto session = make_session({}, counting());

@@ -203,11 +203,9 @@ expect 0 '^grad_0 = float\[12,4,2\] ' - tagflow run with_gradients \
   --signature predict --feed "x=$here/models/keras_lstm/feed_0.npy" --fetch grad_0
 expect 0 '^y = float' - tagflow run with_gradients --signature predict \
   --feed "x=$here/models/keras_lstm/feed_0.npy"
-# Once more, into the same folder.
-expect 0 '' - tagflow gradients "$model" --signature predict --y y --x x \
-  --prefix again --out with_gradients
-expect 0 '^again_0 = ' - tagflow run with_gradients --signature predict \
-  --feed "x=$here/models/keras_lstm/feed_0.npy" --fetch again_0
+# What is there stays.
+expect 1 - 'AlreadyExists: .*is there already' tagflow gradients "$model" \
+  --signature predict --y y --x x --out with_gradients
 expect 1 - 'no signature "none"; it has "predict", "train"' tagflow gradients \
   "$model" --signature none --y y --x x --out with_gradients
 cp -r "$model" "$work/copied"
@@ -215,6 +213,20 @@ for inside in copied copied/variables copied/new; do
   expect 1 - 'is in the folder of the SavedModel that is copied' \
     tagflow gradients copied --signature predict --y y --x x --out "$inside"
 done
-expect 2 - 'should end in .pb or .pbtxt' \
-  tagflow gradients "$power" --y y --x x --out power.meta
+[ ! -e "$work/copied/new" ] || complain "a folder was made" tagflow gradients
+# A link that leads back, and a model that is read-only.
+ln -s . "$work/copied/loop"
+expect 1 - 'nests folders' \
+  tagflow gradients copied --signature predict --y y --x x --out looped
+[ ! -e "$work/looped" ] || complain "a part was written" tagflow gradients
+rm "$work/copied/loop"
+chmod -R a-w "$work/copied"
+expect 0 '' - \
+  tagflow gradients copied --signature predict --y y --x x --out from_read_only
+[ -w "$work/from_read_only/variables" ] || complain "modes" tagflow gradients
+chmod -R u+w "$work/copied"
+for name in power.meta saved_model.pb; do
+  expect 2 - 'should end in .pb or .pbtxt' \
+    tagflow gradients "$power" --y y --x x --out "$name"
+done
 finish

@@ -1,8 +1,9 @@
 #include "apps/io/file.h"
 
 #include <doctest/doctest.h>
-#include <fmt/format.h>
-#include <unistd.h>
+
+#include <filesystem>
+#include <iterator>
 
 #include "tests/temp_path.h"
 
@@ -22,13 +23,17 @@ TEST_CASE("a file is replaced as a whole or not at all") {
   CHECK(fs::status(file).permissions() ==
         (fs::perms::owner_read | fs::perms::owner_write));
 
-  // Where the new one cannot be written, the old one stays.
-  const fs::path temporary =
-      fmt::format("{}.tmp-{}", fs::canonical(file).string(), getpid());
-  fs::create_directory(temporary);
-  CHECK(!io::write_file(file, "x").ok());
-  CHECK(io::read_file(file).value() == "new and longer");
-  fs::remove(temporary);
+  // No temporary file stays.
+  CHECK(std::distance(fs::directory_iterator(folder), {}) == 2);
+  // What has two names keeps them, and a name that leaves no room for more is
+  // written over.
+  fs::create_hard_link(file, folder / "other");
+  REQUIRE(io::write_file(file, "both").ok());
+  CHECK(io::read_file(folder / "other").value() == "both");
+  const fs::path long_name = folder / std::string(250, 'n');
+  for (const char* text : {"first", "second"})
+    REQUIRE(io::write_file(long_name, text).ok());
+  CHECK(io::read_file(long_name).value() == "second");
 
   CHECK(io::write_file(folder / "none" / "file", "x").code() ==
         Code::kNotFound);

@@ -19,11 +19,12 @@ void make(const TempFolder& folder, const std::vector<std::string>& names) {
 
 TEST_CASE("a bundle is removed with its shards, and nothing beside it") {
   const TempFolder folder("removed");
-  const std::vector<std::string> others = {"m-1.data", "m-10.index",
+  const std::vector<std::string> others = {"m-1.data", "m-1.data-notes",
+                                           "m-1.meta", "m-10.index",
                                            "m-1x.data-00000-of-00001"};
   make(folder, others);
-  make(folder, {"m-1.index", "m-1.meta", "m-1.data-00000-of-00002",
-                "m-1.data-00001-of-00002"});
+  make(folder,
+       {"m-1.index", "m-1.data-00000-of-00002", "m-1.data-00001-of-00002"});
   REQUIRE(remove_bundle(folder.path("m-1"), {}).ok());
   CHECK(folder.names() == others);
   // What is left of one whose index is gone, too; and nothing is no error.
