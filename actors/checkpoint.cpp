@@ -128,7 +128,10 @@ Result<LoadedCheckpoint> load_file(const checkpoint::TensorFile& file,
                                    OtherTensors others) {
   LoadedCheckpoint loaded;
   loaded.restored.path = file.path();
-  loaded.restored.damaged = file.damaged();
+  for (const auto& [prefix, what] : file.damaged()) {
+    loaded.restored.damaged.push_back(what);
+    loaded.passed_over.push_back(prefix);
+  }
   TAGFLOW_ASSIGN(const ModelObjects::Places places, objects.places_in(file));
   TAGFLOW_RETURN_IF_ERROR(
       check(file, variables, objects, places, others, loaded.restored.unused));

@@ -61,6 +61,7 @@ Status write_checkpoint(const std::string& prefix, Checkpoint checkpoint,
 struct LoadedCheckpoint {
   Checkpoint checkpoint;
   Restored restored;
+  std::vector<std::string> passed_over;  // prefixes, as they are damaged
 };
 Result<LoadedCheckpoint> load_checkpoint(
     const std::string& path, std::span<const GraphVariable> variables,

@@ -10,6 +10,7 @@
 #include "devices/checkpoint/bundle_index.h"
 #include "devices/checkpoint/bundle_reader.h"
 #include "devices/checkpoint/saved_files.h"
+#include "devices/checkpoint/state.h"
 
 namespace tagflow::actors {
 namespace {
@@ -20,21 +21,6 @@ double seconds_since_1970() {
   return std::chrono::duration<double>(
              std::chrono::system_clock::now().time_since_epoch())
       .count();
-}
-
-fs::path normal(const std::string& path) {
-  std::error_code unknown;
-  return fs::absolute(path, unknown).lexically_normal();
-}
-
-// Reads all of it.
-bool is_whole(const std::string& prefix) {
-  const auto file = checkpoint::BundleReader::open(prefix);
-  if (!file.ok() || !(*file)->check_complete().ok()) return false;
-  return std::ranges::all_of((*file)->tensors(),
-                             [&](const checkpoint::BundleEntry& entry) {
-                               return (*file)->read(entry.key).ok();
-                             });
 }
 
 bool is_in(const std::string& folder, const std::string& prefix) {
@@ -51,13 +37,14 @@ Status SavedList::read() {
     if (!checkpoint::names_nothing(state.status())) return state.status();
     state = checkpoint::CheckpointState();
   }
-  state_ = {};
-  state_.last_preserved = state->last_preserved;
+  saved_.clear();
+  last_preserved_ = state->last_preserved;
   for (size_t i = 0; i < state->all.size(); ++i) {
     const std::string& prefix = state->all[i];
     if (has(prefix)) continue;
     if (files.exists(checkpoint::index_path(prefix))) {
-      push(prefix, state->timestamps.empty() ? 0 : state->timestamps[i]);
+      const double time = state->timestamps.empty() ? 0 : state->timestamps[i];
+      saved_.push_back({prefix, time, is_other(prefix)});
     } else if (is_left_of_ours(prefix)) {
       static_cast<void>(checkpoint::remove_bundle(prefix, options_));
     }
@@ -66,18 +53,12 @@ Status SavedList::read() {
   const Code code = newest.status().code();
   if (code == Code::kNotFound || code == Code::kDataLoss) return {};
   TAGFLOW_RETURN_IF_ERROR(newest.status());
-  if (!has(newest->prefix) && has_our_name(newest->prefix))
-    push(newest->prefix, seconds_since_1970());
+  const std::string& prefix = newest->prefix;
+  if (!has(prefix) && has_our_name(prefix))
+    saved_.push_back({prefix, seconds_since_1970(), is_other(prefix)});
   return {};
 }
 
-void SavedList::push(const std::string& prefix, double time) {
-  state_.all.push_back(prefix);
-  state_.timestamps.push_back(time);
-  if (is_other(prefix)) others_.insert(prefix);
-}
-
-// As free_prefix() makes them.
 bool SavedList::has_our_name(const std::string& prefix) const {
   std::string name = fs::path(prefix).filename().string();
   if (!name.starts_with(name_ + "-")) return false;
@@ -86,25 +67,26 @@ bool SavedList::has_our_name(const std::string& prefix) const {
          name.find_first_not_of("0123456789.") == std::string::npos;
 }
 
+// Ours have no MetaGraph beside them: what has one is somebody else's, as the
+// checkpoints of version 1 are, which have no index.
+bool SavedList::may_be_ours(const std::string& prefix) const {
+  return is_in(folder_, prefix) && has_our_name(prefix) &&
+         !options_.file_system().exists(prefix + ".meta");
+}
+
+bool SavedList::is_left_of_ours(const std::string& prefix) const {
+  return may_be_ours(prefix) && !options_.file_system().exists(prefix);
+}
+
 bool SavedList::is_other(const std::string& prefix) const {
-  if (!is_in(folder_, prefix) || !has_our_name(prefix) ||
-      options_.file_system().exists(prefix + ".meta"))
-    return true;
+  if (!may_be_ours(prefix)) return true;
   const auto file = checkpoint::BundleReader::open(prefix);
   return !file.ok() || (*file)->find(kStepKey) == nullptr;
 }
 
-// Ours have no MetaGraph beside them: what has one is somebody else's, as the
-// checkpoints of version 1 are, which have no index.
-bool SavedList::is_left_of_ours(const std::string& prefix) const {
-  checkpoint::FileSystem& files = options_.file_system();
-  return is_in(folder_, prefix) && has_our_name(prefix) &&
-         !files.exists(prefix) && !files.exists(prefix + ".meta");
-}
-
 bool SavedList::has(const std::string& prefix) const {
-  return std::ranges::any_of(state_.all, [&](const std::string& other) {
-    return normal(other) == normal(prefix);
+  return std::ranges::any_of(saved_, [&](const Saved& one) {
+    return checkpoint::is_same_path(one.prefix, prefix);
   });
 }
 
@@ -122,50 +104,43 @@ std::string SavedList::free_prefix(int64_t step) const {
 }
 
 Status SavedList::write() const {
-  return checkpoint::write_checkpoint_state(folder_, state_, options_);
+  checkpoint::CheckpointState state;
+  state.newest = newest_;
+  state.last_preserved = last_preserved_;
+  for (const Saved& one : saved_) {
+    state.all.push_back(one.prefix);
+    state.timestamps.push_back(one.time);
+  }
+  return checkpoint::write_checkpoint_state(folder_, state, options_);
 }
 
 Status SavedList::remove_oldest(size_t count) {
-  checkpoint::CheckpointState left = state_;
-  left.all.clear();
-  left.timestamps.clear();
-  for (size_t i = 0; i < state_.all.size(); ++i) {
-    const std::string& prefix = state_.all[i];
-    if (count > 0 && !others_.contains(prefix)) {
-      --count;
-      TAGFLOW_RETURN_IF_ERROR(checkpoint::remove_bundle(prefix, options_));
-    } else {
-      left.all.push_back(prefix);
-      left.timestamps.push_back(state_.timestamps[i]);
+  std::vector<Saved> left;
+  for (const Saved& one : saved_) {
+    if (one.is_other || count == 0) {
+      left.push_back(one);
+      continue;
     }
+    --count;
+    TAGFLOW_RETURN_IF_ERROR(checkpoint::remove_bundle(one.prefix, options_));
   }
-  state_ = std::move(left);
+  saved_ = std::move(left);
   return {};
 }
 
-void SavedList::restored(const std::string& prefix) {
-  checkpoint::CheckpointState damaged, whole;
-  bool is_newer = false;
-  for (size_t i = 0; i < state_.all.size(); ++i) {
-    const std::string& one = state_.all[i];
-    auto& part = is_newer && !is_whole(one) ? damaged : whole;
-    part.all.push_back(one);
-    part.timestamps.push_back(state_.timestamps[i]);
-    is_newer = is_newer || normal(one) == normal(prefix);
-  }
-  damaged.all.insert(damaged.all.end(), whole.all.begin(), whole.all.end());
-  damaged.timestamps.insert(damaged.timestamps.end(), whole.timestamps.begin(),
-                            whole.timestamps.end());
-  state_.all = std::move(damaged.all);
-  state_.timestamps = std::move(damaged.timestamps);
+void SavedList::put_first(std::span<const std::string> damaged) {
+  std::ranges::stable_partition(saved_, [&](const Saved& one) {
+    return std::ranges::any_of(damaged, [&](const std::string& prefix) {
+      return checkpoint::is_same_path(one.prefix, prefix);
+    });
+  });
 }
 
 Status SavedList::add(const std::string& prefix) {
-  state_.newest = prefix;
-  state_.all.push_back(prefix);
-  state_.timestamps.push_back(seconds_since_1970());
+  newest_ = prefix;
+  saved_.push_back({prefix, seconds_since_1970()});
   Status status = write();
-  const size_t ours = state_.all.size() - others_.size();
+  const auto ours = size_t(std::ranges::count(saved_, false, &Saved::is_other));
   if (keep_ == 0 || ours <= size_t(keep_)) return status;
   // Also where the list cannot be written, or the disk would fill.
   Status removed = remove_oldest(ours - size_t(keep_));

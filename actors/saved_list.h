@@ -1,11 +1,11 @@
 // SavedList: which checkpoints a folder has, and which of them go.
 #pragma once
 
-#include <set>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "devices/checkpoint/atomic_file.h"
-#include "devices/checkpoint/state.h"
 #include "graph/status.h"
 
 namespace tagflow::actors {
@@ -45,18 +45,18 @@ class SavedList {
   // that are too many, though the list cannot be written: then whoever reads it
   // finds the newest one by the files. It stays on the list where that fails.
   Status add(const std::string& prefix);
-  // That a restore took this one: of newer ones, those that are not whole go
-  // before all others.
-  void restored(const std::string& prefix);
+  // Has these removed before all others: a restore found them damaged.
+  void put_first(std::span<const std::string> damaged);
 
  private:
   bool has(const std::string& prefix) const;
-  // Puts it on the list, with the time when it was made.
-  void push(const std::string& prefix, double time);
+  // By its place and name, and what is beside it.
+  bool may_be_ours(const std::string& prefix) const;
   // Whether what there is of a prefix without an index may be removed.
   bool is_left_of_ours(const std::string& prefix) const;
   // Whether another program may have made it.
   bool is_other(const std::string& prefix) const;
+  // As free_prefix() makes them.
   bool has_our_name(const std::string& prefix) const;
   Status write() const;
   // Removes so many of ours, the oldest, and takes them off the list.
@@ -65,8 +65,14 @@ class SavedList {
   const std::string folder_, name_;
   const int keep_;
   const checkpoint::WriteOptions options_;
-  checkpoint::CheckpointState state_;  // with as many timestamps as prefixes
-  std::set<std::string> others_;       // those in `all` that are not ours
+  struct Saved {
+    std::string prefix;
+    double time = 0;  // when it was made, in seconds since 1970
+    bool is_other = false;
+  };
+  std::vector<Saved> saved_;  // the list, the newest last
+  std::string newest_;
+  double last_preserved_ = 0;
 };
 
 }  // namespace tagflow::actors

@@ -125,7 +125,7 @@ Result<std::optional<Restored>> Saver::Parts::restore() {
     return std::optional<Restored>();
   if (!loaded.ok()) return std::move(loaded).status();
   TAGFLOW_RETURN_IF_ERROR(snapshots_->restore(loaded->checkpoint.snapshot));
-  list_.restored(loaded->restored.path);
+  list_.put_first(loaded->passed_over);
   last_step_ = loaded->restored.step;
   last_time_ = Clock::now();
   std::lock_guard lock(mutex_);

@@ -173,7 +173,7 @@ Status check_new(const fs::path& original, const fs::path& folder) {
   std::error_code code;
   const fs::path whole = fs::weakly_canonical(fs::absolute(folder), code);
   const fs::path inside =
-      whole.lexically_relative(fs::weakly_canonical(fs::absolute(original)));
+      whole.lexically_relative(fs::weakly_canonical(original, code));
   if (!inside.empty() && *inside.begin() != "..")
     return invalid_argument(
         "[graphdef] \"{}\" is in the folder of the SavedModel that is copied",

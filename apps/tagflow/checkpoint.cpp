@@ -35,7 +35,7 @@ Result<std::unique_ptr<checkpoint::TensorFile>> open_file(
     const std::string& path) {
   auto file = checkpoint::open_tensor_file(path);
   if (!file.ok()) return file;
-  for (const std::string& what : (*file)->damaged())
+  for (const auto& [prefix, what] : (*file)->damaged())
     spdlog::warn("{}; \"{}\" is taken instead", what, (*file)->path());
   return file;
 }

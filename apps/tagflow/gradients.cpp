@@ -60,8 +60,7 @@ Status check_request(const GradientsCommand& command) {
   if (out.extension() == ".meta" || out.filename() == "saved_model.pb")
     return invalid_argument(
         "[--out] a GraphDef is written, which such a file cannot have: \"{}\" "
-        "should end in "
-        ".pb or .pbtxt",
+        "should end in .pb or .pbtxt",
         command.out);
   if (!command.tangents.empty() && command.tangents.size() != request.xs.size())
     return invalid_argument("[--tangent] {} tangents are given for {} --x",
@@ -83,13 +82,17 @@ Status read_checkpoints(GradientsCommand& command) {
   return {};
 }
 
+bool is_text(const fs::path& path) {
+  return path.extension() == ".pbtxt" || path.extension() == ".txt";
+}
+
 // Whether the result is a SavedModel, as the graph is. A name that ends as that
 // of a graph's file is one.
 bool writes_model(const GradientsCommand& command) {
-  const fs::path extension = fs::path(command.out).extension();
+  const fs::path out = command.out;
   std::error_code unknown;
-  return !command.out.empty() && fs::is_directory(command.graph, unknown) &&
-         extension != ".pb" && extension != ".pbtxt" && extension != ".txt";
+  return !out.empty() && fs::is_directory(command.graph, unknown) &&
+         out.extension() != ".pb" && !is_text(out);
 }
 
 // Names of the signature become those of tensors; other names stay.
@@ -112,12 +115,10 @@ Status write_graph(const GradientsCommand& command, const graph::Graph& graph) {
   const std::string& path = command.out;
   if (writes_model(command))
     return graph::save_model(graph, command.graph, path);
-  const std::string extension = fs::path(path).extension();
-  const bool is_text =
-      path.empty() || extension == ".pbtxt" || extension == ".txt";
   TAGFLOW_ASSIGN(const std::string bytes,
-                 is_text ? graph::write_graphdef_text(graph)
-                         : graph::write_graphdef(graph));
+                 path.empty() || is_text(path)
+                     ? graph::write_graphdef_text(graph)
+                     : graph::write_graphdef(graph));
   if (!path.empty()) return io::write_file(path, bytes);
   print_text(bytes);
   return {};
@@ -232,10 +233,8 @@ void add_gradients_command(CLI::App& app, ExitCode& exit_code) {
       *gradients, "--out", command->out,
       "write the graph there, as text where the name ends in .pbtxt, and print "
       "what was added; of a SavedModel, another name than *.pb is a new "
-      "folder, "
-      "for a SavedModel with the same variables, signatures and assets; "
-      "without "
-      "it, print the graph as text");
+      "folder, for a SavedModel with the same variables, signatures and "
+      "assets; without it, print the graph as text");
   gradients
       ->add_flag("--explain", command->explain,
                  "also print which values of loops the gradient of the last "

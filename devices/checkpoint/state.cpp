@@ -40,12 +40,6 @@ std::string relative_to(const std::string& folder, const std::string& prefix) {
                                                         : relative;
 }
 
-bool is_same_path(const std::string& a, const std::string& b) {
-  std::error_code unknown;
-  return fs::absolute(a, unknown).lexically_normal() ==
-         fs::absolute(b, unknown).lexically_normal();
-}
-
 // Whether it is whole, but for what only reading it tells.
 Status check(const std::string& prefix, const DamagedCheckpoints& known) {
   if (const auto it = known.find(prefix); it != known.end()) return it->second;
@@ -110,6 +104,12 @@ Result<std::vector<std::string>> bundles_in(const std::string& folder) {
 }
 
 }  // namespace
+
+bool is_same_path(const std::string& a, const std::string& b) {
+  std::error_code unknown;
+  return fs::absolute(a, unknown).lexically_normal() ==
+         fs::absolute(b, unknown).lexically_normal();
+}
 
 bool names_nothing(const Status& status) {
   return status.code() == Code::kNotFound ||
@@ -178,7 +178,7 @@ Result<NewestCheckpoint> find_newest_checkpoint(
     // Anything else may pass, and the one before would be taken for the newest.
     if (status.code() != Code::kDataLoss && status.code() != Code::kNotFound)
       return status;
-    newest.damaged.emplace_back(status.message());
+    newest.damaged.push_back({prefix, std::string(status.message())});
     if (first.ok()) first = std::move(status);
   }
   if (first.ok())

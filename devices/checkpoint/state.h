@@ -25,6 +25,9 @@ struct CheckpointState {
   double last_preserved = 0;
 };
 
+// Whether both lead to the same place, as they are written. Thread-safe.
+bool is_same_path(const std::string& a, const std::string& b);
+
 // NotFound where the folder has no such file, InvalidArgument where it is no
 // text of one. Thread-safe.
 Result<CheckpointState> read_checkpoint_state(
@@ -40,11 +43,15 @@ Status write_checkpoint_state(const std::string& folder,
 // be damaged when they were read.
 using DamagedCheckpoints = std::map<std::string, Status>;
 
+// One that was passed over, and what is wrong with it.
+struct DamagedCheckpoint {
+  std::string prefix;
+  std::string what;
+};
+
 struct NewestCheckpoint {
   std::string prefix;
-  // For each checkpoint that was passed over, since it is damaged: what is
-  // wrong with it.
-  std::vector<std::string> damaged;
+  std::vector<DamagedCheckpoint> damaged;
 };
 
 // The newest checkpoint in the folder of which every file is there with all of

@@ -14,7 +14,7 @@ namespace {
 class BundleFile final : public TensorFile {
  public:
   BundleFile(std::unique_ptr<BundleReader> reader,
-             std::vector<std::string> damaged)
+             std::vector<DamagedCheckpoint> damaged)
       : TensorFile(std::move(damaged)), reader_(std::move(reader)) {
     for (const BundleEntry& entry : reader_->tensors())
       tensors_.push_back(info_of(entry));

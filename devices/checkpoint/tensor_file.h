@@ -42,17 +42,17 @@ class TensorFile {
   virtual Result<Tensor> read(std::string_view name) const = 0;
   // Null where there is none of the name.
   const TensorInfo* find(std::string_view name) const;
-  // Where the path was a folder's: for each checkpoint that was passed over,
-  // since it is damaged, what is wrong with it. Empty otherwise. Whoever asked
-  // for the newest one should hear of it.
-  const std::vector<std::string>& damaged() const { return damaged_; }
+  // Where the path was a folder's: the checkpoints that were passed over, since
+  // they are damaged. Empty otherwise. Whoever asked for the newest one should
+  // hear of it.
+  const std::vector<DamagedCheckpoint>& damaged() const { return damaged_; }
 
  protected:
-  explicit TensorFile(std::vector<std::string> damaged = {})
+  explicit TensorFile(std::vector<DamagedCheckpoint> damaged = {})
       : damaged_(std::move(damaged)) {}
 
  private:
-  const std::vector<std::string> damaged_;
+  const std::vector<DamagedCheckpoint> damaged_;
 };
 
 // `path` is a .safetensors file, the prefix of a bundle or its .index, or a

@@ -14,7 +14,8 @@
 // theirs, so that the rows are next to each other. What is packed
 // is a variant, and lives as long as the loop. The product may be part of a
 // layer (Note [What is a layer]). It is rounded as the layer of a constant is.
-// A constant is packed by its layer, and here is only cut to what is read.
+// A constant is packed by its layer. Where only some columns of its product are
+// read, it is cut to them here, outside loops, too.
 //
 // A sum of two such products that nobody else reads, as of the input and the
 // state of a recurrent cell, is one product: of both columns next to each other

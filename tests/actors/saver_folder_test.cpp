@@ -9,10 +9,28 @@ using namespace tagflow::actors;
 using namespace tagflow::graph;
 using graph::testing::must;
 
+namespace {
+
+// A session whose variables have values.
+std::shared_ptr<Session> initialized() {
+  auto session = make_session({}, counting());
+  run_target(*session, "init");
+  return session;
+}
+
+// What an earlier process saved.
+void save_steps(const Session& session, const Folder& folder,
+                std::initializer_list<int64_t> steps) {
+  const auto saver = make_saver(session, {.folder = folder.path()});
+  for (const int64_t step : steps) must(saver->save(step));
+  must(saver->close());
+}
+
+}  // namespace
+
 TEST_CASE("a saver keeps the last checkpoints, and its folder lists them") {
   const Folder folder("keeps");
-  const auto session = make_session({}, counting());
-  run_target(*session, "init");
+  const auto session = initialized();
   const auto saver = make_saver(*session, {.folder = folder.path(), .keep = 2});
   CHECK_FALSE(must(saver->restore()).has_value());
   for (int64_t step = 0; step < 4; ++step) {
@@ -52,8 +70,7 @@ TEST_CASE("a saver keeps the last checkpoints, and its folder lists them") {
 
 TEST_CASE("no more stay than are to, though they cannot be listed") {
   const Folder folder("unlisted");
-  const auto session = make_session({}, counting());
-  run_target(*session, "init");
+  const auto session = initialized();
   fs::create_directories(folder.path("checkpoint"));
   const auto saver = make_saver(*session, {.folder = folder.path(), .keep = 2});
   for (int64_t step = 1; step <= 5; ++step) {
@@ -89,8 +106,7 @@ TEST_CASE("one saver at a time has a folder") {
 
 TEST_CASE("a saver whose folder was moved saves nothing to another") {
   const Folder folder("moved");
-  const auto session = make_session({}, counting());
-  run_target(*session, "init");
+  const auto session = initialized();
   const auto saver = make_saver(*session, {.folder = folder.path("a")});
   must(saver->save(1));
   must(saver->wait());
@@ -114,13 +130,8 @@ TEST_CASE("a saver whose folder was moved saves nothing to another") {
 
 TEST_CASE("what is left of earlier processes goes, and nothing else does") {
   const Folder folder("left");
-  const auto session = make_session({}, counting());
-  run_target(*session, "init");
-  {
-    const auto saver = make_saver(*session, {.folder = folder.path()});
-    for (int64_t step = 1; step <= 3; ++step) must(saver->save(step));
-    must(saver->close());
-  }
+  const auto session = initialized();
+  save_steps(*session, folder, {1, 2, 3});
   // One that went, but for its data; one that was complete, but not listed.
   fs::remove(folder.path("model.ckpt-2.index"));
   for (const std::string name :
@@ -174,13 +185,8 @@ TEST_CASE("what other programs have in the folder stays") {
 
 TEST_CASE("checkpoints of other programs stay, and do not count") {
   const Folder folder("foreign");
-  const auto session = make_session({}, counting());
-  run_target(*session, "init");
-  {
-    const auto saver = make_saver(*session, {.folder = folder.path()});
-    must(saver->save(1));
-    must(saver->close());
-  }
+  const auto session = initialized();
+  save_steps(*session, folder, {1});
   // Beside a MetaGraph, it is the model's.
   std::ofstream(folder.path("model.ckpt-1.meta")) << "x";
   // As TensorFlow's are, without a number of steps.
@@ -211,13 +217,8 @@ TEST_CASE("checkpoints of other programs stay, and do not count") {
 
 TEST_CASE("a copy that is taken for a damaged checkpoint stays") {
   const Folder folder("copy");
-  const auto session = make_session({}, counting());
-  run_target(*session, "init");
-  {
-    const auto saver = make_saver(*session, {.folder = folder.path()});
-    must(saver->save(1));
-    must(saver->close());
-  }
+  const auto session = initialized();
+  save_steps(*session, folder, {1});
   for (const std::string end : {".index", ".data-00000-of-00001"})
     fs::rename(folder.path("model.ckpt-1" + end), folder.path("best-1" + end));
   const auto saver = make_saver(*session, {.folder = folder.path(), .keep = 1});
@@ -237,13 +238,8 @@ TEST_CASE("a copy that is taken for a damaged checkpoint stays") {
 
 TEST_CASE("whole checkpoints that are newer keep their turn") {
   const Folder folder("copies");
-  const auto session = make_session({}, counting());
-  run_target(*session, "init");
-  {
-    const auto saver = make_saver(*session, {.folder = folder.path()});
-    for (const int64_t step : {1, 2, 2, 3}) must(saver->save(step));
-    must(saver->close());
-  }
+  const auto session = initialized();
+  save_steps(*session, folder, {1, 2, 2, 3});
   fs::resize_file(folder.path("model.ckpt-3.data-00000-of-00001"), 10);
   const auto saver = make_saver(*session, {.folder = folder.path(), .keep = 3});
   // One that is named as the newest, and is not the last.
@@ -262,13 +258,8 @@ TEST_CASE("whole checkpoints that are newer keep their turn") {
 
 TEST_CASE("damaged checkpoints go before whole ones") {
   const Folder folder("damaged_first");
-  const auto session = make_session({}, counting());
-  run_target(*session, "init");
-  {
-    const auto saver = make_saver(*session, {.folder = folder.path()});
-    for (int64_t step = 1; step <= 4; ++step) must(saver->save(step));
-    must(saver->close());
-  }
+  const auto session = initialized();
+  save_steps(*session, folder, {1, 2, 3, 4});
   for (const char* name : {"model.ckpt-3", "model.ckpt-4"})
     fs::resize_file(folder.path(std::string(name) + ".data-00000-of-00001"),
                     10);
@@ -284,13 +275,8 @@ TEST_CASE("damaged checkpoints go before whole ones") {
 
 TEST_CASE("a folder whose checkpoints are damaged is not taken for an empty") {
   const Folder folder("damaged");
-  const auto session = make_session({}, counting());
-  run_target(*session, "init");
-  {
-    const auto saver = make_saver(*session, {.folder = folder.path()});
-    must(saver->save(7));
-    must(saver->close());
-  }
+  const auto session = initialized();
+  save_steps(*session, folder, {7});
   fs::resize_file(folder.path("model.ckpt-7.data-00000-of-00001"), 10);
   const auto names = folder.names();
   const auto saver = make_saver(*session, {.folder = folder.path()});
@@ -305,13 +291,8 @@ TEST_CASE("a folder whose checkpoints are damaged is not taken for an empty") {
 
 TEST_CASE("where a folder cannot be read, nobody saves to it") {
   const Folder folder("unread");
-  const auto session = make_session({}, counting());
-  run_target(*session, "init");
-  {
-    const auto saver = make_saver(*session, {.folder = folder.path()});
-    must(saver->save(7));
-    must(saver->close());
-  }
+  const auto session = initialized();
+  save_steps(*session, folder, {7});
   // The newest one is no file that could be damaged.
   fs::remove(folder.path("checkpoint"));
   fs::create_directory(folder.path("model.ckpt-8.index"));
@@ -324,8 +305,7 @@ TEST_CASE("where a folder cannot be read, nobody saves to it") {
 
 TEST_CASE("no checkpoint is written over, whether it is listed or not") {
   const Folder folder("over");
-  const auto session = make_session({}, counting());
-  run_target(*session, "init");
+  const auto session = initialized();
   fs::create_directories(folder.path());
   std::ofstream(folder.path("model.ckpt-1.index")) << "somebody's";
   const auto saver = make_saver(*session, {.folder = folder.path()});
@@ -338,8 +318,7 @@ TEST_CASE("no checkpoint is written over, whether it is listed or not") {
 
 TEST_CASE("a checkpoint with a wrong checksum is passed over for an older") {
   const Folder folder("checksum");
-  const auto session = make_session({}, counting());
-  run_target(*session, "init");
+  const auto session = initialized();
   {
     const auto saver = make_saver(*session, {.folder = folder.path()});
     for (const int64_t step : {1, 2}) {

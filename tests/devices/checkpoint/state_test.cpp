@@ -141,9 +141,9 @@ TEST_CASE("the newest whole checkpoint is found, not a part of one") {
   CHECK(newest_in(folder) == "a");
   const auto damaged = find_newest_checkpoint(folder.path(""))->damaged;
   REQUIRE(damaged.size() >= 2);
-  CHECK(damaged[0].find("b.data-00000-of-00001\" has 39 bytes") !=
+  CHECK(damaged[0].what.find("b.data-00000-of-00001\" has 39 bytes") !=
         std::string::npos);
-  CHECK(damaged[1].find("c.data-00000-of-00001") != std::string::npos);
+  CHECK(damaged[1].what.find("c.data-00000-of-00001") != std::string::npos);
   fs::resize_file(folder.path("a.index"), 10);
   const std::string none = newest_in(folder);
   CHECK(none.starts_with("DataLoss: [checkpoint] there is no whole one in"));
