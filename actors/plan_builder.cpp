@@ -183,8 +183,8 @@ Result<uint32_t> PlanBuilder::draft(Node* node) {
                nullptr)
         item.kind = NodeKind::kState;
       plan_.updates_state =
-          plan_.updates_state ||
-          dynamic_cast<const devices::UpdateKernel*>(item.kernel) != nullptr;
+          plan_.updates_state || dynamic_cast<const devices::UpdateKernel*>(
+                                     &item.kernel->inner()) != nullptr;
       plan_.may_wait = plan_.may_wait || item.kind == NodeKind::kAsync;
       plan_.reads_variables =
           plan_.reads_variables || graph::reads_variables(*node);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "actors/handle_uses.h"
 #include "devices/state/resource_op.h"
 #include "graph/dereference.h"
 #include "graph/function.h"
@@ -80,7 +81,24 @@ StateGroups::StateGroups(const graph::Graph& graph,
       return !catalog.has_kernel(*node, type);
     };
     if (std::ranges::all_of(types, lacks)) continue;
-    group.is_anywhere &= std::erase_if(group.types, lacks) == 0;
+    group.restrict(lacks);
+  }
+  HandleUses uses(graph.library());
+  for (const Node* node : graph.nodes()) {
+    if (!uses.is_call(*node)) continue;
+    for (int i = 0; i < node->num_inputs(); ++i) {
+      const graph::Endpoint& input = node->inputs()[size_t(i)];
+      if (!is_handle(input)) continue;
+      const auto number = numbers.find(ties.sets.find(input.node->id()));
+      if (number == numbers.end()) continue;
+      uses.visit(*node, i, [&](const std::string& op) {
+        const std::vector<std::string> able = catalog.types_of(op);
+        if (able.empty()) return;  // the engine performs it, or nobody
+        groups_[number->second].restrict([&](const std::string& type) {
+          return std::ranges::find(able, type) == able.end();
+        });
+      });
+    }
   }
 }
 

@@ -21,7 +21,9 @@ namespace tagflow::actors {
 // references of the whole graph tie together, whatever the signature at hand
 // has of it. A home of one is the home of all; where there is none yet, the
 // makers have a class in common, and go where all ops of the group have
-// kernels. Functions tie nothing: they are known when they are expanded.
+// kernels. Functions tie nothing: they are known when they are expanded. But
+// what ops they apply to a handle counts (actors/handle_uses.h), since not
+// every device has all kernels.
 //
 // Sessions that share a state may place parts of one group at the same time. So
 // each places by the homes of one moment, and claims those that it has found by
@@ -38,6 +40,12 @@ class StateGroups {
     // The types of devices that all of its ops have kernels for.
     std::vector<std::string> types;
     bool is_anywhere = true;  // these are all types that there are
+
+    // To the types of which `lacks` says no.
+    template <class F>
+    void restrict(F&& lacks) {
+      is_anywhere &= std::erase_if(types, lacks) == 0;
+    }
   };
 
   // None where there is one device only: then it does not matter.

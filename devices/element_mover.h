@@ -2,11 +2,30 @@
 // device can reach.
 #pragma once
 
+#include <boost/container/static_vector.hpp>
+#include <span>
+#include <string_view>
+
 #include "devices/cpu/array_copy.h"
 #include "devices/cpu/dense_products.h"
 #include "devices/kernel.h"
 
 namespace tagflow::devices {
+
+// A step of an optimizer on whole tensors of one type and shape.
+struct DenseTraining {
+  static constexpr size_t kMostStates = 4;
+  template <class T>
+  using States = boost::container::static_vector<T, kMostStates>;
+
+  std::string_view rule;  // one of devices/training_rules.h
+  bool option = false;
+  std::span<const double> scalars;
+  const Tensor* gradient = nullptr;
+  // The variable and its slots; `after` may be what is before.
+  States<const Tensor*> before;
+  States<Tensor*> after;
+};
 
 // An allocator that is one too has kernels of the CPU do their work on its
 // memory: these check arguments, plan and allocate, and call strided_copy() and
@@ -20,9 +39,8 @@ namespace tagflow::devices {
 class ElementMover {
  public:
   virtual ~ElementMover() = default;
-  // See strided_copy() of devices/cpu/array_copy.h. What is copied from may
-  // be a single element in the host's memory too, to fill with.
-  // REQUIRES: no count is 0.
+  // See strided_copy() of devices/cpu/array_copy.h. What is copied from may be
+  // in the host's memory, too. REQUIRES: no count is 0.
   virtual void move(const StridedCopy& copy, const Tensor& from,
                     Tensor& to) = 0;
   // Sets all bytes to zero.
@@ -31,6 +49,15 @@ class ElementMover {
   virtual Status multiply(const KernelContext& context,
                           const ProductBatch& batch, const Tensor& a,
                           const Tensor& b, Tensor& out) = 0;
+  // out = a + b, or a - b, of tensors of one type and shape; `out` may be one
+  // of them, and the others small and the host's. Unimplemented for types that
+  // the device does not add.
+  virtual Status add(const KernelContext& context, const Tensor& a,
+                     const Tensor& b, bool subtracts, Tensor& out) = 0;
+  // What is read may be small and the host's. Unimplemented for what the device
+  // has no rule of.
+  virtual Status train(const KernelContext& context,
+                       const DenseTraining& training) = 0;
 };
 
 // The mover of the memory that the kernel's outputs are in, or null where the
@@ -39,6 +66,12 @@ inline ElementMover* mover_of(const KernelContext& context) {
   Allocator& allocator = context.allocator();
   return allocator.host_visible() ? nullptr
                                   : dynamic_cast<ElementMover*>(&allocator);
+}
+
+// The same for what is done to a tensor: strings and handles are the host's.
+inline ElementMover* mover_for(const KernelContext& context,
+                               const Tensor& tensor) {
+  return is_plain(tensor.dtype()) ? mover_of(context) : nullptr;
 }
 
 }  // namespace tagflow::devices

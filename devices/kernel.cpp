@@ -27,6 +27,12 @@ Result<Tensor*> KernelContext::allocate_output(int i, const Shape& shape) {
   return &outputs_[size_t(i)];
 }
 
+Result<Tensor*> KernelContext::allocate_host_output(int i, const Shape& shape) {
+  TAGFLOW_ASSIGN(outputs_[size_t(i)],
+                 Tensor::allocate(node_->output_dtypes()[size_t(i)], shape));
+  return &outputs_[size_t(i)];
+}
+
 Result<Tensor*> KernelContext::forward_or_allocate(int candidate, int i,
                                                    const Shape& shape) {
   return step_->forward_buffers ? change_or_allocate(candidate, i, shape)
@@ -38,7 +44,8 @@ Result<Tensor*> KernelContext::change_or_allocate(int candidate, int i,
   const Tensor& from = inputs_[size_t(candidate)];
   if (from.buffer() != nullptr && from.unique() &&
       from.dtype() == node_->output_dtypes()[size_t(i)] &&
-      allocator_->shares_memory(*from.buffer()->allocator) &&
+      (!is_plain(from.dtype()) ||
+       allocator_->shares_memory(*from.buffer()->allocator)) &&
       from.shape() == shape) {
     // A second reference: the kernel still reads the input through its slot.
     outputs_[size_t(i)] = from;

@@ -84,6 +84,8 @@ class Kernel {
   // Whether the kernel handles only what is the host's, as handles: then no
   // accelerator is asked to run it, though its node is there.
   virtual bool is_bookkeeping() const { return false; }
+  // The kernel that says what the node is, where this one has it run elsewhere.
+  virtual const Kernel& inner() const { return *this; }
   // A shortcut past compute() for a kernel with one output, or null: what a
   // loop counter runs through.
   virtual ScalarFunction scalar_function() const { return nullptr; }
@@ -221,6 +223,9 @@ class KernelContext {
   // The same, whatever StepInfo::forward_buffers says: for values such as
   // lists, of which a change copies all where it is not in place.
   Result<Tensor*> change_or_allocate(int candidate, int i, const Shape& shape);
+  // As allocate_output(), but in the host's memory, wherever the others are:
+  // for a few numbers that the kernel writes itself.
+  Result<Tensor*> allocate_host_output(int i, const Shape& shape);
   Result<Tensor> allocate_temp(DataType dtype, const Shape& shape);
 
   // For who runs kernels: an accelerator brings inputs over to its memory.

@@ -38,10 +38,13 @@ class Allocator {
   virtual bool host_visible() const { return true; }
   // For messages: whose memory it is, and how much of it is in use.
   virtual std::string describe() const { return "memory"; }
+  // The allocator that the buffers say they are of.
+  virtual const Allocator& owner() const { return *this; }
   // Whether the bytes of a buffer of `other` may serve as if from here: any
   // two that the host can see are one memory.
   bool shares_memory(const Allocator& other) const {
-    return this == &other || (host_visible() && other.host_visible());
+    return &owner() == &other.owner() ||
+           (host_visible() && other.host_visible());
   }
 };
 

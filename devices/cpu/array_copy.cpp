@@ -198,7 +198,7 @@ void strided_copy(const KernelContext& context, StridedCopy copy,
   for (const CopyLoop& loop : copy.loops)
     if (loop.count == 0) return;
   simplify(copy);
-  if (ElementMover* mover = mover_of(context))
+  if (ElementMover* mover = mover_for(context, to))
     return mover->move(copy, from, to);
   visit_movable(to.dtype(), [&]<class T>(TypeTag<T>) {
     run_copy(context, copy, static_cast<const T*>(from.raw()),
@@ -215,12 +215,22 @@ void copy_elements(const Tensor& from, int64_t from_at, Tensor& to,
   });
 }
 
+void copy_elements(const KernelContext& context, const Tensor& from,
+                   int64_t from_at, Tensor& to, int64_t to_at, int64_t count) {
+  ElementMover* mover = mover_for(context, to);
+  if (mover == nullptr) return copy_elements(from, from_at, to, to_at, count);
+  if (count <= 0) return;
+  StridedCopy copy{{}, from_at, to_at};
+  copy.add(count, 1, 1);
+  mover->move(copy, from, to);
+}
+
 Result<Tensor*> input_as_output(KernelContext& context) {
   const Tensor& input = context.input(0);
   TAGFLOW_ASSIGN(Tensor * output,
                  context.forward_or_allocate(0, 0, input.shape()));
   if (output->raw() != input.raw())
-    copy_elements(input, 0, *output, 0, input.num_elements());
+    copy_elements(context, input, 0, *output, 0, input.num_elements());
   return output;
 }
 
@@ -233,7 +243,7 @@ void fill_elements(const KernelContext& context, const Tensor& value,
 
 void zero_elements(const KernelContext& context, Tensor& to) {
   if (!is_plain(to.dtype()) || to.num_elements() == 0) return;
-  if (ElementMover* mover = mover_of(context)) return mover->clear(to);
+  if (ElementMover* mover = mover_for(context, to)) return mover->clear(to);
   auto* bytes = static_cast<std::byte*>(to.mutable_raw());
   const auto count = int64_t(to.bytes());
   auto body = [bytes](int64_t begin, int64_t end) {

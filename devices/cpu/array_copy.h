@@ -62,6 +62,9 @@ void strided_copy(const KernelContext& context, StridedCopy copy,
 // `count` consecutive elements; the same requirements, and no overlap.
 void copy_elements(const Tensor& from, int64_t from_at, Tensor& to,
                    int64_t to_at, int64_t count);
+// The same where the context's memory may be out of the processor's reach.
+void copy_elements(const KernelContext& context, const Tensor& from,
+                   int64_t from_at, Tensor& to, int64_t to_at, int64_t count);
 
 // Input 0 as output 0, to be changed: itself where nobody else has it, else a
 // copy. ResourceExhausted where there is no memory for that. REQUIRES: the

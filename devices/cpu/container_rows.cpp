@@ -4,6 +4,8 @@
 
 #include "devices/cpu/array_copy.h"
 #include "devices/cpu/container_kernels.h"
+#include "devices/device.h"
+#include "devices/element_mover.h"
 #include "graph/dtype_visit.h"
 
 namespace tagflow::devices {
@@ -12,6 +14,11 @@ namespace {
 
 // Rows below this many bytes in all are moved by one worker.
 constexpr double kBytesWorthSharding = 1 << 16;
+
+// Whether rows of one element are moved by the loops below.
+bool moves_scalars(const KernelContext& context, int64_t run) {
+  return run == 1 && mover_of(context) == nullptr;
+}
 
 // The shape of one row.
 Shape row_shape_of(const Tensor& tensor) {
@@ -64,7 +71,7 @@ Result<Tensor> stack_rows(const KernelContext& context, DataType dtype,
   const auto copy = [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
       if (rows[size_t(i)].valid())
-        copy_elements(rows[size_t(i)], 0, stacked, i * run, run);
+        copy_elements(context, rows[size_t(i)], 0, stacked, i * run, run);
   };
   const bool complete = std::ranges::all_of(rows, &Tensor::valid);
   if (!complete) zero_elements(context, stacked);
@@ -75,7 +82,7 @@ Result<Tensor> stack_rows(const KernelContext& context, DataType dtype,
       ++to;
     }
   };
-  if (run > 1 || !visit_size(dtype, copy_scalars))
+  if (!moves_scalars(context, run) || !visit_size(dtype, copy_scalars))
     for_rows(context, int64_t(rows.size()),
              double(run) * double(dtype_size(dtype)), copy);
   return stacked;
@@ -97,7 +104,8 @@ Status join_rows(KernelContext& context, std::span<const Tensor> parts,
   int64_t at = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
     const int64_t count = lengths[i] * run;
-    if (parts[i].valid()) copy_elements(parts[i], 0, *joined, at, count);
+    if (parts[i].valid())
+      copy_elements(context, parts[i], 0, *joined, at, count);
     at += count;
   }
   return {};
@@ -127,11 +135,13 @@ Status unstack_rows(const KernelContext& context, const Tensor& tensor,
     for (int64_t i = 0; i < count; ++i)
       *static_cast<T*>(rows[first + size_t(i)].mutable_raw()) = from[i];
   };
-  if (run == 1 && visit_size(tensor.dtype(), copy_scalars)) return {};
+  if (moves_scalars(context, run) && visit_size(tensor.dtype(), copy_scalars))
+    return {};
   for_rows(context, count, double(run) * double(dtype_size(tensor.dtype())),
            [&](int64_t begin, int64_t end) {
              for (int64_t i = begin; i < end; ++i)
-               copy_elements(tensor, i * run, rows[first + size_t(i)], 0, run);
+               copy_elements(context, tensor, i * run, rows[first + size_t(i)],
+                             0, run);
            });
   return {};
 }
@@ -144,20 +154,28 @@ Result<Tensor> copy_rows(const KernelContext& context, const Tensor& tensor,
                  Tensor::allocate(tensor.dtype(), shape, context.allocator()));
   const int64_t elements = shape.num_elements();
   if (elements > 0)
-    copy_elements(tensor, begin * (elements / count), rows, 0, elements);
+    copy_elements(context, tensor, begin * (elements / count), rows, 0,
+                  elements);
   return rows;
 }
 
 Result<Tensor> add_tensors(const KernelContext& context, Tensor a,
                            const Tensor& b, bool may_overwrite) {
   Tensor sum;
-  if (may_overwrite && a.unique()) {
+  ElementMover* const mover = is_plain(b.dtype()) ? mover_of(context) : nullptr;
+  // A mover writes to its own memory only.
+  const bool is_in_reach = mover == nullptr || !host_readable(a);
+  if (may_overwrite && is_in_reach && a.unique()) {
     sum = std::move(a);
   } else {
     TAGFLOW_ASSIGN(sum,
                    Tensor::allocate(a.dtype(), a.shape(), context.allocator()));
   }
   const Tensor& left = sum.valid() && a.valid() ? a : sum;
+  if (mover != nullptr) {
+    TAGFLOW_RETURN_IF_ERROR(mover->add(context, left, b, false, sum));
+    return sum;
+  }
   const bool added = visit_numeric(b.dtype(), [&]<class T>(TypeTag<T>) {
     const T* x = left.data<T>();
     const T* y = b.data<T>();

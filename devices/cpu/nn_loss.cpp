@@ -1,34 +1,75 @@
 // Cross entropies between softmax(features) and labels.
+#include "devices/cpu/nn_loss.h"
+
 #include <cmath>
 #include <vector>
 
+#include "devices/cpu/array_args.h"
 #include "devices/cpu/nn_kernels.h"
 #include "devices/cpu/nn_softmax.h"
 #include "devices/kernel_registry.h"
 #include "graph/dtype_visit.h"
 
 namespace tagflow::devices {
-namespace {
 
-// Both of two dimensions of a pair of matrices that broadcast.
-struct Broadcast2D {
-  int64_t rows, columns;
-};
+Result<LossShape> loss_shape(const KernelContext& context) {
+  const Tensor& logits = context.input(0);
+  const Tensor& labels = context.input(1);
+  const auto dim = [](const Tensor& t, int i) {
+    return t.rank() == 2 ? t.dim(i) : i == 1 && t.rank() == 1 ? t.dim(0) : 1;
+  };
+  bool fits = std::max(logits.rank(), labels.rank()) == 2;
+  int64_t sizes[2] = {};
+  for (int i = 0; fits && i < 2; ++i) {
+    const int64_t a = dim(logits, i), b = dim(labels, i);
+    fits = a == b || a == 1 || b == 1;
+    sizes[i] = a == 1 ? b : a;
+  }
+  if (!fits)
+    return context.fail("logits {} and labels {} do not fit [batch, classes]",
+                        logits.describe(), labels.describe());
+  return LossShape{sizes[0], sizes[1]};
+}
+
+Result<LossShape> sparse_loss_shape(const KernelContext& context) {
+  const Tensor& logits = context.input(0);
+  const Tensor& labels = context.input(1);
+  if (logits.rank() != 2)
+    return context.fail("the logits are {}, not a matrix", logits.describe());
+  const LossShape shape{logits.dim(0), logits.dim(1)};
+  if (labels.rank() != 1 || labels.dim(0) != shape.rows)
+    return context.fail("the labels are {}, not a vector of {}",
+                        labels.describe(), shape.rows);
+  if (shape.classes == 0 && shape.rows > 0)
+    return context.fail("the logits are {}, without a class",
+                        logits.describe());
+  return shape;
+}
+
+Status check_labels(const KernelContext& context, int64_t classes) {
+  const Tensor& labels = context.input(1);
+  for (int64_t i = 0; i < labels.num_elements(); ++i)
+    if (const int64_t label = index_at(labels, i);
+        label < 0 || label >= classes)
+      return context.fail("label {} of row {} is out of range [0, {})", label,
+                          i, classes);
+  return {};
+}
+
+Status allocate_loss(KernelContext& context, LossShape shape) {
+  TAGFLOW_RETURN_IF_ERROR(
+      context.allocate_output(0, Shape{shape.rows}).status());
+  const int64_t dims[] = {shape.rows, shape.classes};
+  TAGFLOW_ASSIGN(const Shape matrix, Shape::make(dims));
+  return context.allocate_output(1, matrix).status();
+}
+
+namespace {
 
 class CrossEntropyBase : public Kernel {
  public:
   double cost(const KernelContext& context) const override {
     return 100 + double(context.input(0).num_elements()) * 3;
-  }
-
- protected:
-  // Output 0 of [rows] and output 1 of [rows, classes].
-  static Status allocate(KernelContext& context, int64_t rows,
-                         int64_t classes) {
-    TAGFLOW_RETURN_IF_ERROR(context.allocate_output(0, Shape{rows}).status());
-    const int64_t dims[] = {rows, classes};
-    TAGFLOW_ASSIGN(const Shape shape, Shape::make(dims));
-    return context.allocate_output(1, shape).status();
   }
 };
 
@@ -42,58 +83,33 @@ class CrossEntropyKernel : public CrossEntropyBase {
   Status compute(KernelContext& context) const override {
     const Tensor& logits = context.input(0);
     const Tensor& labels = context.input(1);
-    TAGFLOW_ASSIGN(const Broadcast2D size, fit(context, logits, labels));
-    TAGFLOW_RETURN_IF_ERROR(allocate(context, size.rows, size.columns));
+    TAGFLOW_ASSIGN(const LossShape size, loss_shape(context));
+    TAGFLOW_RETURN_IF_ERROR(allocate_loss(context, size));
     T* loss = context.output(0).mutable_data<T>();
     T* backprop = context.output(1).mutable_data<T>();
-    if (size.columns == 0) {
+    if (size.classes == 0) {
       std::fill_n(loss, size.rows, T(0));
       return Status();
     }
     const Matrix x(logits, size), y(labels, size);
-    context.parallel_for(size.rows, 10 + 3 * double(size.columns),
+    context.parallel_for(size.rows, 10 + 3 * double(size.classes),
                          [&](int64_t begin, int64_t end) {
-                           std::vector<W> buffer(size_t(size.columns) * 3);
+                           std::vector<W> buffer(size_t(size.classes) * 3);
                            for (int64_t i = begin; i < end; ++i)
-                             loss[i] = row(x, y, i, size.columns, buffer.data(),
-                                           backprop + i * size.columns);
+                             loss[i] = row(x, y, i, size.classes, buffer.data(),
+                                           backprop + i * size.classes);
                          });
     return Status();
   }
 
  private:
   // Element (i, j) of a matrix that repeats its rows or columns.
-  struct Matrix {
-    Matrix(const Tensor& t, Broadcast2D size) : data(t.data<T>()) {
-      const int64_t columns = t.rank() == 0 ? 1 : t.dim(t.rank() - 1);
-      const int64_t rows = t.rank() == 2 ? t.dim(0) : 1;
-      column_step = columns == 1 && size.columns != 1 ? 0 : 1;
-      row_step = rows == 1 && size.rows != 1 ? 0 : columns;
-    }
-    T at(int64_t i, int64_t j) const {
-      return data[i * row_step + j * column_step];
-    }
+  struct Matrix : LossSteps {
+    Matrix(const Tensor& t, LossShape size)
+        : LossSteps(t, size), data(t.data<T>()) {}
+    T at(int64_t i, int64_t j) const { return data[i * row + j * column]; }
     const T* data;
-    int64_t row_step, column_step;
   };
-
-  static Result<Broadcast2D> fit(const KernelContext& context,
-                                 const Tensor& logits, const Tensor& labels) {
-    const auto dim = [](const Tensor& t, int i) {
-      return t.rank() == 2 ? t.dim(i) : i == 1 && t.rank() == 1 ? t.dim(0) : 1;
-    };
-    bool fits = std::max(logits.rank(), labels.rank()) == 2;
-    int64_t sizes[2] = {};
-    for (int i = 0; fits && i < 2; ++i) {
-      const int64_t a = dim(logits, i), b = dim(labels, i);
-      fits = a == b || a == 1 || b == 1;
-      sizes[i] = a == 1 ? b : a;
-    }
-    if (!fits)
-      return context.fail("logits {} and labels {} do not fit [batch, classes]",
-                          logits.describe(), labels.describe());
-    return Broadcast2D{sizes[0], sizes[1]};
-  }
 
   static T row(const Matrix& x, const Matrix& y, int64_t i, int64_t classes,
                W* buffer, T* backprop) {
@@ -120,21 +136,13 @@ class SparseCrossEntropyKernel : public CrossEntropyBase {
   explicit SparseCrossEntropyKernel(const KernelInfo&) {}
 
   Status compute(KernelContext& context) const override {
-    const Tensor& logits = context.input(0);
     const Tensor& labels = context.input(1);
-    if (logits.rank() != 2)
-      return context.fail("the logits are {}, not a matrix", logits.describe());
-    const int64_t rows = logits.dim(0), classes = logits.dim(1);
-    if (labels.rank() != 1 || labels.dim(0) != rows)
-      return context.fail("the labels are {}, not a vector of {}",
-                          labels.describe(), rows);
-    if (classes == 0 && rows > 0)
-      return context.fail("the logits are {}, without a class",
-                          logits.describe());
-    TAGFLOW_RETURN_IF_ERROR(allocate(context, rows, classes));
+    TAGFLOW_ASSIGN(const LossShape size, sparse_loss_shape(context));
+    TAGFLOW_RETURN_IF_ERROR(allocate_loss(context, size));
+    TAGFLOW_RETURN_IF_ERROR(check_labels(context, size.classes));
     return labels.dtype() == DataType::kInt32
-               ? compute_rows<int32_t>(context, classes)
-               : compute_rows<int64_t>(context, classes);
+               ? compute_rows<int32_t>(context, size.classes)
+               : compute_rows<int64_t>(context, size.classes);
   }
 
  private:
@@ -143,10 +151,6 @@ class SparseCrossEntropyKernel : public CrossEntropyBase {
     const T* logits = context.input(0).data<T>();
     const Label* labels = context.input(1).data<Label>();
     const int64_t rows = context.input(1).num_elements();
-    for (int64_t i = 0; i < rows; ++i)
-      if (labels[i] < 0 || labels[i] >= classes)
-        return context.fail("label {} of row {} is out of range [0, {})",
-                            labels[i], i, classes);
     T* loss = context.output(0).mutable_data<T>();
     T* backprop = context.output(1).mutable_data<T>();
     context.parallel_for(

@@ -2,6 +2,7 @@
 // and counters.
 #include "devices/cpu/elementwise_register.h"
 #include "devices/cpu/state_kernels.h"
+#include "devices/element_mover.h"
 
 namespace tagflow::devices {
 
@@ -39,9 +40,21 @@ class AddKernel final : public UpdateKernel {
           variable->value().shape().to_string());
     Tensor fresh;
     TAGFLOW_ASSIGN(Tensor * result, variable->place_of_update(context, fresh));
-    const T* before = variable->value().template data<T>();
+    TAGFLOW_RETURN_IF_ERROR(add(context, variable->value(), change, *result));
+    if (result == &fresh)
+      TAGFLOW_RETURN_IF_ERROR(variable->set(std::move(fresh)));
+    pass_reference_on(context);
+    return {};
+  }
+
+ private:
+  static Status add(const KernelContext& context, const Tensor& value,
+                    const Tensor& change, Tensor& result) {
+    if (ElementMover* mover = mover_of(context))
+      return mover->add(context, value, change, !kAdds, result);
+    const T* before = value.data<T>();
     const T* by = change.data<T>();
-    T* after = result->mutable_data<T>();
+    T* after = result.mutable_data<T>();
     const auto update_range = [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)
         after[i] = kAdds ? T(wrap(before[i]) + wrap(by[i]))
@@ -52,9 +65,6 @@ class AddKernel final : public UpdateKernel {
     else
       context.parallel_for(change.num_elements(),
                            kDenseNanosecondsPerByte * sizeof(T), update_range);
-    if (result == &fresh)
-      TAGFLOW_RETURN_IF_ERROR(variable->set(std::move(fresh)));
-    pass_reference_on(context);
     return {};
   }
 };

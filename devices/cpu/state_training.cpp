@@ -1,8 +1,8 @@
 #include "devices/cpu/state_training.h"
 
 #include "devices/cpu/state_rows.h"
+#include "devices/element_mover.h"
 #include "graph/dtype_visit.h"
-#include "graph/op_registry.h"
 
 namespace tagflow::devices {
 
@@ -17,6 +17,9 @@ TrainingKernel::TrainingKernel(const KernelInfo& info, int states,
     : dtype_(attr_of<DataType>(info, "T")),
       num_states_(states),
       nanoseconds_(nanoseconds) {
+  constexpr std::string_view kApply = "Apply";
+  const std::string& op = info.node().op();
+  rule_ = op.substr(op.find(kApply) + kApply.size());
   const auto& inputs = info.node().op_def().inputs;
   for (int i = states; i < int(inputs.size()); ++i) {
     const std::string& name = inputs[size_t(i)].name;
@@ -112,15 +115,22 @@ Status TrainingKernel::update_all(KernelContext& context, States& states,
         gradient.describe(), states.variables[0]->describe(),
         states.shape.to_string());
   std::array<Tensor, kMostStates> fresh;
+  DenseTraining training{rule_, option_, step.scalars, &gradient, {}, {}};
   for (size_t i = 0; i < size_t(num_states_); ++i) {
     Variable& variable = *states.variables[i];
     TAGFLOW_ASSIGN(Tensor * place, variable.place_of_update(context, fresh[i]));
+    training.before.push_back(&variable.value());
+    training.after.push_back(place);
     step.before[i] = variable.value().raw();
     step.after[i] = place->mutable_raw();
   }
-  context.parallel_for(
-      gradient.num_elements(), nanoseconds_,
-      [&](int64_t begin, int64_t end) { apply(step, begin, end); });
+  if (ElementMover* mover = mover_of(context)) {
+    TAGFLOW_RETURN_IF_ERROR(mover->train(context, training));
+  } else {
+    context.parallel_for(
+        gradient.num_elements(), nanoseconds_,
+        [&](int64_t begin, int64_t end) { apply(step, begin, end); });
+  }
   for (size_t i = 0; i < size_t(num_states_); ++i)
     if (fresh[i].valid())
       TAGFLOW_RETURN_IF_ERROR(states.variables[i]->set(std::move(fresh[i])));
@@ -160,26 +170,6 @@ Status TrainingKernel::update_rows(KernelContext& context, States& states,
       shape.dim(0), nanoseconds / double(shape.dim(0)),
       [&](int64_t begin, int64_t end) { apply_rows(step, begin, end); });
   return {};
-}
-
-std::vector<std::string> optimizer_ops(const char* name) {
-  std::vector<std::string> ops;
-  for (const char* kind :
-       {"Apply", "ResourceApply", "SparseApply", "ResourceSparseApply"}) {
-    std::string op = fmt::format("{}{}", kind, name);
-    if (graph::OpRegistry::global().find_or_null(op) != nullptr)
-      ops.push_back(std::move(op));
-  }
-  return ops;
-}
-
-void register_training_kernels(KernelRegistry& registry) {
-  add_momentum_rules(registry);
-  add_proximal_rules(registry);
-  add_adam_rules(registry);
-  add_adagrad_rules(registry);
-  add_rms_rules(registry);
-  add_ftrl_rules(registry);
 }
 
 }  // namespace tagflow::devices

@@ -1,33 +1,21 @@
 // TrainingKernel: one step of an optimizer on a variable and its slots.
 //
 // Note [Rules]
-// An optimizer is a *rule*: a struct that is made of the op's scalars, and says
-// what becomes of one element of the variable and of each slot, given that of
-// the gradient. All else is common to all: Apply*, ResourceApply*,
-// SparseApply* and ResourceSparseApply* of a name are one rule.
-//
-//   template <class R>  // float or double
-//   struct Momentum {
-//     static constexpr int kStates = 2;      // the variable and its slots
-//     static constexpr double kCost = 0.5;   // nanoseconds of an element
-//     Momentum(const double* scalars, bool option);
-//     void operator()(R gradient, R& var, R& accum) const;
-//   };
-//
-// Scalars come in the order of the op's inputs, without the gradient and the
-// indices. The option is the op's only attribute of that kind, as
-// "use_nesterov". 16-bit floats are computed in float, and rounded once. A rule
-// may have a usual case that can be vectorised where the others cannot: then
-// is_usual() says whether it is that, and usual() gives the rule of it.
+// All that an optimizer is by itself is its rule: see devices/training_rules.h.
+// All else is common to all: Apply*, ResourceApply*, SparseApply* and
+// ResourceSparseApply* of a name are one rule. 16-bit floats are computed in
+// float, and rounded once.
 //
 // A dense step is one pass over all states, in place where nobody else has
 // their buffers, and else to new ones. A sparse one changes rows, one after the
 // other where an index comes twice, and never copies a buffer for it but the
-// first time (Note [Versions of a variable] in devices/state/variable.h).
+// first time (Note [Versions of a variable] in devices/state/variable.h). Where
+// the processor cannot reach the states, an ElementMover makes the dense step.
 #pragma once
 
 #include <algorithm>
 #include <array>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -81,6 +69,7 @@ class TrainingKernel : public UpdateKernel {
   const DataType dtype_;
   const int num_states_;
   const double nanoseconds_;
+  std::string rule_;          // as "Adam"
   std::vector<int> scalars_;  // which inputs they are
   int gradient_ = -1;
   int indices_ = -1;  // -1: the gradient is dense
@@ -159,37 +148,5 @@ class RuleKernel final : public TrainingKernel {
     }
   }
 };
-
-// Those ops of the optimizer's name that are defined.
-std::vector<std::string> optimizer_ops(const char* name);
-
-template <template <class> class Rule, class T>
-void add_rule(KernelRegistry& registry, const std::string& op) {
-  registry.add<RuleKernel<Rule, T>>(op, {{"T", {kDataTypeOf<T>}}});
-}
-
-template <template <class> class Rule>
-void add_optimizer(KernelRegistry& registry, const char* name) {
-  for (const std::string& op : optimizer_ops(name)) {
-    add_rule<Rule, float>(registry, op);
-    add_rule<Rule, double>(registry, op);
-    add_rule<Rule, Half>(registry, op);
-    add_rule<Rule, BFloat16>(registry, op);
-  }
-}
-
-// One per family and file.
-void add_momentum_rules(KernelRegistry& registry);
-void add_proximal_rules(KernelRegistry& registry);
-void add_adam_rules(KernelRegistry& registry);
-void add_adagrad_rules(KernelRegistry& registry);
-void add_rms_rules(KernelRegistry& registry);
-void add_ftrl_rules(KernelRegistry& registry);
-
-// -1, 0 or 1; NaN of NaN.
-template <class R>
-R sign_of(R x) {
-  return x > 0 ? R(1) : (x < 0 ? R(-1) : x);
-}
 
 }  // namespace tagflow::devices

@@ -194,10 +194,9 @@ Result<PartialShape> TensorArray::agree_on_shape(const KernelContext& context,
 
 // --- Reading ----------------------------------------------------------------
 
-Result<Tensor> TensorArray::dims_tensor(const KernelContext& context,
-                                        const Shape& shape) {
-  TAGFLOW_ASSIGN(Tensor dims, Tensor::allocate(DataType::kInt64, {shape.rank()},
-                                               context.allocator()));
+Result<Tensor> TensorArray::dims_tensor(const Shape& shape) {
+  TAGFLOW_ASSIGN(Tensor dims,
+                 Tensor::allocate(DataType::kInt64, {shape.rank()}));
   std::ranges::copy(shape.dims(), dims.mutable_data<int64_t>());
   return dims;
 }
@@ -279,7 +278,7 @@ Result<Tensor> TensorArray::read_locked(const KernelContext& context,
   Tensor result = std::move(value);
   flags_[at] |= kCleared;
   if (!element_shape_.fully_known()) {
-    TAGFLOW_ASSIGN(value, dims_tensor(context, result.shape()));
+    TAGFLOW_ASSIGN(value, dims_tensor(result.shape()));
     flags_[at] |= kShape;
   }
   return result;

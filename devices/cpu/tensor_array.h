@@ -93,8 +93,7 @@ class TensorArray final : public StepObject {
   }
   // The dimensions as a vector: those of up to three take no memory of their
   // own.
-  static Result<Tensor> dims_tensor(const KernelContext& context,
-                                    const Shape& shape);
+  static Result<Tensor> dims_tensor(const Shape& shape);
   // REQUIRES of all these: mutex_ is held.
   Status write_locked(const KernelContext& context, int64_t index,
                       const Tensor& value);

@@ -48,7 +48,7 @@ Status TensorArray::mirror_locked(const KernelContext& context,
                    prepended(context, prepend, shape_locked(i)));
     const auto known = shape.to_shape();
     if (!known || shape == gradient.element_shape_) continue;
-    TAGFLOW_ASSIGN(gradient.values_[i], dims_tensor(context, *known));
+    TAGFLOW_ASSIGN(gradient.values_[i], dims_tensor(*known));
     gradient.flags_[i] |= kShape;
   }
   return {};

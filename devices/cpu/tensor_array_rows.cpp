@@ -126,7 +126,7 @@ class TensorArrayConcatKernel final : public BytesKernel {
     TAGFLOW_ASSIGN(TensorArray * array, array_of_type(context, dtype_));
     TAGFLOW_ASSIGN(const std::vector<Tensor> values, array->read_all(context));
     TAGFLOW_ASSIGN(Tensor * lengths,
-                   context.allocate_output(1, {int64_t(values.size())}));
+                   context.allocate_host_output(1, {int64_t(values.size())}));
     if (values.empty()) return set_empty(context);
     for (size_t i = 0; i < values.size(); ++i) {
       TAGFLOW_RETURN_IF_ERROR(check_element(context, values, i));

@@ -41,7 +41,7 @@ class ListConcatKernel final : public BytesKernel {
           "all dimensions of elements but the first must be known, not {}",
           form.rest.to_string());
     TAGFLOW_ASSIGN(Tensor * lengths,
-                   context.allocate_output(1, {list->size()}));
+                   context.allocate_host_output(1, {list->size()}));
     for (int64_t i = 0; i < list->size(); ++i) {
       TAGFLOW_ASSIGN(lengths->mutable_data<int64_t>()[i],
                      length_of(context, *list, i, form.first));

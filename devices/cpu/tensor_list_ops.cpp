@@ -254,7 +254,8 @@ class ListElementShapeKernel final : public CheapKernel {
           0, wide ? Tensor::scalar(int64_t{-1}) : Tensor::scalar(int32_t{-1}));
       return {};
     }
-    TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, {shape.rank()}));
+    TAGFLOW_ASSIGN(Tensor * output,
+                   context.allocate_host_output(0, {shape.rank()}));
     if (wide) {
       write_dims<int64_t>(shape, *output);
     } else {
@@ -297,7 +298,8 @@ class ListLengthsKernel final : public CheapKernel {
 
   Status compute(KernelContext& context) const override {
     const Tensor& lists = context.input(0);
-    TAGFLOW_ASSIGN(Tensor * lengths, context.allocate_output(0, lists.shape()));
+    TAGFLOW_ASSIGN(Tensor * lengths,
+                   context.allocate_host_output(0, lists.shape()));
     for (int64_t i = 0; i < lists.num_elements(); ++i) {
       const Variant& variant = lists.data<Variant>()[i];
       const auto* list = value_as<TensorList>(variant);

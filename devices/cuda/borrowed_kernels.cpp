@@ -7,8 +7,6 @@ namespace {
 
 using Runs = CudaKernel::Runs;
 
-const std::vector<DataType> kFloating = {DataType::kFloat, DataType::kDouble,
-                                         DataType::kHalf, DataType::kBFloat16};
 const std::vector<DataType> kIntegers = {DataType::kInt32, DataType::kInt64};
 
 // Shapes, and what passes tensors on.
@@ -19,11 +17,14 @@ void register_on_host(KernelRegistry& registry) {
                  std::move(types));
   };
   for (const char* op :
-       {"Const", "Placeholder", "PlaceholderV2", "Identity",
-        "PlaceholderWithDefault", "StopGradient", "PreventGradient", "Snapshot",
-        "GuaranteeConst", "IdentityN", "NoOp", "EnsureShape", "Abort", "Shape",
+       {"Const", "Placeholder", "PlaceholderV2", "PlaceholderWithDefault",
+        "Snapshot", "GuaranteeConst", "NoOp", "EnsureShape", "Abort", "Shape",
         "ShapeN", "Size", "Rank", "Squeeze"})
     add(op);
+  for (const char* op :
+       {"Identity", "IdentityN", "StopGradient", "PreventGradient"})
+    add_borrowed(registry, op, Runs::kOnHost, {}, {}, /*takes_values=*/true,
+                 /*takes_handles=*/true);
   for (const char* op : {"Reshape", "ExpandDims"}) add(op, {.inputs = {1}});
   for (const char* op :
        {"BroadcastArgs", "BroadcastGradientArgs", "ConcatOffset",
@@ -58,7 +59,7 @@ void register_by_mover(KernelRegistry& registry) {
   for (const char* op : {"ZerosLike", "OnesLike"}) add(op, {});
   // cuBLAS reads the GPU's memory only.
   for (const char* op : {"MatMul", "BatchMatMul", "BatchMatMulV2"})
-    add_borrowed(registry, op, Runs::kByMover, {}, {{"T", kFloating}},
+    add_borrowed(registry, op, Runs::kByMover, {}, {{"T", kCudaFloats}},
                  /*takes_values=*/false);
 }
 

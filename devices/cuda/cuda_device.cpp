@@ -142,8 +142,9 @@ Status CudaDevice::begin(const CudaKernel& kernel, KernelContext& context,
   }
   TAGFLOW_RETURN_IF_ERROR(kernel.check(context));
   const auto is_large = [this, &kernel, &context](int i) {
-    return !kernel.steers(i) && host_readable(context.input(i)) &&
-           context.input(i).bytes() > small_inputs_->largest();
+    const Tensor& input = context.input(i);
+    return !kernel.steers(i) && is_plain(input.dtype()) &&
+           host_readable(input) && input.bytes() > small_inputs_->largest();
   };
   bool any_large = false;
   for (int i = 0; i < context.num_inputs(); ++i)
@@ -226,7 +227,9 @@ Status CudaDevice::run(const CudaKernel& kernel, KernelContext& context) {
     Tensor& input = context.mutable_inputs()[size_t(i)];
     if (kernel.steers(i)) continue;
     TAGFLOW_ASSIGN(const bool elsewhere, home_.is_elsewhere(input));
-    if (elsewhere && !(kernel.takes_values() && fits_operand(input)))
+    const bool may_stay = (kernel.takes_values() && fits_operand(input)) ||
+                          (kernel.hands_on() && is_small_value(input));
+    if (elsewhere && !may_stay)
       TAGFLOW_RETURN_IF_ERROR(stage(input, context.step().step_id));
     TAGFLOW_RETURN_IF_ERROR(
         memory_->hold_for(input, memory_->compute().stream()));

@@ -40,11 +40,12 @@ std::vector<bool> Steering::of(int num_inputs) const {
 }
 
 void add_cuda_kernel(KernelRegistry& registry, const std::string& op,
-                     TypeLimits types, CudaFactory make) {
+                     TypeLimits types, CudaFactory make, bool takes_handles) {
   KernelDef def;
   def.op = op;
   def.device_type = "GPU";
   def.types = std::move(types);
+  def.takes_handles = takes_handles;
   def.factory = [&registry, make = std::move(make)](
                     const KernelInfo& info) -> Result<std::unique_ptr<Kernel>> {
     TAGFLOW_ASSIGN(auto cpu, registry.make(info.node(), "CPU"));
@@ -55,7 +56,7 @@ void add_cuda_kernel(KernelRegistry& registry, const std::string& op,
 
 void add_borrowed(KernelRegistry& registry, const std::string& op,
                   CudaKernel::Runs runs, Steering steering, TypeLimits types,
-                  bool takes_values) {
+                  bool takes_values, bool takes_handles) {
   add_cuda_kernel(
       registry, op, std::move(types),
       [=, steering = std::move(steering)](
@@ -65,7 +66,25 @@ void add_borrowed(KernelRegistry& registry, const std::string& op,
                                   takes_values};
         return std::unique_ptr<Kernel>(std::make_unique<BorrowedKernel>(
             std::move(cpu), std::move(traits)));
-      });
+      },
+      takes_handles);
+}
+
+void add_borrowed_state(KernelRegistry& registry, const std::string& op,
+                        Steering steering, TypeLimits types, bool hands_on) {
+  add_cuda_kernel(
+      registry, op, std::move(types),
+      [=, steering = std::move(steering)](
+          const KernelInfo& info,
+          std::unique_ptr<Kernel> cpu) -> Result<std::unique_ptr<Kernel>> {
+        if (cpu->is_bookkeeping()) return cpu;
+        CudaKernel::Traits traits{CudaKernel::Runs::kByMover,
+                                  steering.of(info.num_inputs()),
+                                  /*takes_values=*/true, hands_on};
+        return std::unique_ptr<Kernel>(std::make_unique<BorrowedKernel>(
+            std::move(cpu), std::move(traits)));
+      },
+      /*takes_handles=*/true);
 }
 
 void register_cuda_kernels(KernelRegistry& registry) {
@@ -75,6 +94,9 @@ void register_cuda_kernels(KernelRegistry& registry) {
   register_cuda_fused_kernels(registry);
   register_cuda_reduction_kernels(registry);
   register_cuda_gather_kernels(registry);
+  register_cuda_loss_kernels(registry);
+  register_cuda_container_kernels(registry);
+  register_cuda_variable_kernels(registry);
   registry.limit("GPU", is_plain_node, "inputs and outputs of plain types");
 }
 

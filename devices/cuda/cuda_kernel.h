@@ -41,6 +41,8 @@ class CudaKernel : public Kernel, public SavedReader {
     std::vector<bool> steers;
     // Whether others may be in the host's memory where an Operand holds them.
     bool takes_values = true;
+    // Whether small values may stay with the host: they are only handed on.
+    bool hands_on = false;
   };
 
   // `cpu` is the CPU's kernel of the node.
@@ -60,12 +62,14 @@ class CudaKernel : public Kernel, public SavedReader {
   }
 
   const Kernel& cpu() const { return *cpu_; }
+  const Kernel& inner() const final { return *cpu_; }
   Runs runs() const { return traits_.runs; }
   bool steers(int input) const {
     return size_t(input) < traits_.steers.size() &&
            traits_.steers[size_t(input)];
   }
   bool takes_values() const { return traits_.takes_values; }
+  bool hands_on() const { return traits_.hands_on; }
 
   // What is wrong with values that only the host can look at: called before
   // the launch, when inputs of the host are still there. Thread-safe.
@@ -91,17 +95,33 @@ struct Steering {
 };
 
 using TypeLimits = std::map<std::string, std::vector<DataType>>;
+// Those that kernels for GPUs compute with.
+inline const std::vector<DataType> kCudaFloats = {
+    DataType::kFloat, DataType::kDouble, DataType::kHalf, DataType::kBFloat16};
+inline const std::vector<DataType> kCudaNumbers = {
+    DataType::kFloat,    DataType::kDouble, DataType::kHalf,
+    DataType::kBFloat16, DataType::kInt32,  DataType::kInt64};
 
 // A kernel that is the CPU's, run so. `takes_values`: see CudaKernel::Traits.
 void add_borrowed(KernelRegistry& registry, const std::string& op,
                   CudaKernel::Runs runs, Steering steering = {},
-                  TypeLimits types = {}, bool takes_values = true);
+                  TypeLimits types = {}, bool takes_values = true,
+                  bool takes_handles = false);
+
+// The same for nodes with handles, references or variants. In the order of
+// launches, by a mover; small values that are put into containers stay with the
+// host where they `hand_on`. The CPU's kernel serves as it is where it looks at
+// handles only.
+void add_borrowed_state(KernelRegistry& registry, const std::string& op,
+                        Steering steering = {}, TypeLimits types = {},
+                        bool hands_on = false);
 
 // A kernel that `make` makes of the node and the CPU's kernel for it.
 using CudaFactory = std::function<Result<std::unique_ptr<Kernel>>(
     const KernelInfo& info, std::unique_ptr<Kernel> cpu)>;
 void add_cuda_kernel(KernelRegistry& registry, const std::string& op,
-                     TypeLimits types, CudaFactory make);
+                     TypeLimits types, CudaFactory make,
+                     bool takes_handles = false);
 
 // One per cuda_*.cpp with kernels; all are called by register_cuda_kernels().
 void register_cuda_borrowed_kernels(KernelRegistry& registry);
@@ -110,5 +130,8 @@ void register_cuda_select_kernels(KernelRegistry& registry);
 void register_cuda_fused_kernels(KernelRegistry& registry);
 void register_cuda_reduction_kernels(KernelRegistry& registry);
 void register_cuda_gather_kernels(KernelRegistry& registry);
+void register_cuda_loss_kernels(KernelRegistry& registry);
+void register_cuda_container_kernels(KernelRegistry& registry);
+void register_cuda_variable_kernels(KernelRegistry& registry);
 
 }  // namespace tagflow::devices

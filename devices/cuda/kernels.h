@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace tagflow::devices::cuda {
 
@@ -244,5 +245,42 @@ struct SoftmaxArgs {
 };
 // REQUIRES: both are positive; floating types.
 cudaError_t softmax(Element type, const SoftmaxArgs& args, cudaStream_t stream);
+
+// The cross entropy of each of `rows` rows, and its gradient by the logits. The
+// labels are a matrix of the logits' type, or the class of each row. A class
+// that there is not makes NaN of its row.
+struct CrossEntropyArgs {
+  int64_t rows = 0, classes = 0;
+  const void* logits = nullptr;
+  int64_t logits_row = 0, logits_column = 0;  // how far apart elements are
+  Operand labels;
+  int64_t labels_row = 0, labels_column = 0;
+  bool sparse = false;
+  bool wide_labels = false;  // int64, not int32
+  void* loss = nullptr;
+  void* gradient = nullptr;
+};
+// REQUIRES: rows and classes are positive; floating types.
+cudaError_t cross_entropy(Element type, const CrossEntropyArgs& args,
+                          cudaStream_t stream);
+
+// --- training.cu ------------------------------------------------------------
+
+// A step of an optimizer: element i of the variable and of each slot by element
+// i of the gradient. What is after may be what is before.
+struct TrainingArgs {
+  static constexpr int kMostStates = 4;
+  int64_t total = 0;
+  const double* scalars = nullptr;  // in the host's memory, for the launch
+  bool option = false;
+  Operand gradient;
+  Operand before[kMostStates];
+  void* after[kMostStates] = {};
+};
+// REQUIRES: total > 0; floating types.
+using TrainingStep = cudaError_t (*)(Element type, const TrainingArgs& args,
+                                     cudaStream_t stream);
+// By the name of a rule of devices/training_rules.h; null: there is no such.
+TrainingStep find_training_step(std::string_view rule);
 
 }  // namespace tagflow::devices::cuda

@@ -33,6 +33,8 @@ class CudaLane {
 
   // The next ticket, from 1, behind all that was enqueued so far.
   Result<uint64_t> record();
+  // The one that is recorded next. For the lane's thread.
+  uint64_t next() const { return issued_ + 1; }
   // Whether it has passed. False also where the GPU has failed. Ticket 0 has.
   bool passed(uint64_t ticket) const;
   // Makes what is enqueued on `other` from now on wait for it.

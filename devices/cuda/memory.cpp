@@ -70,6 +70,7 @@ void CudaMemory::release() {
 }
 
 Buffer* CudaMemory::allocate(DataType dtype, int64_t count) {
+  if (!is_plain(dtype)) return host_allocator().allocate(dtype, count);
   return allocate_on(*compute_, dtype, count);
 }
 

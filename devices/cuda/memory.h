@@ -61,7 +61,8 @@ class CudaMemory final : public Allocator, public SwappableMemory {
   }
   Swapper* swapper() const override { return swapper_.get(); }
 
-  // For launches. Null where the limit or the memory is exhausted.
+  // For launches. Null where the limit or the memory is exhausted. Strings and
+  // handles are the host's, as are their buffers.
   Buffer* allocate(DataType dtype, int64_t count) override;
   void deallocate(Buffer* buffer) override;
   bool host_visible() const override { return false; }

@@ -5,6 +5,7 @@
 #include "devices/cuda/kernels.h"
 #include "devices/cuda/operands.h"
 #include "devices/cuda/status.h"
+#include "devices/device.h"
 
 namespace tagflow::devices {
 namespace {
@@ -67,7 +68,9 @@ void CudaMover::move(const StridedCopy& copy, const Tensor& from, Tensor& to) {
   int64_t rounds = 1;
   for (size_t i = 0; i < outer; ++i) rounds *= copy.loops[i].count;
   cuda::CopyArgs args = copy_args(copy, outer);
-  args.from = operand_of(from);
+  const Result<Tensor> source = readable(from);
+  if (!source.ok()) return note(cudaErrorMemoryAllocation);
+  args.from = operand_of(*source);
   for (int64_t round = 0; round < rounds; ++round) {
     int64_t in = copy.from, out = copy.to, index = round;
     for (size_t i = outer; i-- > 0;) {
@@ -79,11 +82,23 @@ void CudaMover::move(const StridedCopy& copy, const Tensor& from, Tensor& to) {
     args.to = static_cast<std::byte*>(to.mutable_raw()) + size_t(out) * size;
     note(cuda::copy_strided(args, size, memory_.compute().stream()));
   }
+  note_written(to);
+}
+
+Result<Tensor> CudaMover::readable(const Tensor& tensor) {
+  if (!host_readable(tensor) || fits_operand(tensor)) return tensor;
+  TAGFLOW_ASSIGN(Tensor copy,
+                 Tensor::allocate(tensor.dtype(), tensor.shape(), memory_));
+  // From memory that is not pinned: CUDA has read it when this returns.
+  note(cudaMemcpyAsync(copy.mutable_raw(), tensor.raw(), tensor.bytes(),
+                       cudaMemcpyHostToDevice, memory_.compute().stream()));
+  return copy;
 }
 
 void CudaMover::clear(Tensor& to) {
   note(cudaMemsetAsync(to.mutable_raw(), 0, to.bytes(),
                        memory_.compute().stream()));
+  note_written(to);
 }
 
 Status CudaMover::start_blas() {
@@ -147,6 +162,53 @@ Status CudaMover::multiply(const KernelContext& context,
             CUBLAS_GEMM_DEFAULT),
         "multiplying"));
   }
+  return {};
+}
+
+Status CudaMover::add(const KernelContext& context, const Tensor& a,
+                      const Tensor& b, bool subtracts, Tensor& out) {
+  const auto op = subtracts ? cuda::Binary::kSubtract : cuda::Binary::kAdd;
+  const auto type = element_of(out.dtype());
+  if (!type || !cuda::has_binary(op, *type))
+    return error(Code::kUnimplemented, "[{}] no sum of type {} on a GPU",
+                 context.node().op(), dtype_name(out.dtype()));
+  cuda::ElementwiseArgs args;
+  args.total = out.num_elements();
+  if (args.total == 0) return {};
+  TAGFLOW_ASSIGN(const Tensor left, readable(a));
+  TAGFLOW_ASSIGN(const Tensor right, readable(b));
+  args.strides[0][0] = args.strides[1][0] = 1;
+  args.in[0] = operand_of(left);
+  args.in[1] = operand_of(right);
+  args.out = out.mutable_raw();
+  note(cuda::binary(op, *type, args, memory_.compute().stream()));
+  note_written(out);
+  return {};
+}
+
+Status CudaMover::train(const KernelContext& context,
+                        const DenseTraining& training) {
+  const DataType dtype = training.gradient->dtype();
+  const auto type = element_of(dtype);
+  const cuda::TrainingStep step = cuda::find_training_step(training.rule);
+  if (step == nullptr || !type || !is_floating(dtype))
+    return error(Code::kUnimplemented, "[{}] no such step of type {} on a GPU",
+                 context.node().op(), dtype_name(dtype));
+  cuda::TrainingArgs args;
+  args.total = training.gradient->num_elements();
+  if (args.total == 0) return {};
+  args.scalars = training.scalars.data();
+  args.option = training.option;
+  TAGFLOW_ASSIGN(const Tensor gradient, readable(*training.gradient));
+  args.gradient = operand_of(gradient);
+  DenseTraining::States<Tensor> before;
+  for (size_t i = 0; i < training.before.size(); ++i) {
+    TAGFLOW_ASSIGN(Tensor state, readable(*training.before[i]));
+    args.before[i] = operand_of(before.emplace_back(std::move(state)));
+    args.after[i] = training.after[i]->mutable_raw();
+  }
+  note(step(*type, args, memory_.compute().stream()));
+  for (const Tensor* after : training.after) note_written(*after);
   return {};
 }
 

@@ -26,6 +26,7 @@ class CudaMover final : public Allocator, public ElementMover {
   }
   void deallocate(Buffer* buffer) override { memory_.deallocate(buffer); }
   bool host_visible() const override { return false; }
+  const Allocator& owner() const override { return memory_; }
   std::string describe() const override { return memory_.describe(); }
 
   void move(const StridedCopy& copy, const Tensor& from, Tensor& to) override;
@@ -36,6 +37,10 @@ class CudaMover final : public Allocator, public ElementMover {
   // floating types.
   Status multiply(const KernelContext& context, const ProductBatch& batch,
                   const Tensor& a, const Tensor& b, Tensor& out) override;
+  Status add(const KernelContext& context, const Tensor& a, const Tensor& b,
+             bool subtracts, Tensor& out) override;
+  Status train(const KernelContext& context,
+               const DenseTraining& training) override;
 
  private:
   void note(cudaError_t result) {
@@ -43,6 +48,15 @@ class CudaMover final : public Allocator, public ElementMover {
   }
   // For the first product, which takes long.
   Status start_blas();
+  // What a kernel can read: the tensor, or a copy of what is the host's and
+  // too large to travel with the launch.
+  Result<Tensor> readable(const Tensor& tensor);
+  // The bytes of the tensor are there when this launch is done: it may be part
+  // of a container or a variable, of which nobody else is told.
+  void note_written(const Tensor& tensor) {
+    if (memory_.holds(tensor))
+      memory_.note_ready(tensor, memory_.compute(), memory_.compute().next());
+  }
 
   CudaMemory& memory_;
   cudaError_t error_ = cudaSuccess;

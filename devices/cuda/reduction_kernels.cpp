@@ -192,12 +192,6 @@ class ArgCudaKernel final : public CudaKernel {
 // --- Registering
 // --------------------------------------------------------------
 
-const std::vector<DataType> kFloating = {DataType::kFloat, DataType::kDouble,
-                                         DataType::kHalf, DataType::kBFloat16};
-const std::vector<DataType> kNumbers = {DataType::kFloat, DataType::kDouble,
-                                        DataType::kHalf,  DataType::kBFloat16,
-                                        DataType::kInt32, DataType::kInt64};
-
 using Made = Result<std::unique_ptr<Kernel>>;
 
 Element input_element(const KernelInfo& info) {
@@ -208,7 +202,7 @@ void add_reduction(KernelRegistry& registry, const char* op,
                    Reduction reduction) {
   TypeLimits limits;
   if (reduction != Reduction::kAll && reduction != Reduction::kAny)
-    limits["T"] = kNumbers;
+    limits["T"] = kCudaNumbers;
   add_cuda_kernel(
       registry, op, limits,
       [reduction](const KernelInfo& info, std::unique_ptr<Kernel> cpu) -> Made {
@@ -229,13 +223,13 @@ void register_cuda_reduction_kernels(KernelRegistry& registry) {
   add_reduction(registry, "All", Reduction::kAll);
   add_reduction(registry, "Any", Reduction::kAny);
   add_cuda_kernel(
-      registry, "L2Loss", {{"T", kFloating}},
+      registry, "L2Loss", {{"T", kCudaFloats}},
       [](const KernelInfo& info, std::unique_ptr<Kernel> cpu) -> Made {
         return std::unique_ptr<Kernel>(std::make_unique<L2LossCudaKernel>(
             std::move(cpu), input_element(info)));
       });
   add_cuda_kernel(
-      registry, "BiasAddGrad", {{"T", kNumbers}},
+      registry, "BiasAddGrad", {{"T", kCudaNumbers}},
       [](const KernelInfo& info, std::unique_ptr<Kernel> cpu) -> Made {
         TAGFLOW_ASSIGN(const bool first, channels_first(info));
         return std::unique_ptr<Kernel>(std::make_unique<BiasAddGradCudaKernel>(
@@ -243,7 +237,7 @@ void register_cuda_reduction_kernels(KernelRegistry& registry) {
       });
   for (const bool logarithm : {false, true})
     add_cuda_kernel(
-        registry, logarithm ? "LogSoftmax" : "Softmax", {{"T", kFloating}},
+        registry, logarithm ? "LogSoftmax" : "Softmax", {{"T", kCudaFloats}},
         [logarithm](const KernelInfo& info,
                     std::unique_ptr<Kernel> cpu) -> Made {
           return std::unique_ptr<Kernel>(std::make_unique<SoftmaxCudaKernel>(
@@ -252,7 +246,7 @@ void register_cuda_reduction_kernels(KernelRegistry& registry) {
   for (const bool least : {false, true})
     add_cuda_kernel(
         registry, least ? "ArgMin" : "ArgMax",
-        {{"T", kNumbers},
+        {{"T", kCudaNumbers},
          {"output_type", {DataType::kInt32, DataType::kInt64}}},
         [least](const KernelInfo& info, std::unique_ptr<Kernel> cpu) -> Made {
           return std::unique_ptr<Kernel>(std::make_unique<ArgCudaKernel>(

@@ -1,4 +1,4 @@
-// Softmax and the positions of extremes: a block for each row.
+// Softmax, cross entropies and the positions of extremes: a block for each row.
 #include "devices/cuda/block.cuh"
 
 namespace tagflow::devices::cuda {
@@ -28,6 +28,56 @@ __global__ void softmax_kernel(const __grid_constant__ SoftmaxArgs args) {
       out[i] =
           narrow<T>(args.logarithm ? shifted - log_sum : exp(shifted) * factor);
     }
+  }
+}
+
+// The class of a row; -1 where there is no such.
+__device__ int64_t class_of(const CrossEntropyArgs& args, int64_t row) {
+  const int64_t label = args.wide_labels
+                            ? elements_of<int64_t>(args.labels)[row]
+                            : int64_t(elements_of<int32_t>(args.labels)[row]);
+  return label < args.classes ? label : -1;
+}
+
+template <class T>
+__global__ void cross_entropy_kernel(
+    const __grid_constant__ CrossEntropyArgs args) {
+  using W = Wide<T>;
+  __shared__ W shared[kThreads];
+  const auto plus = [](W a, W b) { return a + b; };
+  for (int64_t row = blockIdx.x; row < args.rows; row += gridDim.x) {
+    const T* const logits =
+        static_cast<const T*>(args.logits) + row * args.logits_row;
+    const auto logit = [&](int64_t i) {
+      return widen(logits[i * args.logits_column]);
+    };
+    W best = logit(0);
+    for (int64_t i = threadIdx.x; i < args.classes; i += blockDim.x)
+      best = larger(best, logit(i));
+    best = combine_block(best, shared, [](W a, W b) { return larger(a, b); });
+    W sum = 0;
+    for (int64_t i = threadIdx.x; i < args.classes; i += blockDim.x)
+      sum += exp(logit(i) - best);
+    sum = combine_block(sum, shared, plus);
+    const W log_sum = log(sum);
+    const int64_t wanted = args.sparse ? class_of(args, row) : 0;
+    const auto label = [&](int64_t i) {
+      if (args.sparse) return wanted < 0 ? W(NAN) : W(i == wanted);
+      return widen(elements_of<T>(
+          args.labels)[row * args.labels_row + i * args.labels_column]);
+    };
+    T* const gradient = static_cast<T*>(args.gradient) + row * args.classes;
+    W loss = 0;
+    for (int64_t i = threadIdx.x; i < args.classes; i += blockDim.x) {
+      const W shifted = logit(i) - best, wants = label(i);
+      // A class that is not wanted adds nothing, be its logit -inf.
+      loss += args.sparse && i != wanted && wanted >= 0
+                  ? W(0)
+                  : wants * (log_sum - shifted);
+      gradient[i] = narrow<T>(exp(shifted) / sum - wants);
+    }
+    loss = combine_block(loss, shared, plus);
+    if (threadIdx.x == 0) static_cast<T*>(args.loss)[row] = narrow<T>(loss);
   }
 }
 
@@ -86,6 +136,16 @@ cudaError_t softmax(Element type, const SoftmaxArgs& args,
   return with_floating(type, [&](auto zero) {
     using T = decltype(zero);
     softmax_kernel<T><<<one_block_each(args.rows), kThreads, 0, stream>>>(args);
+    return cudaGetLastError();
+  });
+}
+
+cudaError_t cross_entropy(Element type, const CrossEntropyArgs& args,
+                          cudaStream_t stream) {
+  return with_floating(type, [&](auto zero) {
+    using T = decltype(zero);
+    cross_entropy_kernel<T>
+        <<<one_block_each(args.rows), kThreads, 0, stream>>>(args);
     return cudaGetLastError();
   });
 }

@@ -129,10 +129,7 @@ void register_cuda_select_kernels(KernelRegistry& registry) {
         });
   for (const char* op : {"BiasAdd", "BiasAddV1"})
     add_cuda_kernel(
-        registry, op,
-        {{"T",
-          {DataType::kFloat, DataType::kDouble, DataType::kHalf,
-           DataType::kBFloat16, DataType::kInt32, DataType::kInt64}}},
+        registry, op, {{"T", kCudaNumbers}},
         [](const KernelInfo& info,
            std::unique_ptr<Kernel> cpu) -> Result<std::unique_ptr<Kernel>> {
           TAGFLOW_ASSIGN(const bool first, channels_first(info));

@@ -1,6 +1,7 @@
 #include "devices/state/variable.h"
 
 #include "devices/cpu/array_copy.h"
+#include "devices/element_mover.h"
 
 namespace tagflow::devices {
 namespace {
@@ -60,7 +61,8 @@ Status Variable::check_readable(const KernelContext& context) const {
   TAGFLOW_RETURN_IF_ERROR(check_initialized());
   const Buffer* buffer = value_.buffer();
   if (buffer == nullptr || !is_plain(dtype_) ||
-      context.allocator().shares_memory(*buffer->allocator))
+      context.allocator().shares_memory(*buffer->allocator) ||
+      (mover_of(context) != nullptr && buffer->allocator->host_visible()))
     return {};
   return error(Code::kFailedPrecondition,
                "[state] {} is in {}, where this kernel cannot reach it",
@@ -85,7 +87,12 @@ Result<Tensor*> Variable::place_of_update(const KernelContext& context,
                                           Tensor& fresh) {
   TAGFLOW_RETURN_IF_ERROR(check_readable(context));
   count_change();
-  if (value_.unique()) return &value_;
+  // A mover reads what is the host's, but writes to its own memory only.
+  const bool is_in_reach =
+      mover_of(context) == nullptr ||
+      (value_.buffer() != nullptr &&
+       context.allocator().shares_memory(*value_.buffer()->allocator));
+  if (value_.unique() && is_in_reach) return &value_;
   TAGFLOW_ASSIGN(fresh, Tensor::allocate(value_.dtype(), value_.shape(),
                                          context.allocator()));
   return &fresh;

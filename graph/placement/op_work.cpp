@@ -328,6 +328,15 @@ bool is_free_op(const Node& node) {
   return std::ranges::find(kFree, node.op()) != std::end(kFree);
 }
 
+bool only_holds(const Node& node) {
+  const auto is_container = [](DataType type) {
+    return type == DataType::kVariant || type == DataType::kResource;
+  };
+  return family_of(node) == Family::kNoData &&
+         (std::ranges::any_of(node.input_dtypes(), is_container) ||
+          std::ranges::any_of(node.output_dtypes(), is_container));
+}
+
 double assumed_elements(const PartialShape& shape) {
   if (!shape.has_rank()) return double(CostModel::kAssumedElements);
   double elements = 1;

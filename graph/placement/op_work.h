@@ -9,6 +9,10 @@ namespace tagflow::graph {
 // identities, constants, calls.
 bool is_free_op(const Node& node);
 
+// Puts values into a list, stack or array, or takes them out, and moves no
+// element: a push, a pop, what makes it empty.
+bool only_holds(const Node& node);
+
 // Runs a function in frames of its own.
 inline bool is_call(const Node& node) { return node.op() == "_Call"; }
 

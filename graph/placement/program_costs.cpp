@@ -71,8 +71,8 @@ Result<ProgramCosts> ProgramCosts::build(const Program& program,
   for (const Node* node : graph.nodes()) {
     const Work work = model.work(*node);
     costs.works_[node->id()] = work;
-    costs.light_[node->id()] =
-        (work.is_free && !is_call(*node)) || is_bookkeeping(*node);
+    costs.light_[node->id()] = (work.is_free && !is_call(*node)) ||
+                               is_bookkeeping(*node) || only_holds(*node);
     has_loops |= node->is_enter();
   }
   if (!has_loops) return costs;

@@ -21,7 +21,8 @@ class ProgramCosts {
   const Work& work(const Node& node) const { return works_[node.id()]; }
   // How often the node runs, by what was seen or is assumed of loops.
   double repeats(const Node& node) const { return repeats_[node.id()]; }
-  // Costs next to nothing: it is free, or gives integer or boolean scalars.
+  // Is to be where its data is: it is free, gives integer or boolean scalars,
+  // or holds values, which stay where they were made.
   bool is_light(const Node& node) const { return light_[node.id()]; }
   // Adds the time of all of its runs, by device. A call takes what the nodes
   // of its function do once, those that they call apart.

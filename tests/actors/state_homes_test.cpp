@@ -31,6 +31,7 @@ class Lacking final : public KernelCatalog {
            (node.op() != op_ || type == "CPU");
   }
   std::vector<std::string> types_of(std::string_view op) const override {
+    if (op == op_) return {"CPU"};
     return kernels_.types_of(op);
   }
 
@@ -128,6 +129,46 @@ TEST_CASE("what is made for an op goes where that has a kernel") {
   CHECK(tied.warnings[0] ==
         "[placement] node \"w\" requests \"/device:STREAM:1\", but some op "
         "that takes it has kernels for CPU only");
+}
+
+TEST_CASE("what functions do with a handle counts, and calls in them too") {
+  Graph graph = with_slot("");
+  const Scope s(graph);
+  const auto function = [&](const char* name, const auto& body) {
+    define_function(s, {.name = name,
+                        .args = {{"count", DataType::kInt32, {}},
+                                 {"table", DataType::kResource, {}}},
+                        .results = {{DataType::kFloat, PartialShape({2})}},
+                        .body = body});
+  };
+  function("gathers", [](const Scope& in, const Outputs& a) -> Outputs {
+    return {in.op("ResourceGather",
+                  {ops::identity(in, a[1]), ops::constant(in, {0, 1})},
+                  {{"dtype", DataType::kFloat}})};
+  });
+  function("reads", [](const Scope& in, const Outputs& a) -> Outputs {
+    return {in.op("ReadVariableOp", {a[1]}, {{"dtype", DataType::kFloat}})};
+  });
+  function("calls", [](const Scope& in, const Outputs& a) -> Outputs {
+    return cond(
+        in, ops::less(in, a[0], 1),
+        [&](const Scope& then) -> Outputs {
+          return {call(then, "gathers", {a[0], a[1]})[0]};
+        },
+        [&](const Scope& then) -> Outputs {
+          return {call(then, "reads", {a[0], a[1]})[0]};
+        });
+  });
+  const auto handle = [&](const char* name) {
+    return Output(graph.find(name), 0);
+  };
+  call(s, "calls", {1, handle("w")});
+  call(s, "reads", {1, handle("lone")});
+  REQUIRE_MESSAGE(s.status().ok(), s.status().to_string());
+  Pinned pinned = pin(graph, Lacking("ResourceGather"));
+  CHECK(pinned.device("w") == "/device:CPU:*");
+  CHECK(pinned.device("slot") == "/device:CPU:*");
+  CHECK(pinned.device("lone") == "");
 }
 
 TEST_CASE("a home of one is the home of all of its group") {

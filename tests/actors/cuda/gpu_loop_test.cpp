@@ -1,27 +1,11 @@
 // Whole graphs on a GPU: loops whose predicate and body are computed there.
-#include <doctest/doctest.h>
-
-#include "devices/device_registry.h"
-#include "graph/builder/builder.h"
-#include "tests/actors/devices.h"
-#include "tests/actors/sessions.h"
-#include "tests/skip.h"
+#include "tests/actors/cuda/gpu_session.h"
 
 using namespace tagflow;
 using namespace tagflow::actors;
 using namespace tagflow::graph;
 
 namespace {
-
-bool has_gpu_or_skip() {
-  const auto specs = devices::parse_device_specs("cuda:1");
-  const auto made = devices::make_devices(*specs);
-  if (made.ok()) return true;
-  REQUIRE_MESSAGE(made.status().code() == Code::kNotFound,
-                  made.status().to_string());
-  skip_test_case(made.status().message());
-  return false;
-}
 
 // Multiplies a vector of 1000 until its sum, and not a counter, says that it
 // is enough; what it is and how many trips it took.
@@ -41,13 +25,6 @@ void build_loop(Graph& graph, const std::string& device) {
       {start, 0});
   ops::identity(s.named("grown"), end[0]);
   ops::identity(s.named("trips"), end[1]);
-}
-
-void expect_near(const Tensor& actual, const Tensor& expected) {
-  REQUIRE(actual.describe() == expected.describe());
-  for (int64_t i = 0; i < actual.num_elements(); ++i)
-    CHECK(actual.data<float>()[i] ==
-          doctest::Approx(expected.data<float>()[i]).epsilon(1e-3));
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ TEST_CASE("the first error of a move is kept until it is asked for") {
   all.add(100, 1, 1);
   mover.move(nothing, from, to);
   mover.move(all, from, to);
-  CHECK(mover.take_error() == cudaErrorInvalidConfiguration);
+  CHECK(mover.take_error() != cudaSuccess);
   CHECK(mover.take_error() == cudaSuccess);
   mover.move(all, from, to);
   CHECK(mover.take_error() == cudaSuccess);

@@ -252,6 +252,30 @@ TEST_CASE("a loop goes where its body is, with its variables") {
   CHECK(result.transfers[0].bytes == 1);
 }
 
+TEST_CASE("a stack is where the values are computed that it holds") {
+  Placing p;
+  p.devices = make_devices(1, 1);
+  for (const char* op :
+       {"PersistentStack", "PersistentStackPush", "PersistentStackPop"})
+    p.kernels.types[op] = {"CPU", "STREAM"};
+  Graph& graph = p.graph;
+  const AttrMap type = {{"elem_type", DataType::kFloat}};
+  Node* stack = add(graph, "stack", "PersistentStack", {}, type);
+  Node* matrix = p.matrix("matrix", 512);
+  Node* product = p.matmul("product", matrix, matrix);
+  Node* square = p.matmul("square", product, product);
+  Node* push =
+      add(graph, "push", "PersistentStackPush", {{stack, 0}, {product, 0}});
+  Node* again =
+      add(graph, "again", "PersistentStackPush", {{push, 0}, {square, 0}});
+  Node* pop = add(graph, "pop", "PersistentStackPop", {{again, 0}}, type);
+  must(validate(graph));
+  const PlacementResult result = p.place();
+  for (Node* node : {product, square, stack, push, again, pop})
+    CHECK(device_of(result, node) == 1);
+  CHECK(result.transfers.empty());
+}
+
 TEST_CASE("measurements of earlier runs change where nodes go") {
   Placing p;
   p.devices = make_devices(1, 1);
