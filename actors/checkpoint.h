@@ -61,7 +61,7 @@ Status write_checkpoint(const std::string& prefix, Checkpoint checkpoint,
 struct LoadedCheckpoint {
   Checkpoint checkpoint;
   Restored restored;
-  std::vector<std::string> passed_over;  // prefixes, as they are damaged
+  std::vector<std::string> passed_over;  // prefixes of damaged ones
 };
 Result<LoadedCheckpoint> load_checkpoint(
     const std::string& path, std::span<const GraphVariable> variables,

@@ -2,7 +2,6 @@
 
 #include <set>
 #include <utility>
-#include <vector>
 
 namespace tagflow::actors {
 namespace {
@@ -54,7 +53,7 @@ const HandleUses::Uses& HandleUses::uses_in(const FunctionDef& function) {
 }
 
 void HandleUses::visit(const graph::Node& call, int input,
-                       const std::function<void(const std::string&)>& visit) {
+                       const std::function<void(const std::string&)>& use) {
   std::set<std::pair<const FunctionDef*, size_t>> seen;
   std::vector<std::pair<const FunctionDef*, size_t>> open;
   // What comes before the arguments, as a predicate, is the call's own.
@@ -83,7 +82,7 @@ void HandleUses::visit(const graph::Node& call, int input,
         if (!functions.empty()) {
           enter(functions, num_data_inputs(node), it->second.input);
         } else {
-          visit(node.op);
+          use(node.op);
           if (passes_on(node.op) && known.insert(node.name).second)
             names.push_back(node.name);
         }

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "graph/function.h"
 #include "graph/graph.h"
@@ -25,10 +26,9 @@ class HandleUses {
   bool is_call(const graph::Node& node) const {
     return !called(node.op(), node.attrs()).empty();
   }
-  // Calls visit(op) for each use of input `input` in what the node calls, ops
-  // that are used several times several times.
+  // Calls use(op) for each use of input `input` in what the node calls.
   void visit(const graph::Node& call, int input,
-             const std::function<void(const std::string& op)>& visit);
+             const std::function<void(const std::string& op)>& use);
 
  private:
   struct Use {

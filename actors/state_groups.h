@@ -22,8 +22,9 @@ namespace tagflow::actors {
 // has of it. A home of one is the home of all; where there is none yet, the
 // makers have a class in common, and go where all ops of the group have
 // kernels. Functions tie nothing: they are known when they are expanded. But
-// what ops they apply to a handle counts (actors/handle_uses.h), since not
-// every device has all kernels.
+// the ops that they apply to a handle count, since not every device has all
+// kernels: by their names, as types may depend on the call
+// (actors/handle_uses.h).
 //
 // Sessions that share a state may place parts of one group at the same time. So
 // each places by the homes of one moment, and claims those that it has found by
@@ -41,7 +42,7 @@ class StateGroups {
     std::vector<std::string> types;
     bool is_anywhere = true;  // these are all types that there are
 
-    // To the types of which `lacks` says no.
+    // Keeps only the types for which lacks() is false.
     template <class F>
     void restrict(F&& lacks) {
       is_anywhere &= std::erase_if(types, lacks) == 0;

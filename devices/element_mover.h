@@ -49,13 +49,13 @@ class ElementMover {
   virtual Status multiply(const KernelContext& context,
                           const ProductBatch& batch, const Tensor& a,
                           const Tensor& b, Tensor& out) = 0;
-  // out = a + b, or a - b, of tensors of one type and shape; `out` may be one
-  // of them, and the others small and the host's. Unimplemented for types that
-  // the device does not add.
+  // out = a + b, or a - b, of tensors of one type and shape, of which `out` may
+  // be one. What is only read may be in the host's memory. Unimplemented for
+  // types that the device does not add.
   virtual Status add(const KernelContext& context, const Tensor& a,
                      const Tensor& b, bool subtracts, Tensor& out) = 0;
-  // What is read may be small and the host's. Unimplemented for what the device
-  // has no rule of.
+  // What is only read may be in the host's memory. Unimplemented for what the
+  // device has no rule of.
   virtual Status train(const KernelContext& context,
                        const DenseTraining& training) = 0;
 };
@@ -72,6 +72,14 @@ inline ElementMover* mover_of(const KernelContext& context) {
 inline ElementMover* mover_for(const KernelContext& context,
                                const Tensor& tensor) {
   return is_plain(tensor.dtype()) ? mover_of(context) : nullptr;
+}
+
+// Whether the kernel can write to the tensor's elements, so far as memory goes:
+// a mover writes to its own only, and not into a token.
+inline bool can_change(const KernelContext& context, const Tensor& tensor) {
+  return mover_of(context) == nullptr ||
+         (tensor.buffer() != nullptr &&
+          context.allocator().shares_memory(*tensor.buffer()->allocator));
 }
 
 }  // namespace tagflow::devices

@@ -28,8 +28,11 @@ Result<Tensor*> KernelContext::allocate_output(int i, const Shape& shape) {
 }
 
 Result<Tensor*> KernelContext::allocate_host_output(int i, const Shape& shape) {
-  TAGFLOW_ASSIGN(outputs_[size_t(i)],
-                 Tensor::allocate(node_->output_dtypes()[size_t(i)], shape));
+  Allocator& allocator =
+      allocator_->host_visible() ? *allocator_ : host_allocator();
+  TAGFLOW_ASSIGN(
+      outputs_[size_t(i)],
+      Tensor::allocate(node_->output_dtypes()[size_t(i)], shape, allocator));
   return &outputs_[size_t(i)];
 }
 

@@ -192,9 +192,10 @@ Status KernelRegistry::missing(const graph::Node& node,
                  node.name(), what);
   };
   std::set<std::string> known;
-  bool any = false;
+  bool any = false, takes_handles = false;
   find_if(node.op(), device_type, [&](const KernelDef& def) {
     any = true;
+    takes_handles |= def.takes_handles;
     for (const auto& [attr, types] : def.types)
       for (DataType type : types) known.insert(attr + "=" + dtype_name(type));
     return false;
@@ -205,7 +206,7 @@ Status KernelRegistry::missing(const graph::Node& node,
         "there is no kernel for this op on {}{}{}", device_type,
         others.empty() ? "" : ", there is on ", fmt::join(others, ", ")));
   }
-  if (const Limit* limit = excluding(node, device_type, false))
+  if (const Limit* limit = excluding(node, device_type, takes_handles))
     return refused(
         fmt::format("{} runs only nodes with {}", device_type, limit->what));
   std::vector<std::string> wanted;

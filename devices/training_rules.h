@@ -20,6 +20,7 @@
 #pragma once
 
 #include <cmath>
+#include <string_view>
 
 #ifdef __CUDACC__
 #define TAGFLOW_ANYWHERE __host__ __device__
@@ -35,8 +36,7 @@ TAGFLOW_ANYWHERE R sign_of(R x) {
   return x > 0 ? R(1) : (x < 0 ? R(-1) : x);
 }
 
-// --- By the gradient, as it is, with momentum, or by its sign
-// -----------------
+// --- The gradient, momentum, signs -------------------------------------------
 
 // ApplyGradientDescent.
 template <class R>
@@ -120,8 +120,7 @@ struct PowerSign {
   }
 };
 
-// --- Shrinking what they come to, by l1 and l2
-// --------------------------------
+// --- Shrinking by l1 and l2 --------------------------------------------------
 
 // What minimises |x - goal|^2 / 2 + rate * (l1 |x| + l2 x^2 / 2).
 template <class R>
@@ -182,8 +181,7 @@ struct AdagradDA {
   }
 };
 
-// --- By the mean of the gradients, and of how large they were
-// -----------------
+// --- Adam and its relatives --------------------------------------------------
 
 // What Adam and its relatives have in common: the two means.
 template <class R>
@@ -254,8 +252,7 @@ struct AdaMax {
   }
 };
 
-// --- Divided by the root of what the squares of the gradients sum up to
-// -------
+// --- Adagrad and its relatives -----------------------------------------------
 
 // ApplyAdagrad.
 template <class R>
@@ -310,8 +307,7 @@ struct Adadelta {
   }
 };
 
-// --- Divided by the root of the mean of the gradients' squares
-// ----------------
+// --- RMSProp -----------------------------------------------------------------
 
 // ApplyRMSProp.
 template <class R>
@@ -352,8 +348,7 @@ struct CenteredRMSProp {
   }
 };
 
-// --- Following the regularized leader
-// -----------------------------------------
+// --- Follow the regularized leader -------------------------------------------
 
 // What both versions are made of. `linear` may be scaled by the learning rate,
 // and then so is all that it is compared with.
@@ -420,6 +415,11 @@ struct FtrlV2 : FtrlRule<R> {
                                    R(scalars[3]), R(scalars[4]),
                                    multiply_linear_by_lr}) {}
 };
+
+// Of the inputs of an optimizer's op by name: whether it is the gradient.
+inline bool is_gradient(std::string_view input) {
+  return input == "grad" || input == "delta";
+}
 
 // Calls visitor.template add<Rule>(NAME) for every rule; its ops are
 // (Resource)ApplyNAME and (Resource)SparseApplyNAME.

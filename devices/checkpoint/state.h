@@ -25,7 +25,8 @@ struct CheckpointState {
   double last_preserved = 0;
 };
 
-// Whether both lead to the same place, as they are written. Thread-safe.
+// Whether the two paths are equal, made absolute. Follows no links.
+// Thread-safe.
 bool is_same_path(const std::string& a, const std::string& b);
 
 // NotFound where the folder has no such file, InvalidArgument where it is no

@@ -4,7 +4,6 @@
 
 #include "devices/cpu/array_copy.h"
 #include "devices/cpu/container_kernels.h"
-#include "devices/device.h"
 #include "devices/element_mover.h"
 #include "graph/dtype_visit.h"
 
@@ -163,9 +162,7 @@ Result<Tensor> add_tensors(const KernelContext& context, Tensor a,
                            const Tensor& b, bool may_overwrite) {
   Tensor sum;
   ElementMover* const mover = is_plain(b.dtype()) ? mover_of(context) : nullptr;
-  // A mover writes to its own memory only.
-  const bool is_in_reach = mover == nullptr || !host_readable(a);
-  if (may_overwrite && is_in_reach && a.unique()) {
+  if (may_overwrite && a.unique() && can_change(context, a)) {
     sum = std::move(a);
   } else {
     TAGFLOW_ASSIGN(sum,

@@ -1,6 +1,7 @@
 // Cross entropies between softmax(features) and labels.
 #include "devices/cpu/nn_loss.h"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 

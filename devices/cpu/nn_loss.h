@@ -1,8 +1,6 @@
 // Shapes of cross entropies, for the kernels of all devices.
 #pragma once
 
-#include <algorithm>
-
 #include "devices/kernel.h"
 
 namespace tagflow::devices {
@@ -20,7 +18,8 @@ Result<LossShape> sparse_loss_shape(const KernelContext& context);
 // InvalidArgument where a label is no class. REQUIRES: the host can read them.
 Status check_labels(const KernelContext& context, int64_t classes);
 
-// How far apart the elements of a matrix are that repeats its rows or columns.
+// The distances between elements of a matrix that may repeat its rows or
+// columns.
 struct LossSteps {
   LossSteps(const Tensor& matrix, LossShape shape) {
     const int64_t columns =

@@ -1,14 +1,14 @@
 #include "devices/cpu/state_training.h"
 
 #include "devices/cpu/state_rows.h"
-#include "devices/element_mover.h"
+#include "devices/training_rules.h"
 #include "graph/dtype_visit.h"
 
 namespace tagflow::devices {
 
 // The variable, then its slots.
 struct TrainingKernel::States {
-  std::array<Variable*, kMostStates> variables{};
+  std::array<Variable*, DenseTraining::kMostStates> variables{};
   Shape shape;  // of each
 };
 
@@ -23,7 +23,7 @@ TrainingKernel::TrainingKernel(const KernelInfo& info, int states,
   const auto& inputs = info.node().op_def().inputs;
   for (int i = states; i < int(inputs.size()); ++i) {
     const std::string& name = inputs[size_t(i)].name;
-    if (name == "grad" || name == "delta") {
+    if (rules::is_gradient(name)) {
       gradient_ = i;
     } else if (name == "indices") {
       indices_ = i;
@@ -114,7 +114,7 @@ Status TrainingKernel::update_all(KernelContext& context, States& states,
         "shape {}",
         gradient.describe(), states.variables[0]->describe(),
         states.shape.to_string());
-  std::array<Tensor, kMostStates> fresh;
+  std::array<Tensor, DenseTraining::kMostStates> fresh;
   DenseTraining training{rule_, option_, step.scalars, &gradient, {}, {}};
   for (size_t i = 0; i < size_t(num_states_); ++i) {
     Variable& variable = *states.variables[i];

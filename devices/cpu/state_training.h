@@ -21,16 +21,15 @@
 
 #include "devices/cpu/elementwise_register.h"
 #include "devices/cpu/state_kernels.h"
+#include "devices/element_mover.h"
 
 namespace tagflow::devices {
-
-inline constexpr size_t kMostStates = 4;
 
 // What a rule is applied to: arrays of the kernel's type.
 struct TrainingStep {
   std::vector<double> scalars;
-  std::array<const void*, kMostStates> before{};
-  std::array<void*, kMostStates> after{};  // may be those before
+  std::array<const void*, DenseTraining::kMostStates> before{};
+  std::array<void*, DenseTraining::kMostStates> after{};  // may be those before
   const void* gradient = nullptr;
   // Of a sparse gradient: row i of it is for row numbers[i] of the states.
   std::span<const int64_t> numbers;

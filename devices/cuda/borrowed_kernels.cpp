@@ -13,8 +13,10 @@ const std::vector<DataType> kIntegers = {DataType::kInt32, DataType::kInt64};
 void register_on_host(KernelRegistry& registry) {
   const auto add = [&](const char* op, Steering steering = {},
                        TypeLimits types = {}) {
-    add_borrowed(registry, op, Runs::kOnHost, std::move(steering),
-                 std::move(types));
+    add_borrowed(registry, op,
+                 {.runs = Runs::kOnHost,
+                  .steering = std::move(steering),
+                  .types = std::move(types)});
   };
   for (const char* op :
        {"Const", "Placeholder", "PlaceholderV2", "PlaceholderWithDefault",
@@ -23,8 +25,7 @@ void register_on_host(KernelRegistry& registry) {
     add(op);
   for (const char* op :
        {"Identity", "IdentityN", "StopGradient", "PreventGradient"})
-    add_borrowed(registry, op, Runs::kOnHost, {}, {}, /*takes_values=*/true,
-                 /*takes_handles=*/true);
+    add_borrowed(registry, op, {.runs = Runs::kOnHost, .takes_handles = true});
   for (const char* op : {"Reshape", "ExpandDims"}) add(op, {.inputs = {1}});
   for (const char* op :
        {"BroadcastArgs", "BroadcastGradientArgs", "ConcatOffset",
@@ -39,7 +40,7 @@ void register_on_host(KernelRegistry& registry) {
 // Elements that only change their places, and products.
 void register_by_mover(KernelRegistry& registry) {
   const auto add = [&](const char* op, std::vector<int> steers) {
-    add_borrowed(registry, op, Runs::kByMover, {.inputs = std::move(steers)});
+    add_borrowed(registry, op, {.steering = {.inputs = std::move(steers)}});
   };
   add("ConcatV2", {-1});
   add("Concat", {0});
@@ -59,8 +60,8 @@ void register_by_mover(KernelRegistry& registry) {
   for (const char* op : {"ZerosLike", "OnesLike"}) add(op, {});
   // cuBLAS reads the GPU's memory only.
   for (const char* op : {"MatMul", "BatchMatMul", "BatchMatMulV2"})
-    add_borrowed(registry, op, Runs::kByMover, {}, {{"T", kCudaFloats}},
-                 /*takes_values=*/false);
+    add_borrowed(registry, op,
+                 {.types = {{"T", kCudaFloats}}, .takes_values = false});
 }
 
 }  // namespace

@@ -184,7 +184,7 @@ Status CudaDevice::compute_on_host(const CudaKernel& kernel,
   constexpr int64_t kMostBytes = 1024;
   if (context.cancelled()) return home_.step_cancelled();
   const auto compute = [&](KernelContext& here) {
-    return run_kernel(kernel.cpu(), here);
+    return run_kernel(kernel.inner(), here);
   };
   if (kernel.runs() == CudaKernel::Runs::kOnHost)
     return with_memory(context, host_allocator(), compute);
@@ -236,6 +236,10 @@ Status CudaDevice::run(const CudaKernel& kernel, KernelContext& context) {
   }
   Status status =
       guarded(context.node().op(), [&] { return enqueue(kernel, context); });
+  // What was taken out of a container may still be arriving.
+  for (const Tensor& output : context.mutable_outputs())
+    if (status.ok())
+      status = memory_->hold_for(output, memory_->compute().stream());
   // Also after an error, which may have come when some was enqueued.
   TAGFLOW_ASSIGN(const uint64_t ticket, memory_->compute().record());
   small_inputs_->close(ticket);
@@ -257,9 +261,9 @@ Status CudaDevice::enqueue(const CudaKernel& kernel, KernelContext& context) {
   Status status = with_memory(context, allocator, [&](KernelContext& here) {
     return kernel.enqueue(here, memory_->compute().stream());
   });
-  const cudaError_t moved = mover_.take_error();
+  Status moved = mover_.take_error();
   TAGFLOW_RETURN_IF_ERROR(std::move(status));
-  return cuda_status(moved, "launching " + context.node().op());
+  return moved;
 }
 
 // Replaces a tensor of the host by a copy in the order of launches; one that

@@ -34,7 +34,8 @@ namespace tagflow::devices {
 // [Swapping] in devices/swapper.h.
 //
 // Every copy goes through pinned memory, of which there is a fixed amount: the
-// rest of a large one waits for its beginning.
+// rest of a large one waits for its beginning. CudaMover::readable() is the one
+// exception.
 //
 // An error that the GPU does not recover from is kept, and is the answer to
 // all that is asked for from then on.

@@ -12,7 +12,7 @@ class BorrowedKernel final : public CudaKernel {
   using CudaKernel::CudaKernel;
 
   Status enqueue(KernelContext& context, cudaStream_t) const override {
-    return cpu().compute(context);
+    return inner().compute(context);
   }
 };
 
@@ -55,36 +55,21 @@ void add_cuda_kernel(KernelRegistry& registry, const std::string& op,
 }
 
 void add_borrowed(KernelRegistry& registry, const std::string& op,
-                  CudaKernel::Runs runs, Steering steering, TypeLimits types,
-                  bool takes_values, bool takes_handles) {
+                  Borrowing how) {
+  TypeLimits types = std::move(how.types);
+  const bool takes_handles = how.takes_handles;
   add_cuda_kernel(
       registry, op, std::move(types),
-      [=, steering = std::move(steering)](
+      [how = std::move(how)](
           const KernelInfo& info,
           std::unique_ptr<Kernel> cpu) -> Result<std::unique_ptr<Kernel>> {
-        CudaKernel::Traits traits{runs, steering.of(info.num_inputs()),
-                                  takes_values};
+        if (how.takes_handles && cpu->is_bookkeeping()) return cpu;
+        CudaKernel::Traits traits{how.runs, how.steering.of(info.num_inputs()),
+                                  how.takes_values, how.hands_on};
         return std::unique_ptr<Kernel>(std::make_unique<BorrowedKernel>(
             std::move(cpu), std::move(traits)));
       },
       takes_handles);
-}
-
-void add_borrowed_state(KernelRegistry& registry, const std::string& op,
-                        Steering steering, TypeLimits types, bool hands_on) {
-  add_cuda_kernel(
-      registry, op, std::move(types),
-      [=, steering = std::move(steering)](
-          const KernelInfo& info,
-          std::unique_ptr<Kernel> cpu) -> Result<std::unique_ptr<Kernel>> {
-        if (cpu->is_bookkeeping()) return cpu;
-        CudaKernel::Traits traits{CudaKernel::Runs::kByMover,
-                                  steering.of(info.num_inputs()),
-                                  /*takes_values=*/true, hands_on};
-        return std::unique_ptr<Kernel>(std::make_unique<BorrowedKernel>(
-            std::move(cpu), std::move(traits)));
-      },
-      /*takes_handles=*/true);
 }
 
 void register_cuda_kernels(KernelRegistry& registry) {

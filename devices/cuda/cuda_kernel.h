@@ -61,7 +61,7 @@ class CudaKernel : public Kernel, public SavedReader {
     return devices::next_saved(*cpu_, context);
   }
 
-  const Kernel& cpu() const { return *cpu_; }
+  // The CPU's.
   const Kernel& inner() const final { return *cpu_; }
   Runs runs() const { return traits_.runs; }
   bool steers(int input) const {
@@ -102,19 +102,19 @@ inline const std::vector<DataType> kCudaNumbers = {
     DataType::kFloat,    DataType::kDouble, DataType::kHalf,
     DataType::kBFloat16, DataType::kInt32,  DataType::kInt64};
 
-// A kernel that is the CPU's, run so. `takes_values`: see CudaKernel::Traits.
+// How a kernel of the CPU is run for a GPU.
+struct Borrowing {
+  CudaKernel::Runs runs = CudaKernel::Runs::kByMover;
+  Steering steering = {};
+  TypeLimits types = {};
+  bool takes_values = true;  // this and `hands_on`: see CudaKernel::Traits
+  bool hands_on = false;
+  // Also nodes with handles, references or variants. Where the kernel looks at
+  // these only (Kernel::is_bookkeeping), it serves as it is.
+  bool takes_handles = false;
+};
 void add_borrowed(KernelRegistry& registry, const std::string& op,
-                  CudaKernel::Runs runs, Steering steering = {},
-                  TypeLimits types = {}, bool takes_values = true,
-                  bool takes_handles = false);
-
-// The same for nodes with handles, references or variants. In the order of
-// launches, by a mover; small values that are put into containers stay with the
-// host where they `hand_on`. The CPU's kernel serves as it is where it looks at
-// handles only.
-void add_borrowed_state(KernelRegistry& registry, const std::string& op,
-                        Steering steering = {}, TypeLimits types = {},
-                        bool hands_on = false);
+                  Borrowing how);
 
 // A kernel that `make` makes of the node and the CPU's kernel for it.
 using CudaFactory = std::function<Result<std::unique_ptr<Kernel>>(

@@ -247,8 +247,8 @@ struct SoftmaxArgs {
 cudaError_t softmax(Element type, const SoftmaxArgs& args, cudaStream_t stream);
 
 // The cross entropy of each of `rows` rows, and its gradient by the logits. The
-// labels are a matrix of the logits' type, or the class of each row. A class
-// that there is not makes NaN of its row.
+// labels are a matrix of the logits' type, or the class of each row. A row
+// whose class does not exist becomes NaN.
 struct CrossEntropyArgs {
   int64_t rows = 0, classes = 0;
   const void* logits = nullptr;

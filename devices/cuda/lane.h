@@ -33,11 +33,10 @@ class CudaLane {
 
   // The next ticket, from 1, behind all that was enqueued so far.
   Result<uint64_t> record();
-  // The one that is recorded next. For the lane's thread.
-  uint64_t next() const { return issued_ + 1; }
   // Whether it has passed. False also where the GPU has failed. Ticket 0 has.
   bool passed(uint64_t ticket) const;
-  // Makes what is enqueued on `other` from now on wait for it.
+  // Makes what is enqueued on `other` from now on wait for it. REQUIRES: it was
+  // recorded.
   Status hold(cudaStream_t other, uint64_t ticket) const;
   // Blocks until then; an error of the GPU ends it too.
   Status wait(uint64_t ticket) const;

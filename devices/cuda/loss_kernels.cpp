@@ -1,8 +1,6 @@
 // Cross entropies and their gradients. A label that is no class is an error
 // where the host knows it. One that only the GPU knows makes NaN of its row: to
 // look at it would take a wait.
-#include <algorithm>
-
 #include "devices/cpu/nn_loss.h"
 #include "devices/cuda/cuda_kernel.h"
 #include "devices/cuda/operands.h"
@@ -16,7 +14,7 @@ class CrossEntropyCudaKernel final : public CudaKernel {
  public:
   CrossEntropyCudaKernel(std::unique_ptr<Kernel> cpu, cuda::Element type,
                          bool sparse)
-      : CudaKernel(std::move(cpu), {Runs::kOnGpu, {}, false}),
+      : CudaKernel(std::move(cpu), {.takes_values = false}),
         type_(type),
         sparse_(sparse) {}
 

@@ -97,6 +97,7 @@ class CudaMemory final : public Allocator, public SwappableMemory {
     }
     void deallocate(Buffer* buffer) override { memory_.deallocate(buffer); }
     bool host_visible() const override { return false; }
+    const Allocator& owner() const override { return memory_; }
     std::string describe() const override { return memory_.describe(); }
 
    private:

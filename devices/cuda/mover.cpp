@@ -69,7 +69,8 @@ void CudaMover::move(const StridedCopy& copy, const Tensor& from, Tensor& to) {
   for (size_t i = 0; i < outer; ++i) rounds *= copy.loops[i].count;
   cuda::CopyArgs args = copy_args(copy, outer);
   const Result<Tensor> source = readable(from);
-  if (!source.ok()) return note(cudaErrorMemoryAllocation);
+  if (!source.ok()) return note(source.status());
+  await(to);
   args.from = operand_of(*source);
   for (int64_t round = 0; round < rounds; ++round) {
     int64_t in = copy.from, out = copy.to, index = round;
@@ -85,8 +86,23 @@ void CudaMover::move(const StridedCopy& copy, const Tensor& from, Tensor& to) {
   note_written(to);
 }
 
+void CudaMover::note(cudaError_t result) {
+  if (result != cudaSuccess) note(cuda_status(result, "launching a kernel"));
+}
+
+void CudaMover::note_written(const Tensor& tensor) {
+  if (!memory_.holds(tensor)) return;
+  const Result<uint64_t> ticket = memory_.compute().record();
+  if (!ticket.ok()) return note(ticket.status());
+  memory_.note_ready(tensor, memory_.compute(), *ticket);
+}
+
 Result<Tensor> CudaMover::readable(const Tensor& tensor) {
-  if (!host_readable(tensor) || fits_operand(tensor)) return tensor;
+  if (!host_readable(tensor)) {
+    await(tensor);
+    return tensor;
+  }
+  if (fits_operand(tensor)) return tensor;
   TAGFLOW_ASSIGN(Tensor copy,
                  Tensor::allocate(tensor.dtype(), tensor.shape(), memory_));
   // From memory that is not pinned: CUDA has read it when this returns.
@@ -96,6 +112,7 @@ Result<Tensor> CudaMover::readable(const Tensor& tensor) {
 }
 
 void CudaMover::clear(Tensor& to) {
+  await(to);
   note(cudaMemsetAsync(to.mutable_raw(), 0, to.bytes(),
                        memory_.compute().stream()));
   note_written(to);
@@ -177,6 +194,7 @@ Status CudaMover::add(const KernelContext& context, const Tensor& a,
   if (args.total == 0) return {};
   TAGFLOW_ASSIGN(const Tensor left, readable(a));
   TAGFLOW_ASSIGN(const Tensor right, readable(b));
+  await(out);
   args.strides[0][0] = args.strides[1][0] = 1;
   args.in[0] = operand_of(left);
   args.in[1] = operand_of(right);
@@ -194,6 +212,7 @@ Status CudaMover::train(const KernelContext& context,
   if (step == nullptr || !type || !is_floating(dtype))
     return error(Code::kUnimplemented, "[{}] no such step of type {} on a GPU",
                  context.node().op(), dtype_name(dtype));
+  static_assert(cuda::TrainingArgs::kMostStates == DenseTraining::kMostStates);
   cuda::TrainingArgs args;
   args.total = training.gradient->num_elements();
   if (args.total == 0) return {};
@@ -205,6 +224,7 @@ Status CudaMover::train(const KernelContext& context,
   for (size_t i = 0; i < training.before.size(); ++i) {
     TAGFLOW_ASSIGN(Tensor state, readable(*training.before[i]));
     args.before[i] = operand_of(before.emplace_back(std::move(state)));
+    await(*training.after[i]);
     args.after[i] = training.after[i]->mutable_raw();
   }
   note(step(*type, args, memory_.compute().stream()));

@@ -31,8 +31,8 @@ class CudaMover final : public Allocator, public ElementMover {
 
   void move(const StridedCopy& copy, const Tensor& from, Tensor& to) override;
   void clear(Tensor& to) override;
-  // The first error of move() and clear() since this was called last.
-  cudaError_t take_error() { return std::exchange(error_, cudaSuccess); }
+  // The first error of what was enqueued since this was called last.
+  Status take_error() { return std::exchange(error_, Status()); }
   // By cuBLAS, 16-bit floats with sums in float. Unimplemented for all but
   // floating types.
   Status multiply(const KernelContext& context, const ProductBatch& batch,
@@ -43,23 +43,26 @@ class CudaMover final : public Allocator, public ElementMover {
                const DenseTraining& training) override;
 
  private:
-  void note(cudaError_t result) {
-    if (error_ == cudaSuccess) error_ = result;
+  void note(Status status) {
+    if (error_.ok()) error_ = std::move(status);
   }
+  void note(cudaError_t result);
   // For the first product, which takes long.
   Status start_blas();
-  // What a kernel can read: the tensor, or a copy of what is the host's and
-  // too large to travel with the launch.
+  // What a kernel can read, once it has arrived: the tensor, or a copy of what
+  // is the host's and too large to travel with the launch. That is rare: values
+  // that went to the host for want of memory, and are summed up there.
   Result<Tensor> readable(const Tensor& tensor);
-  // The bytes of the tensor are there when this launch is done: it may be part
-  // of a container or a variable, of which nobody else is told.
-  void note_written(const Tensor& tensor) {
-    if (memory_.holds(tensor))
-      memory_.note_ready(tensor, memory_.compute(), memory_.compute().next());
+  // The same for what is written, perhaps in place.
+  void await(const Tensor& tensor) {
+    note(memory_.hold_for(tensor, memory_.compute().stream()));
   }
+  // Says when its bytes are there, at once: it may be part of a container or a
+  // variable, which other threads read before the launch has been answered.
+  void note_written(const Tensor& tensor);
 
   CudaMemory& memory_;
-  cudaError_t error_ = cudaSuccess;
+  Status error_;
   const BlasLibrary* blas_ = nullptr;  // where there is a handle
   cublasHandle_t handle_ = nullptr;
   bool blas_started_ = false;

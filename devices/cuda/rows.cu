@@ -31,7 +31,7 @@ __global__ void softmax_kernel(const __grid_constant__ SoftmaxArgs args) {
   }
 }
 
-// The class of a row; -1 where there is no such.
+// The class of a row; negative where there is no such.
 __device__ int64_t class_of(const CrossEntropyArgs& args, int64_t row) {
   const int64_t label = args.wide_labels
                             ? elements_of<int64_t>(args.labels)[row]

@@ -7,14 +7,21 @@
 namespace tagflow::devices {
 namespace {
 
+// What a GPU can add, and so may be in a container, which may be summed up; and
+// what is never added.
+std::vector<DataType> held_types() {
+  std::vector<DataType> types = kCudaNumbers;
+  types.insert(types.end(), {DataType::kBool, DataType::kVariant});
+  return types;
+}
+
 // Inputs that are no handles, and not the gradient.
 std::vector<int> scalars_of(const graph::OpDef& op) {
   std::vector<int> scalars;
   for (size_t i = 0; i < op.inputs.size(); ++i) {
-    const auto& input = op.inputs[i];
+    const graph::ArgDef& input = op.inputs[i];
     const bool is_state = input.is_ref || input.dtype == DataType::kResource;
-    if (!is_state && input.name != "grad" && input.name != "delta")
-      scalars.push_back(int(i));
+    if (!is_state && !rules::is_gradient(input.name)) scalars.push_back(int(i));
   }
   return scalars;
 }
@@ -27,8 +34,10 @@ struct RegisterOptimizers {
     for (const char* kind : {"Apply", "ResourceApply"}) {
       const std::string op = fmt::format("{}{}", kind, name);
       if (const auto* def = graph::OpRegistry::global().find_or_null(op))
-        add_borrowed_state(registry, op, {.inputs = scalars_of(*def)},
-                           {{"T", kCudaFloats}});
+        add_borrowed(registry, op,
+                     {.steering = {.inputs = scalars_of(*def)},
+                      .types = {{"T", kCudaFloats}},
+                      .takes_handles = true});
     }
   }
 };
@@ -36,38 +45,45 @@ struct RegisterOptimizers {
 }  // namespace
 
 void register_cuda_container_kernels(KernelRegistry& registry) {
-  const auto add = [&](const char* op, std::vector<int> steers) {
-    add_borrowed_state(registry, op, {.inputs = std::move(steers)}, {},
-                       /*hands_on=*/true);
+  // `type` is the attribute that says what the container holds, or is added to
+  // it; null where another op of the same container does.
+  const auto add = [&](const char* op, std::vector<int> steers,
+                       const char* type = nullptr) {
+    Borrowing how{.steering = {.inputs = std::move(steers)},
+                  .hands_on = true,
+                  .takes_handles = true};
+    if (type != nullptr) how.types = {{type, held_types()}};
+    add_borrowed(registry, op, std::move(how));
   };
   // Lists.
   for (const char* op : {"EmptyTensorList", "TensorListReserve"})
-    add(op, {0, 1});
+    add(op, {0, 1}, "element_dtype");
   for (const char* op :
        {"TensorListPushBack", "TensorListLength", "TensorListElementShape"})
     add(op, {});
-  for (const char* op :
-       {"TensorListPopBack", "TensorListSetItem", "TensorListResize",
-        "TensorListStack", "TensorListFromTensor"})
+  for (const char* op : {"TensorListPopBack", "TensorListSetItem",
+                         "TensorListResize", "TensorListStack"})
     add(op, {1});
-  for (const char* op :
-       {"TensorListGetItem", "TensorListGather", "TensorListSplit"})
+  add("TensorListFromTensor", {1}, "element_dtype");
+  for (const char* op : {"TensorListGetItem", "TensorListGather"})
     add(op, {1, 2});
+  add("TensorListSplit", {1, 2}, "element_dtype");
   add("TensorListConcat", {});
   add("TensorListConcatV2", {1, 2});
   for (const char* op : {"TensorListScatter", "TensorListScatterV2"})
-    add(op, {1, 2, 3});
+    add(op, {1, 2, 3}, "element_dtype");
   add("TensorListScatterIntoExistingList", {2});
   // Stacks.
   add("StackV2", {0});
   for (const char* op :
-       {"StackPushV2", "StackPopV2", "StackCloseV2", "PersistentStack",
-        "PersistentStackPush", "PersistentStackPushZero", "PersistentStackPop",
-        "PersistentStackDrop", "PersistentStackSize"})
+       {"StackPushV2", "StackPopV2", "StackCloseV2", "PersistentStackPush",
+        "PersistentStackPushZero", "PersistentStackPop", "PersistentStackDrop",
+        "PersistentStackSize"})
     add(op, {});
+  add("PersistentStack", {}, "elem_type");
   add("PersistentStackPopOrZero", {1});
   // Arrays.
-  add("TensorArrayV3", {0});
+  add("TensorArrayV3", {0}, "dtype");
   for (const char* op : {"TensorArrayGradV3", "TensorArrayConcatV3",
                          "TensorArraySizeV3", "TensorArrayCloseV3"})
     add(op, {});
@@ -80,26 +96,31 @@ void register_cuda_container_kernels(KernelRegistry& registry) {
   add("ZeroVariant", {});
   for (const char* op : {"GradientListAdd", "GradientListPut",
                          "GradientListAddRows", "GradientListPutRows"})
-    add(op, {1});
+    add(op, {1}, "T");
   for (const char* op :
        {"GradientListGet", "GradientListTake", "GradientListDrop",
         "GradientListGetRows", "GradientListTakeRows", "GradientListGetConcat"})
     add(op, {1, 2});
-  add("GradientListAddSplit", {2});
-  add_borrowed_state(registry, "AddN", {}, {{"T", {DataType::kVariant}}});
+  add("GradientListAddSplit", {2}, "T");
+  add_borrowed(registry, "AddN",
+               {.types = {{"T", {DataType::kVariant}}}, .takes_handles = true});
 }
 
 void register_cuda_variable_kernels(KernelRegistry& registry) {
+  const auto add = [&](const char* op, TypeLimits types = {}) {
+    add_borrowed(registry, op,
+                 {.types = std::move(types), .takes_handles = true});
+  };
   for (const char* op :
        {"VarHandleOp", "Variable", "VariableV2", "IsVariableInitialized",
         "VarIsInitializedOp", "VariableShape", "DisableCopyOnRead",
         "DestroyResourceOp", "TemporaryVariable", "DestroyTemporaryVariable",
         "ReadVariableOp", "_Dereference", "Assign", "AssignVariableOp"})
-    add_borrowed_state(registry, op);
+    add(op);
   for (const char* op : {"AssignAdd", "AssignSub"})
-    add_borrowed_state(registry, op, {}, {{"T", kCudaNumbers}});
+    add(op, {{"T", kCudaNumbers}});
   for (const char* op : {"AssignAddVariableOp", "AssignSubVariableOp"})
-    add_borrowed_state(registry, op, {}, {{"dtype", kCudaNumbers}});
+    add(op, {{"dtype", kCudaNumbers}});
   rules::visit_all(RegisterOptimizers{registry});
 }
 

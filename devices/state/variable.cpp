@@ -87,12 +87,7 @@ Result<Tensor*> Variable::place_of_update(const KernelContext& context,
                                           Tensor& fresh) {
   TAGFLOW_RETURN_IF_ERROR(check_readable(context));
   count_change();
-  // A mover reads what is the host's, but writes to its own memory only.
-  const bool is_in_reach =
-      mover_of(context) == nullptr ||
-      (value_.buffer() != nullptr &&
-       context.allocator().shares_memory(*value_.buffer()->allocator));
-  if (value_.unique() && is_in_reach) return &value_;
+  if (value_.unique() && can_change(context, value_)) return &value_;
   TAGFLOW_ASSIGN(fresh, Tensor::allocate(value_.dtype(), value_.shape(),
                                          context.allocator()));
   return &fresh;

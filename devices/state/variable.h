@@ -78,8 +78,9 @@ class Variable final : public GuardedState {
     value_.reset();
   }
   // Where the elements of the next value go: into the value itself where nobody
-  // else has them, else into `fresh`, a new tensor of its shape, which is then
-  // to be set(). Errors as those of check_readable().
+  // else has them and the kernel can write there (can_change() in
+  // devices/element_mover.h), else into `fresh`, a new tensor of its shape,
+  // which is then to be set(). Errors as those of check_readable().
   Result<Tensor*> place_of_update(const KernelContext& context, Tensor& fresh);
   // The value, of its own buffer, to be changed in place: what was shared has
   // been copied. FailedPrecondition where there is none.

@@ -9,8 +9,8 @@ namespace tagflow::graph {
 // identities, constants, calls.
 bool is_free_op(const Node& node);
 
-// Puts values into a list, stack or array, or takes them out, and moves no
-// element: a push, a pop, what makes it empty.
+// Puts values into a list, stack or array, or takes them out, or makes it: what
+// is to be where the values are, however long it takes.
 bool only_holds(const Node& node);
 
 // Runs a function in frames of its own.

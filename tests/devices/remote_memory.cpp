@@ -63,7 +63,6 @@ class RemoteMemory::Opened {
  public:
   explicit Opened(RemoteMemory& memory) : memory_(memory) {
     memory_.protect(PROT_READ | PROT_WRITE);
-    ++memory_.num_calls_;
   }
   ~Opened() { memory_.protect(PROT_NONE); }
 
@@ -115,6 +114,7 @@ Tensor RemoteMemory::fetch(const Tensor& tensor) {
 
 void RemoteMemory::move(const StridedCopy& copy, const Tensor& from,
                         Tensor& to) {
+  ++num_calls_;
   REQUIRE(holds(to));
   const Opened opened(*this);
   const size_t size = dtype_size(to.dtype());
@@ -135,6 +135,7 @@ void RemoteMemory::move(const StridedCopy& copy, const Tensor& from,
 }
 
 void RemoteMemory::clear(Tensor& to) {
+  ++num_calls_;
   REQUIRE(holds(to));
   const Opened opened(*this);
   std::memset(to.mutable_raw(), 0, to.bytes());
@@ -148,6 +149,7 @@ Status RemoteMemory::multiply(const KernelContext& context, const ProductBatch&,
 
 Status RemoteMemory::add(const KernelContext& context, const Tensor& a,
                          const Tensor& b, bool subtracts, Tensor& out) {
+  ++num_calls_;
   REQUIRE(holds(out));
   const Opened opened(*this);
   const bool done = visit_number(out.dtype(), [&]<class T>(TypeTag<T>) {
@@ -164,6 +166,7 @@ Status RemoteMemory::add(const KernelContext& context, const Tensor& a,
 
 Status RemoteMemory::train(const KernelContext& context,
                            const DenseTraining& training) {
+  ++num_calls_;
   for (const Tensor* after : training.after) REQUIRE(holds(*after));
   const Opened opened(*this);
   bool found = false;

@@ -2,7 +2,6 @@
 // on machines without one.
 #pragma once
 
-#include <mutex>
 #include <set>
 
 #include "devices/element_mover.h"
@@ -23,7 +22,7 @@ class RemoteMemory final : public Allocator, public ElementMover {
   void deallocate(Buffer* buffer) override;
   bool host_visible() const override { return false; }
 
-  // How often the mover was called.
+  // How often the mover was called: send() and fetch() do not count.
   int num_calls() const { return num_calls_; }
   bool holds(const Tensor& tensor) const {
     return tensor.buffer() != nullptr && tensor.buffer()->allocator == this;

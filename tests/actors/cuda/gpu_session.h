@@ -23,22 +23,30 @@ inline bool has_gpu_or_skip() {
   return false;
 }
 
-// Elements of float or double, or tensors of another type that are equal.
+// Fails the test case where elements differ by more than that, relatively.
+// REQUIRES: they are of a floating type.
 inline void expect_near(const Tensor& actual, const Tensor& expected,
                         double tolerance = 1e-3) {
   REQUIRE(actual.describe() == expected.describe());
+  const auto number = [](const Tensor& tensor, int64_t i) -> double {
+    switch (tensor.dtype()) {
+      case DataType::kFloat:
+        return tensor.data<float>()[i];
+      case DataType::kDouble:
+        return tensor.data<double>()[i];
+      case DataType::kHalf:
+        return float(tensor.data<Half>()[i]);
+      case DataType::kBFloat16:
+        return float(tensor.data<BFloat16>()[i]);
+      default:
+        FAIL("numbers are wanted, not ", tensor.describe());
+        return 0;
+    }
+  };
   for (int64_t i = 0; i < actual.num_elements(); ++i) {
     CAPTURE(i);
-    if (actual.dtype() == DataType::kFloat) {
-      CHECK(actual.data<float>()[i] ==
-            doctest::Approx(expected.data<float>()[i]).epsilon(tolerance));
-    } else if (actual.dtype() == DataType::kDouble) {
-      CHECK(actual.data<double>()[i] ==
-            doctest::Approx(expected.data<double>()[i]).epsilon(tolerance));
-    } else {
-      REQUIRE(actual.dtype() == DataType::kInt32);
-      CHECK(actual.data<int32_t>()[i] == expected.data<int32_t>()[i]);
-    }
+    CHECK(number(actual, i) ==
+          doctest::Approx(number(expected, i)).epsilon(tolerance));
   }
 }
 

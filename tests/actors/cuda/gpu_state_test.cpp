@@ -61,6 +61,9 @@ Tensor numbers(DataType dtype, int64_t count, double first) {
     const double x = first + 0.01 * double(i % 97);
     if (dtype == DataType::kFloat) made.mutable_data<float>()[i] = float(x);
     if (dtype == DataType::kDouble) made.mutable_data<double>()[i] = x;
+    if (dtype == DataType::kHalf) made.mutable_data<Half>()[i] = Half(float(x));
+    if (dtype == DataType::kBFloat16)
+      made.mutable_data<BFloat16>()[i] = BFloat16(float(x));
   }
   return made;
 }
@@ -68,6 +71,9 @@ Tensor numbers(DataType dtype, int64_t count, double first) {
 Tensor scalar_of(DataType dtype, double value) {
   if (dtype == DataType::kInt64) return Tensor::scalar(int64_t(value));
   if (dtype == DataType::kDouble) return Tensor::scalar(value);
+  if (dtype == DataType::kHalf) return Tensor::scalar(Half(float(value)));
+  if (dtype == DataType::kBFloat16)
+    return Tensor::scalar(BFloat16(float(value)));
   return Tensor::scalar(float(value));
 }
 
@@ -110,7 +116,7 @@ Graph optimizer_graph(const OpDef& op, DataType dtype,
         ops::read(s.named(name), v);
         inputs.push_back(v.handle);
       }
-    } else if (arg.name == "grad" || arg.name == "delta") {
+    } else if (devices::rules::is_gradient(arg.name)) {
       inputs.push_back(ops::placeholder(s.named("grad"), dtype, {}));
     } else {
       inputs.push_back(s.constant(
@@ -141,6 +147,19 @@ std::vector<Tensor> three_steps(const OpDef& op, DataType dtype, bool on_gpu) {
   return must_run(*session, {}, fetches);
 }
 
+double tolerance_of(DataType dtype) {
+  switch (dtype) {
+    case DataType::kDouble:
+      return 1e-10;
+    case DataType::kHalf:
+      return 4e-3;
+    case DataType::kBFloat16:
+      return 3e-2;
+    default:
+      return 1e-4;
+  }
+}
+
 struct CompareOptimizers {
   int compared = 0;
 
@@ -150,14 +169,14 @@ struct CompareOptimizers {
       const OpDef* op =
           OpRegistry::global().find_or_null(fmt::format("{}{}", kind, name));
       if (op == nullptr) continue;
-      for (const DataType dtype : {DataType::kFloat, DataType::kDouble}) {
+      for (const DataType dtype : {DataType::kFloat, DataType::kDouble,
+                                   DataType::kHalf, DataType::kBFloat16}) {
         INFO(op->name, " of ", dtype_name(dtype));
         const auto expected = three_steps(*op, dtype, false);
         const auto actual = three_steps(*op, dtype, true);
         REQUIRE(actual.size() == expected.size());
         for (size_t i = 0; i < actual.size(); ++i)
-          expect_near(actual[i], expected[i],
-                      dtype == DataType::kFloat ? 1e-4 : 1e-10);
+          expect_near(actual[i], expected[i], tolerance_of(dtype));
         ++compared;
       }
     }
@@ -170,7 +189,7 @@ TEST_CASE("an optimizer's step on a GPU is the CPU's") {
   if (!has_gpu_or_skip()) return;
   CompareOptimizers compare;
   devices::rules::visit_all(compare);
-  CHECK(compare.compared > 40);
+  CHECK(compare.compared > 100);
 }
 
 // --- Updates ----------------------------------------------------------------
@@ -307,4 +326,44 @@ TEST_CASE("arrays, lists and stacks hold what a GPU computes") {
   }
   for (size_t i = 0; i < results[0].size(); ++i)
     expect_near(results[1][i], results[0][i], 1e-5);
+}
+
+TEST_CASE("a large value that was on the host is there when it is popped") {
+  if (!has_gpu_or_skip()) return;
+  constexpr int64_t kSize = 1 << 24;  // floats: 64 MiB
+  constexpr int kValues = 5;
+  Graph graph;
+  const Scope s = Scope(graph).with_device(kGpu);
+  const Output size = ops::constant(s, {int32_t(kSize)});
+  const AttrMap type = {{"elem_type", DataType::kFloat}};
+  Output stack = s.op("PersistentStack", {}, type)[0];
+  for (int i = 1; i <= kValues; ++i) {
+    const Scope next = s.with_control_dependencies({stack});
+    const Output value = next.op("Fill", {size, ops::constant(s, float(i))})[0];
+    stack = s.op("PersistentStackPush", {stack, value})[0];
+  }
+  std::vector<std::string> fetches;
+  Output last = stack;
+  for (int i = kValues; i >= 1; --i) {
+    const Scope next = s.with_control_dependencies({last});
+    const OpResult popped = next.op("PersistentStackPop", {stack}, type);
+    stack = popped[0];
+    last = ops::reduce_max(s.named(fmt::format("most{}", i)), popped[1], {0});
+    ops::reduce_min(s.named(fmt::format("least{}", i)), popped[1], {0});
+    fetches.push_back(fmt::format("most{}", i));
+    fetches.push_back(fmt::format("least{}", i));
+  }
+  REQUIRE_MESSAGE(s.status().ok(), s.status().to_string());
+  SessionOptions options;
+  options.devices = "cpu:1,cuda:1:memory=224MiB";
+  options.passes = PassSet::none();
+  const auto session = make_session(options, graph);
+  const auto results = must_run(*session, {}, fetches);
+  for (int i = kValues; i >= 1; --i)
+    for (const int which : {0, 1}) {
+      CAPTURE(i);
+      const Tensor& result = results[size_t(2 * (kValues - i) + which)];
+      CHECK(must(result.item<float>()) == float(i));
+    }
+  CHECK(gpu_of(*session).memory().swapped_out > 0);
 }

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "devices/cuda/cuda_kernel.h"
+#include "devices/device.h"
 #include "devices/guard.h"
 #include "devices/step_resources.h"
 #include "graph/op_registry.h"
@@ -77,9 +78,10 @@ class Place {
     for (size_t i = 0; cuda != nullptr && i < inputs.size(); ++i) {
       Tensor& input = inputs[i];
       if (!is_plain(input.dtype())) continue;
+      const bool stays = cuda->hands_on() && is_small_value(input);
       if (cuda->steers(int(i)))
         input = memory_->fetch(input);
-      else if (!memory_->holds(input) && input.buffer() != nullptr)
+      else if (!memory_->holds(input) && input.buffer() != nullptr && !stays)
         input = memory_->send(input);
     }
     KernelContext context(node, inputs, outputs, &step_, &tag, memory_);
@@ -285,7 +287,10 @@ TEST_CASE("small integers in lists stay with the host, and are joined there") {
     for (int i = 0; i < 3; ++i)
       list = at.must("TensorListSetItem", {list, Tensor::scalar(i),
                                            counted({8}, DataType::kInt32)})[0];
-    return {at.must("TensorListStack", {list, shape}, of_int)[0]};
+    const Tensor item = at.must("TensorListGetItem",
+                                {list, Tensor::scalar(1), shape}, of_int)[0];
+    CHECK(host_readable(item));
+    return {at.must("TensorListStack", {list, shape}, of_int)[0], item};
   });
 }
 

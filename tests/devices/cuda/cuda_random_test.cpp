@@ -186,6 +186,63 @@ TEST_CASE("rows: softmax and the places of extremes") {
                       {{"output_type", result}});
 }
 
+TEST_CASE("cross entropies, of labels of both kinds") {
+  const auto gpu = gpu_or_skip();
+  if (gpu == nullptr) return;
+  uint32_t seed = 0;
+  const char* dense = "SoftmaxCrossEntropyWithLogits";
+  const char* sparse = "SparseSoftmaxCrossEntropyWithLogits";
+  for (const DataType dtype : kFloating) {
+    for (const Shape& shape :
+         {Shape{7, 1000}, Shape{300, 3}, Shape{1, 1}, Shape{0, 5}}) {
+      const Tensor logits = random_tensor(dtype, shape, ++seed, false);
+      // What sums up to 1: else the sum of many terms loses most of its bits.
+      const Tensor weights =
+          on_cpu("Softmax", {random_tensor(dtype, shape, ++seed, false)})
+              .outputs[0];
+      expect_same(*gpu, dense, {logits, weights});
+      Tensor labels = Tensor::make(DataType::kInt64, {shape.dim(0)});
+      for (int64_t i = 0; i < shape.dim(0); ++i)
+        labels.mutable_data<int64_t>()[i] = i * 7 % shape.dim(1);
+      expect_same(*gpu, sparse, {logits, labels});
+    }
+    // Both broadcast.
+    expect_same(*gpu, dense,
+                {random_tensor(dtype, {1, 40}, ++seed, false),
+                 random_tensor(dtype, {9, 40}, ++seed, false)});
+    expect_same(*gpu, dense,
+                {random_tensor(dtype, {9, 40}, ++seed, false),
+                 random_tensor(dtype, {9, 1}, ++seed, false)});
+    expect_same(*gpu, dense,
+                {random_tensor(dtype, {5, 0}, ++seed),
+                 random_tensor(dtype, {5, 0}, ++seed)});
+    expect_same(*gpu, sparse,
+                {random_tensor(dtype, {3, 4}, ++seed, false), ints({3, 0, 1})});
+  }
+  // A class of no weight: its logit may be -inf.
+  Tensor logits = Tensor::of<float>({1, 3}, {1, -INFINITY, 2});
+  expect_same(*gpu, sparse, {logits, ints({2})});
+}
+
+TEST_CASE("a label that is no class is an error, or NaN where the GPU has it") {
+  const auto gpu = gpu_or_skip();
+  if (gpu == nullptr) return;
+  const char* op = "SparseSoftmaxCrossEntropyWithLogits";
+  const Tensor logits = random_tensor(DataType::kFloat, {2, 3}, 1, false);
+  for (const int wrong : {-1, 3}) {
+    const Tensor labels = ints({1, wrong});
+    const Computed on_host = on_gpu(*gpu, op, {logits, labels}, {}, false);
+    CHECK(on_host.status.message().find(
+              fmt::format("label {} of row 1 is out of range [0, 3)", wrong)) !=
+          std::string::npos);
+    const Computed there = on_gpu(*gpu, op, {logits, labels});
+    REQUIRE_MESSAGE(there.status.ok(), there.status.to_string());
+    CHECK_FALSE(std::isnan(there.outputs[0].data<float>()[0]));
+    CHECK(std::isnan(there.outputs[0].data<float>()[1]));
+    CHECK(std::isnan(there.outputs[1].data<float>()[3]));
+  }
+}
+
 TEST_CASE("products of matrices, in batches and transposed") {
   const auto gpu = gpu_or_skip();
   if (gpu == nullptr) return;

@@ -71,6 +71,14 @@ TEST_CASE("GPUs run nodes of plain types that they have kernels for") {
       KernelRegistry::global().make(*add("Identity", {}, {{text, 0}}), "GPU"),
       Code::kUnimplemented,
       "GPU runs only nodes with inputs and outputs of plain types");
+  graph::Node* variable = add(
+      "VarHandleOp", {{"dtype", DataType::kInt8}, {"shape", PartialShape()}});
+  graph::Node* small = add("Placeholder", {{"dtype", DataType::kInt8}});
+  CHECK(catalog.has_kernel(*variable, "GPU"));
+  expect_error(
+      KernelRegistry::global().make(
+          *add("AssignAddVariableOp", {}, {{variable, 0}, {small, 0}}), "GPU"),
+      Code::kUnimplemented, "no kernel on GPU for dtype=int8; there are ");
 }
 
 }  // namespace tagflow::devices
