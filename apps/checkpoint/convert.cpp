@@ -31,8 +31,8 @@ Status convert_to_safetensors(const checkpoint::TensorFile& from,
     // The format has no strings, and nobody who reads it knows of objects.
     if (info.name == graph::kObjectGraphKey) {
       spdlog::info(
-          "\"{}\" is left out, by which TensorFlow 2 finds variables: what "
-          "is made of \"{}\" is for programs that find them by name",
+          "\"{}\" is left out: --restore reads \"{}\", but "
+          "tf.train.Checkpoint finds no variables in what is made of it",
           info.name, path);
       continue;
     }

@@ -553,7 +553,9 @@ TEST_CASE("nothing is lost or doubled where dequeues are cancelled") {
     for (int p = 0; p < kPutters; ++p)
       for (int i = p * kEach; i <= most[size_t(p)]; ++i)
         REQUIRE(seen[size_t(i)] == 1);
-    CHECK(rest.size() <= 64);
+    // What was reserved for a dequeue did not count against the capacity; its
+    // cancellation put that back.
+    CHECK(rest.size() <= 64 + 1);
   }
 }
 
