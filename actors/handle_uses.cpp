@@ -1,6 +1,6 @@
 #include "actors/handle_uses.h"
 
-#include <set>
+#include <unordered_map>
 #include <utility>
 
 namespace tagflow::actors {
@@ -28,14 +28,90 @@ bool passes_on(std::string_view op) {
   return kOps.contains(op);
 }
 
+// An argument that comes as an input of a node.
+struct Use {
+  int input;
+  uint32_t argument;
+};
+
+// The uses of a function's handles, by node.
+class Uses {
+ public:
+  explicit Uses(const FunctionDef& function) {
+    for (const NodeDef& node : function.nodes)
+      for (int i = 0; i < num_data_inputs(node); ++i)
+        readers_.emplace(source_of(node.inputs[size_t(i)]),
+                         std::pair(&node, i));
+    const auto& inputs = function.signature.inputs;
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (inputs[i].dtype == DataType::kResource)
+        follow(inputs[i].name, uint32_t(i));
+  }
+
+  const std::map<const NodeDef*, std::vector<Use>>& by_node() const {
+    return by_node_;
+  }
+
+ private:
+  void follow(std::string_view name, uint32_t argument) {
+    std::vector<std::string_view> open = {name};
+    std::set<std::string_view> known = {name};
+    while (!open.empty()) {
+      const auto [first, last] = readers_.equal_range(open.back());
+      open.pop_back();
+      for (auto it = first; it != last; ++it) {
+        const auto [node, input] = it->second;
+        by_node_[node].push_back({input, argument});
+        if (passes_on(node->op) && known.insert(node->name).second)
+          open.push_back(node->name);
+      }
+    }
+  }
+
+  std::unordered_multimap<std::string_view, std::pair<const NodeDef*, int>>
+      readers_;
+  std::map<const NodeDef*, std::vector<Use>> by_node_;
+};
+
+void tie(HandleUses::Summary& summary, uint32_t a, uint32_t b) {
+  if (summary.ties.find(a) == summary.ties.find(b)) return;
+  summary.ties.unite(a, b);
+  ++summary.num_ties;
+}
+
+size_t size_of(const HandleUses::Summary& summary) {
+  size_t size = summary.num_ties;
+  for (const auto& ops : summary.ops) size += ops.size();
+  return size;
+}
+
 }  // namespace
 
-HandleUses::Functions HandleUses::called(const std::string& op,
-                                         const AttrMap& attrs) const {
-  Functions found;
+// Until nothing is new: what a callee does may be known later than its caller
+// was looked at, and recursion has no order.
+HandleUses::HandleUses(const graph::FunctionLibrary& library) {
+  const std::vector<const FunctionDef*> functions = library.functions();
+  for (const FunctionDef* function : functions)
+    summaries_.try_emplace(function->name(), function->signature.inputs.size());
+  for (bool grows = true; grows;) {
+    grows = false;
+    for (const FunctionDef* function : functions)
+      grows |= grow(*function, summaries_.find(function->name())->second);
+  }
+}
+
+std::vector<HandleUses::Callee> HandleUses::called(const graph::Node& node) {
+  return called(node.op(), node.attrs(), node.num_inputs());
+}
+
+std::vector<HandleUses::Callee> HandleUses::called(const std::string& op,
+                                                   const AttrMap& attrs,
+                                                   int num_inputs) {
+  std::vector<Callee> found;
   const auto add = [&](const std::string& name) {
-    if (const FunctionDef* function = library_.find(name))
-      found.push_back(function);
+    const auto it = summaries_.find(name);
+    if (it != summaries_.end())
+      found.push_back({&it->second, int(it->second.ops.size()) - num_inputs});
   };
   add(op);
   for (const FunctionRef* function : graph::functions_of(attrs))
@@ -43,52 +119,33 @@ HandleUses::Functions HandleUses::called(const std::string& op,
   return found;
 }
 
-const HandleUses::Uses& HandleUses::uses_in(const FunctionDef& function) {
-  const auto [entry, is_new] = uses_.try_emplace(&function);
-  if (!is_new) return entry->second;
-  for (const NodeDef& node : function.nodes)
-    for (int i = 0; i < num_data_inputs(node); ++i)
-      entry->second.emplace(source_of(node.inputs[size_t(i)]), Use{&node, i});
-  return entry->second;
-}
-
-void HandleUses::visit(const graph::Node& call, int input,
-                       const std::function<void(const std::string&)>& use) {
-  std::set<std::pair<const FunctionDef*, size_t>> seen;
-  std::vector<std::pair<const FunctionDef*, size_t>> open;
-  // What comes before the arguments, as a predicate, is the call's own.
-  const auto enter = [&](const Functions& functions, int given, int at) {
-    for (const FunctionDef* function : functions) {
-      const int arg = at - (given - int(function->signature.inputs.size()));
-      if (arg >= 0 && size_t(arg) < function->signature.inputs.size() &&
-          seen.emplace(function, size_t(arg)).second)
-        open.emplace_back(function, size_t(arg));
+bool HandleUses::grow(const FunctionDef& function, Summary& summary) {
+  const size_t before = size_of(summary);
+  const Uses all(function);
+  for (const auto& [node, uses] : all.by_node()) {
+    const auto callees = called(node->op, node->attrs, num_data_inputs(*node));
+    if (callees.empty()) {
+      for (const Use& use : uses) {
+        summary.ops[use.argument].insert(node->op);
+        tie(summary, uses[0].argument, use.argument);
+      }
+      continue;
     }
-  };
-  enter(called(call.op(), call.attrs()), call.num_inputs(), input);
-  while (!open.empty()) {
-    const auto [function, arg] = open.back();
-    open.pop_back();
-    const Uses& uses = uses_in(*function);
-    std::vector<std::string_view> names = {
-        function->signature.inputs[arg].name};
-    std::set<std::string_view> known(names.begin(), names.end());
-    while (!names.empty()) {
-      const auto [first, last] = uses.equal_range(names.back());
-      names.pop_back();
-      for (auto it = first; it != last; ++it) {
-        const NodeDef& node = *it->second.node;
-        const Functions functions = called(node.op, node.attrs);
-        if (!functions.empty()) {
-          enter(functions, num_data_inputs(node), it->second.input);
-        } else {
-          use(node.op);
-          if (passes_on(node.op) && known.insert(node.name).second)
-            names.push_back(node.name);
-        }
+    for (const auto& [callee, first] : callees) {
+      std::map<uint32_t, uint32_t> of_set;  // an argument of ours, by its sets
+      for (const Use& use : uses) {
+        const int at = first + use.input;
+        if (at < 0 || size_t(at) >= callee->ops.size()) continue;
+        // It may be this one itself.
+        const std::set<std::string> ops = callee->ops[size_t(at)];
+        summary.ops[use.argument].insert(ops.begin(), ops.end());
+        const uint32_t set = callee->ties.find(uint32_t(at));
+        tie(summary, of_set.emplace(set, use.argument).first->second,
+            use.argument);
       }
     }
   }
+  return size_of(summary) > before;
 }
 
 }  // namespace tagflow::actors

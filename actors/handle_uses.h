@@ -1,49 +1,52 @@
-// HandleUses: which ops functions apply to the handles that they take.
+// HandleUses: what functions do with the handles that they take.
 #pragma once
 
-#include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "graph/function.h"
 #include "graph/graph.h"
+#include "graph/placement/union_find.h"
 
 namespace tagflow::actors {
 
-// Looks into bodies as the library has them, calls in calls included. Of what
-// passes a handle on, only those that pass nothing else are followed: control
-// flow and Identity, but not the results of calls. Does not keep the library.
+// Looks into bodies as the library has them, calls in calls included, and
+// recursive ones. Of what passes a handle on, only those that pass nothing else
+// are followed: control flow and Identity, but not the results of calls. Does
+// not keep the library. Thread-compatible.
 class HandleUses {
  public:
-  // REQUIRES: the library outlives this.
-  explicit HandleUses(const graph::FunctionLibrary& library)
-      : library_(library) {}
+  // Of one function, by its arguments.
+  struct Summary {
+    explicit Summary(size_t arguments) : ops(arguments), ties(arguments) {}
+    // The ops that it applies to each.
+    std::vector<std::set<std::string>> ops;
+    // Those that some op takes together are in one set.
+    graph::UnionFind ties;
+    size_t num_ties = 0;
+  };
+  // A function that a node calls, and the argument that its first input is:
+  // less than 0 where a predicate or the like comes before the arguments.
+  struct Callee {
+    Summary* summary = nullptr;
+    int first = 0;
+  };
 
-  // Whether the node calls functions: by an attribute, or as its op.
-  bool is_call(const graph::Node& node) const {
-    return !called(node.op(), node.attrs()).empty();
-  }
-  // Calls use(op) for each use of input `input` in what the node calls.
-  void visit(const graph::Node& call, int input,
-             const std::function<void(const std::string& op)>& use);
+  explicit HandleUses(const graph::FunctionLibrary& library);
+
+  // What the node calls, by an attribute, or as its op. Empty: it is no call.
+  std::vector<Callee> called(const graph::Node& node);
 
  private:
-  struct Use {
-    const graph::NodeDef* node;
-    int input;
-  };
-  // By the argument or node that is used.
-  using Uses = std::unordered_multimap<std::string_view, Use>;
-  using Functions = std::vector<const graph::FunctionDef*>;
+  std::vector<Callee> called(const std::string& op, const AttrMap& attrs,
+                             int num_inputs);
+  // Looks at the body once more; whether the summary has grown.
+  bool grow(const graph::FunctionDef& function, Summary& summary);
 
-  Functions called(const std::string& op, const AttrMap& attrs) const;
-  const Uses& uses_in(const graph::FunctionDef& function);
-
-  const graph::FunctionLibrary& library_;
-  std::map<const graph::FunctionDef*, Uses> uses_;
+  std::map<std::string, Summary, std::less<>> summaries_;
 };
 
 }  // namespace tagflow::actors

@@ -90,7 +90,8 @@ bool SavedList::has(const std::string& prefix) const {
   });
 }
 
-std::string SavedList::free_prefix(int64_t step) const {
+Result<std::string> SavedList::free_prefix(int64_t step) {
+  saved_.reserve(saved_.size() + 1);
   const std::string first =
       (fs::path(folder_) / fmt::format("{}-{}", name_, step)).string();
   std::string prefix = first;
@@ -99,7 +100,16 @@ std::string SavedList::free_prefix(int64_t step) const {
     return has(prefix) || files.exists(checkpoint::index_path(prefix)) ||
            files.exists(prefix) || files.exists(prefix + ".meta");
   };
-  for (int i = 1; is_taken(); ++i) prefix = fmt::format("{}.{}", first, i);
+  constexpr int kMostTries = 10'000;
+  for (int i = 1; is_taken(); ++i) {
+    if (i > kMostTries)
+      return error(
+          Code::kResourceExhausted,
+          "[saver] no name is free for \"{}\", or its folder cannot be "
+          "searched",
+          first);
+    prefix = fmt::format("{}.{}", first, i);
+  }
   return prefix;
 }
 
@@ -136,9 +146,9 @@ void SavedList::put_first(std::span<const std::string> damaged) {
   });
 }
 
-Status SavedList::add(const std::string& prefix) {
-  newest_ = prefix;
-  saved_.push_back({prefix, seconds_since_1970()});
+Status SavedList::add(std::string prefix) {
+  saved_.push_back({std::move(prefix), seconds_since_1970()});
+  newest_ = saved_.back().prefix;
   Status status = write();
   const auto ours = size_t(std::ranges::count(saved_, false, &Saved::is_other));
   if (keep_ == 0 || ours <= size_t(keep_)) return status;

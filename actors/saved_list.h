@@ -39,12 +39,14 @@ class SavedList {
   // reading, as those of find_newest_checkpoint(): but that none is whole is no
   // error.
   Status read();
-  // A prefix under which there is no checkpoint, nor any of the list.
-  std::string free_prefix(int64_t step) const;
+  // A prefix under which there is no checkpoint, nor any of the list, for which
+  // add() has memory then. ResourceExhausted where none is found, as in a
+  // folder that nobody may look into.
+  Result<std::string> free_prefix(int64_t step);
   // Has a checkpoint that was published named as the newest, and those removed
   // that are too many, though the list cannot be written: then whoever reads it
   // finds the newest one by the files. It stays on the list where that fails.
-  Status add(const std::string& prefix);
+  Status add(std::string prefix);
   // Has these removed before all others: a restore found them damaged.
   void put_first(std::span<const std::string> damaged);
 

@@ -26,6 +26,12 @@ Status check(const SaverOptions& options) {
     return invalid_argument("[saver] the folder has no name");
   if (options.name.empty() || options.name.find('/') != options.name.npos)
     return invalid_argument("[saver] \"{}\" is no name of files", options.name);
+  // A file's has at most 255, and more than the name in it.
+  constexpr size_t kMostNameBytes = 200;
+  if (options.name.size() > kMostNameBytes)
+    return invalid_argument(
+        "[saver] a name of {} bytes is too long, at most {} are possible",
+        options.name.size(), kMostNameBytes);
   if (options.keep < 0 || options.every_steps < 0 || options.every.count() < 0)
     return invalid_argument(
         "[saver] what to keep, and after how many steps or how much time to "
@@ -225,13 +231,14 @@ void Saver::Parts::write_all() {
 Status Saver::Parts::write(Checkpoint checkpoint) {
   const int64_t step = checkpoint.step;
   // Else a file would make the folder anew, beside whoever has locked it then.
-  Status status = lock_->check_place();
-  const std::string prefix = list_.free_prefix(step);
-  if (status.ok())
-    status = write_checkpoint(prefix, std::move(checkpoint), names_, objects_,
-                              write_);
-  if (status.ok()) status = list_.add(prefix);
-  return std::move(status).with_prefix(
+  const auto write_there = [&]() -> Status {
+    TAGFLOW_RETURN_IF_ERROR(lock_->check_place());
+    TAGFLOW_ASSIGN(std::string prefix, list_.free_prefix(step));
+    TAGFLOW_RETURN_IF_ERROR(write_checkpoint(prefix, std::move(checkpoint),
+                                             names_, objects_, write_));
+    return list_.add(std::move(prefix));
+  };
+  return write_there().with_prefix(
       fmt::format("[saver] the checkpoint of step {}: ", step));
 }
 

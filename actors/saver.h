@@ -73,11 +73,11 @@ struct SaverOptions {
 // Thread-safe. Keeps the state, not the session.
 class Saver {
  public:
-  // InvalidArgument for an empty folder or name, or negative numbers;
+  // InvalidArgument for an empty folder or name, a name of more than 200 bytes,
+  // negative numbers, or a model that is not that of the graph;
   // FailedPrecondition where another saver has the folder; errors of making it,
-  // of reading what it has, and of Snapshots::create(); InvalidArgument where
-  // the model is not that of the graph. Removes what killed processes left
-  // there half written.
+  // of reading what it has, and of Snapshots::create(). Removes what killed
+  // processes left there half written.
   static Result<std::unique_ptr<Saver>> create(const Session& session,
                                                SaverOptions options);
   // Closes it; nobody hears of an error.

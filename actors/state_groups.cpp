@@ -1,6 +1,7 @@
 #include "actors/state_groups.h"
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 
 #include "actors/handle_uses.h"
@@ -31,9 +32,20 @@ std::vector<std::string> types_of(std::span<const graph::DeviceInfo> devices) {
 
 // The nodes that make resources or take their handles, and what ties them.
 struct Ties {
-  explicit Ties(const graph::Graph& graph) : sets(graph.end_id()) {
+  // A handle that a function takes, and what that applies to it.
+  struct Handed {
+    const Node* source;
+    const std::set<std::string>* ops;
+  };
+
+  explicit Ties(const graph::Graph& graph)
+      : sets(graph.end_id()), uses(graph.library()) {
     std::map<devices::ResourceKey, const Node*> first;
     for (const Node* node : graph.nodes()) {
+      if (const auto callees = uses.called(*node); !callees.empty()) {
+        for (const HandleUses::Callee& callee : callees) hand(*node, callee);
+        continue;
+      }
       if (!graph::functions_of(node->attrs()).empty()) continue;
       bool is_tied = makes_resource(*node);
       if (is_tied)
@@ -50,8 +62,25 @@ struct Ties {
     }
   }
 
+  // What a function ties of its arguments is tied here.
+  void hand(const Node& call, const HandleUses::Callee& callee) {
+    const auto& [summary, begin] = callee;
+    std::map<uint32_t, const Node*> source_of;  // by the set of the argument
+    for (int i = std::max(0, -begin); i < call.num_inputs(); ++i) {
+      const graph::Endpoint& input = call.inputs()[size_t(i)];
+      const auto argument = uint32_t(begin + i);
+      if (argument >= summary->ops.size() || !is_handle(input)) continue;
+      handed.push_back({input.node, &summary->ops[argument]});
+      const auto [entry, is_new] =
+          source_of.emplace(summary->ties.find(argument), input.node);
+      if (!is_new) sets.unite(entry->second->id(), input.node->id());
+    }
+  }
+
   graph::UnionFind sets;  // of node ids
+  HandleUses uses;
   std::vector<const Node*> nodes;
+  std::vector<Handed> handed;
 };
 
 }  // namespace
@@ -83,23 +112,17 @@ StateGroups::StateGroups(const graph::Graph& graph,
     if (std::ranges::all_of(types, lacks)) continue;
     group.restrict(lacks);
   }
-  HandleUses uses(graph.library());
-  for (const Node* node : graph.nodes()) {
-    if (!uses.is_call(*node)) continue;
-    for (int i = 0; i < node->num_inputs(); ++i) {
-      const graph::Endpoint& input = node->inputs()[size_t(i)];
-      if (!is_handle(input)) continue;
-      const auto number = numbers.find(ties.sets.find(input.node->id()));
-      if (number == numbers.end()) continue;
-      uses.visit(*node, i, [&](const std::string& op) {
-        const std::vector<std::string> able = catalog.types_of(op);
-        if (able.empty()) return;  // the engine performs it, or nobody
-        groups_[number->second].restrict([&](const std::string& type) {
-          return std::ranges::find(able, type) == able.end();
-        });
-      });
-    }
-  }
+  const auto restrict = [&](const Node* maker, const std::string& op) {
+    const auto number = numbers.find(ties.sets.find(maker->id()));
+    const std::vector<std::string> able = catalog.types_of(op);
+    // Where there is none, the engine performs the op, or nobody.
+    if (number == numbers.end() || able.empty()) return;
+    groups_[number->second].restrict([&](const std::string& type) {
+      return std::ranges::find(able, type) == able.end();
+    });
+  };
+  for (const Ties::Handed& handed : ties.handed)
+    for (const std::string& op : *handed.ops) restrict(handed.source, op);
 }
 
 const StateGroups::Group* StateGroups::of(

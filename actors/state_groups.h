@@ -21,10 +21,9 @@ namespace tagflow::actors {
 // references of the whole graph tie together, whatever the signature at hand
 // has of it. A home of one is the home of all; where there is none yet, the
 // makers have a class in common, and go where all ops of the group have
-// kernels. Functions tie nothing: they are known when they are expanded. But
-// the ops that they apply to a handle count, since not every device has all
-// kernels: by their names, as types may depend on the call
-// (actors/handle_uses.h).
+// kernels. What functions do with their arguments counts, too
+// (actors/handle_uses.h): of ops in them the names, as types may depend on the
+// call.
 //
 // Sessions that share a state may place parts of one group at the same time. So
 // each places by the homes of one moment, and claims those that it has found by

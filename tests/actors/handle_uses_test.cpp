@@ -32,10 +32,10 @@ std::set<std::string> uses_of(const Graph& graph, const std::string& call) {
   HandleUses uses(graph.library());
   const Node* node = graph.find(call);
   REQUIRE(node != nullptr);
-  REQUIRE(uses.is_call(*node));
+  REQUIRE_FALSE(uses.called(*node).empty());
   std::set<std::string> found;
-  uses.visit(*node, node->num_inputs() - 1,
-             [&](const std::string& op) { found.insert(op); });
+  for (const auto& [summary, first] : uses.called(*node))
+    found.merge(std::set(summary->ops[size_t(first + node->num_inputs() - 1)]));
   return found;
 }
 
@@ -48,8 +48,7 @@ struct Library {
   std::set<std::string> uses(const std::string& function) {
     call(s.named("call"), function, {1, handle});
     REQUIRE_MESSAGE(s.status().ok(), s.status().to_string());
-    const std::string name = graph.find("call") != nullptr ? "call" : function;
-    return uses_of(graph, name);
+    return uses_of(graph, "call");
   }
 };
 
@@ -103,4 +102,52 @@ TEST_CASE("a predicate before the arguments is none of them") {
   REQUIRE_MESSAGE(library.s.status().ok(), library.s.status().to_string());
   CHECK(uses_of(library.graph, "if") ==
         std::set<std::string>{"ReadVariableOp"});
+}
+
+TEST_CASE("what some op takes together is tied, through calls and recursion") {
+  Graph graph;
+  const Scope s(graph);
+  const auto function = [&](const std::string& name, const auto& body) {
+    return FunctionSpec{.name = name,
+                        .args = {{"a", DataType::kResource, {}},
+                                 {"b", DataType::kResource, {}},
+                                 {"c", DataType::kResource, {}},
+                                 {"x", DataType::kFloat, {}}},
+                        .results = {{DataType::kFloat, {}}},
+                        .body = body};
+  };
+  define_functions(
+      s, {function("step",
+                   [](const Scope& in, const Outputs& a) -> Outputs {
+                     const Output step = in.op(
+                         "ResourceApplyMomentum",
+                         {a[0], ops::identity(in, a[1]), a[3], a[3], a[3]});
+                     return {ops::identity(in.with_control_dependencies({step}),
+                                           a[3])};
+                   }),
+          // Each time the handles change their places.
+          function("turn", [](const Scope& in, const Outputs& a) -> Outputs {
+            const Output other = call(in, "turn", {a[1], a[2], a[0], a[3]})[0];
+            return {ops::add(in, other,
+                             call(in, "step", {a[0], a[1], a[2], a[3]})[0])};
+          })});
+  const auto handle = [&](const char* name) {
+    return ops::variable(s.named(name), DataType::kFloat, PartialShape())
+        .handle;
+  };
+  const Output a = handle("a"), b = handle("b"), c = handle("c");
+  call(s.named("one"), "step", {a, b, c, 1.0F});
+  call(s.named("all"), "turn", {a, b, c, 1.0F});
+  REQUIRE_MESSAGE(s.status().ok(), s.status().to_string());
+  HandleUses uses(graph.library());
+  const auto tied = [&](const char* node, uint32_t i, uint32_t k) {
+    const auto callees = uses.called(*graph.find(node));
+    REQUIRE(callees.size() == 1);
+    graph::UnionFind& ties = callees[0].summary->ties;
+    return ties.find(i) == ties.find(k);
+  };
+  CHECK(tied("one", 0, 1));
+  CHECK_FALSE(tied("one", 1, 2));
+  CHECK(tied("all", 0, 1));
+  CHECK(tied("all", 1, 2));
 }

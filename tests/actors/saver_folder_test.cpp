@@ -354,3 +354,32 @@ TEST_CASE("a checkpoint with a wrong checksum is passed over for an older") {
   CHECK_MESSAGE(contains(error_of(none), "to begin anew, take another folder"),
                 error_of(none));
 }
+
+TEST_CASE("a save ends by an error where its folder cannot be searched") {
+  const Folder folder("blind");
+  checkpoint::HookedFiles files([] { return Status(); });
+  const auto session = initialized();
+  const auto saver =
+      make_saver(*session, {.folder = folder.path(), .files = &files});
+  must(saver->save(1));
+  must(saver->wait());
+  files.turn_blind();
+  must(saver->save(2));
+  const Status status = saver->close();
+  CHECK(status.code() == Code::kResourceExhausted);
+  CHECK(status.message().find("or its folder cannot be searched") !=
+        std::string::npos);
+}
+
+TEST_CASE("a name that is too long for files is refused at once") {
+  const Folder folder("long");
+  const auto session = initialized();
+  const auto create = [&](size_t length) {
+    return Saver::create(
+        *session, {.folder = folder.path(), .name = std::string(length, 'x')});
+  };
+  CHECK(create(201).status().code() == Code::kInvalidArgument);
+  const auto saver = must(create(200));
+  must(saver->save(1));
+  must(saver->close());
+}
