@@ -139,11 +139,13 @@ Status SavedList::remove_oldest(size_t count) {
 }
 
 void SavedList::put_first(std::span<const std::string> damaged) {
-  std::ranges::stable_partition(saved_, [&](const Saved& one) {
+  const auto is_damaged = [&](const Saved& one) {
     return std::ranges::any_of(damaged, [&](const std::string& prefix) {
       return checkpoint::is_same_path(one.prefix, prefix);
     });
-  });
+  };
+  // Clang 14 cannot read that of std::ranges.
+  std::stable_partition(saved_.begin(), saved_.end(), is_damaged);
 }
 
 Status SavedList::add(std::string prefix) {
