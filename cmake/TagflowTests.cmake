@@ -95,7 +95,7 @@ if(BUILD_SHARED_LIBS)  # they would bring a second graph/ along
   set(prebuilt_devices "")
 endif()
 foreach(sanitizer IN LISTS TAGFLOW_SANITIZER_CHECKS)
-  tagflow_check(${sanitizer} 1800 bash ${sanitizer}.sh
+  tagflow_check(${sanitizer} 2700 bash ${sanitizer}.sh
     "${CMAKE_COMMAND}" "${PROJECT_BINARY_DIR}/checks/${sanitizer}"
     "${prebuilt_devices}" ${TAGFLOW_NATIVE})
   set_tests_properties(check.${sanitizer} PROPERTIES RUN_SERIAL ON)
