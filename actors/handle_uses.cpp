@@ -3,6 +3,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "graph/functions/ports.h"
+
 namespace tagflow::actors {
 namespace {
 
@@ -10,11 +12,6 @@ using graph::FunctionDef;
 using graph::NodeDef;
 
 bool is_control(std::string_view input) { return input.starts_with('^'); }
-
-// Of "argument", "node:output:0".
-std::string_view source_of(std::string_view input) {
-  return input.substr(0, input.find(':'));
-}
 
 int num_data_inputs(const NodeDef& node) {
   int count = 0;
@@ -34,13 +31,15 @@ struct Use {
   uint32_t argument;
 };
 
+}  // namespace
+
 // The uses of a function's handles, by node.
-class Uses {
+class HandleUses::Uses {
  public:
   explicit Uses(const FunctionDef& function) {
     for (const NodeDef& node : function.nodes)
       for (int i = 0; i < num_data_inputs(node); ++i)
-        readers_.emplace(source_of(node.inputs[size_t(i)]),
+        readers_.emplace(graph::split_tensor(node.inputs[size_t(i)]).name,
                          std::pair(&node, i));
     const auto& inputs = function.signature.inputs;
     for (size_t i = 0; i < inputs.size(); ++i)
@@ -73,6 +72,8 @@ class Uses {
   std::map<const NodeDef*, std::vector<Use>> by_node_;
 };
 
+namespace {
+
 void tie(HandleUses::Summary& summary, uint32_t a, uint32_t b) {
   if (summary.ties.find(a) == summary.ties.find(b)) return;
   summary.ties.unite(a, b);
@@ -90,13 +91,17 @@ size_t size_of(const HandleUses::Summary& summary) {
 // Until nothing is new: what a callee does may be known later than its caller
 // was looked at, and recursion has no order.
 HandleUses::HandleUses(const graph::FunctionLibrary& library) {
-  const std::vector<const FunctionDef*> functions = library.functions();
-  for (const FunctionDef* function : functions)
-    summaries_.try_emplace(function->name(), function->signature.inputs.size());
+  std::vector<std::pair<Uses, Summary*>> bodies;
+  for (const FunctionDef* function : library.functions()) {
+    Summary& summary =
+        summaries_
+            .try_emplace(function->name(), function->signature.inputs.size())
+            .first->second;
+    bodies.emplace_back(Uses(*function), &summary);
+  }
   for (bool grows = true; grows;) {
     grows = false;
-    for (const FunctionDef* function : functions)
-      grows |= grow(*function, summaries_.find(function->name())->second);
+    for (const auto& [uses, summary] : bodies) grows |= grow(uses, *summary);
   }
 }
 
@@ -119,9 +124,8 @@ std::vector<HandleUses::Callee> HandleUses::called(const std::string& op,
   return found;
 }
 
-bool HandleUses::grow(const FunctionDef& function, Summary& summary) {
+bool HandleUses::grow(const Uses& all, Summary& summary) {
   const size_t before = size_of(summary);
-  const Uses all(function);
   for (const auto& [node, uses] : all.by_node()) {
     const auto callees = called(node->op, node->attrs, num_data_inputs(*node));
     if (callees.empty()) {

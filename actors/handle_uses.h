@@ -41,10 +41,12 @@ class HandleUses {
   std::vector<Callee> called(const graph::Node& node);
 
  private:
+  class Uses;
+
   std::vector<Callee> called(const std::string& op, const AttrMap& attrs,
                              int num_inputs);
-  // Looks at the body once more; whether the summary has grown.
-  bool grow(const graph::FunctionDef& function, Summary& summary);
+  // Looks at a body once more; whether the summary has grown.
+  bool grow(const Uses& all, Summary& summary);
 
   std::map<std::string, Summary, std::less<>> summaries_;
 };

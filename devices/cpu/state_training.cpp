@@ -121,12 +121,14 @@ Status TrainingKernel::update_all(KernelContext& context, States& states,
     TAGFLOW_ASSIGN(Tensor * place, variable.place_of_update(context, fresh[i]));
     training.before.push_back(&variable.value());
     training.after.push_back(place);
-    step.before[i] = variable.value().raw();
-    step.after[i] = place->mutable_raw();
   }
   if (ElementMover* mover = mover_of(context)) {
     TAGFLOW_RETURN_IF_ERROR(mover->train(context, training));
   } else {
+    for (size_t i = 0; i < training.after.size(); ++i) {
+      step.before[i] = training.before[i]->raw();
+      step.after[i] = training.after[i]->mutable_raw();
+    }
     context.parallel_for(
         gradient.num_elements(), nanoseconds_,
         [&](int64_t begin, int64_t end) { apply(step, begin, end); });

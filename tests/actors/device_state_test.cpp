@@ -1,17 +1,15 @@
 // State on accelerators: handles are the host's, contents stay where they are.
 #include <doctest/doctest.h>
 
-#include <atomic>
 #include <functional>
 
-#include "devices/device.h"
 #include "graph/builder/builder.h"
+#include "tests/actors/accelerator.h"
 #include "tests/actors/sessions.h"
 
 using namespace tagflow;
 using namespace tagflow::actors;
 using namespace tagflow::graph;
-using devices::AcceleratorActivity;
 using graph::testing::must;
 
 namespace {
@@ -26,34 +24,7 @@ SessionOptions with_stream(std::vector<std::string>* warnings = nullptr) {
   return options;
 }
 
-devices::Device& stream_of(const Session& session) {
-  for (const auto& device : session.devices())
-    if (device->accelerator() != nullptr) return *device;
-  FAIL("there is no accelerator");
-  std::abort();
-}
-
-// Counts what a device copies from now on.
-class Copies {
- public:
-  explicit Copies(devices::Device& device) : device_(device) {
-    device.accelerator()->observe([this](const AcceleratorActivity& activity) {
-      if (activity.stream == AcceleratorActivity::Stream::kToDevice)
-        to_device_ += activity.bytes;
-      if (activity.stream == AcceleratorActivity::Stream::kToHost)
-        to_host_ += activity.bytes;
-    });
-  }
-  ~Copies() { device_.accelerator()->observe({}); }
-  Copies(const Copies&) = delete;
-  Copies& operator=(const Copies&) = delete;
-  int64_t to_device() const { return to_device_; }
-  int64_t to_host() const { return to_host_; }
-
- private:
-  devices::Device& device_;
-  std::atomic<int64_t> to_device_{0}, to_host_{0};
-};
+;
 
 void run_targets(Session& session, const std::vector<std::string>& targets) {
   must(session.run({}, {}, targets, within_a_minute()));
@@ -116,7 +87,7 @@ TEST_CASE("updates on an accelerator copy nothing, and need one buffer") {
   for (const std::string kind : {"handle", "reference"}) {
     INFO(kind);
     const auto session = make_session(with_stream(), adding(kind));
-    devices::Device& stream = stream_of(*session);
+    devices::Device& stream = accelerator_of(*session);
     run_targets(*session, {"init"});
     const auto trips = [&](int n) {
       must(session->run({{"n", Tensor::scalar<int32_t>(n)}}, {}, {"loop"},
@@ -381,7 +352,7 @@ TEST_CASE("what is in a list or a stack stays on its accelerator") {
               .item<float>());
     };
     CHECK(sum(2) == 3);
-    const Copies copies(stream_of(*session));
+    const Copies copies(accelerator_of(*session));
     CHECK(sum(20) == 210);
     // Counters and predicates are all that goes to and fro.
     CHECK(copies.to_device() < kSize);

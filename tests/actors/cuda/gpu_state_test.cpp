@@ -1,19 +1,17 @@
 // Variables and containers whose contents are in a GPU's memory.
-#include <atomic>
 #include <map>
 
 #include "actors/restore.h"
 #include "actors/saver.h"
-#include "devices/device.h"
 #include "devices/training_rules.h"
 #include "graph/op_registry.h"
+#include "tests/actors/accelerator.h"
 #include "tests/actors/cuda/gpu_session.h"
 #include "tests/temp_path.h"
 
 using namespace tagflow;
 using namespace tagflow::actors;
 using namespace tagflow::graph;
-using devices::AcceleratorActivity;
 using graph::testing::must;
 
 namespace {
@@ -26,31 +24,7 @@ SessionOptions with_gpu() {
   return options;
 }
 
-devices::Device& gpu_of(const Session& session) {
-  for (const auto& device : session.devices())
-    if (device->accelerator() != nullptr) return *device;
-  FAIL("there is no accelerator");
-  std::abort();
-}
-
-// Bytes that the device copies from now on.
-class Copies {
- public:
-  explicit Copies(devices::Device& device) : device_(device) {
-    device.accelerator()->observe([this](const AcceleratorActivity& activity) {
-      if (activity.stream != AcceleratorActivity::Stream::kExecution)
-        bytes_ += activity.bytes;
-    });
-  }
-  ~Copies() { device_.accelerator()->observe({}); }
-  Copies(const Copies&) = delete;
-  Copies& operator=(const Copies&) = delete;
-  int64_t bytes() const { return bytes_; }
-
- private:
-  devices::Device& device_;
-  std::atomic<int64_t> bytes_{0};
-};
+;
 
 // --- Optimizers -------------------------------------------------------------
 
@@ -233,12 +207,13 @@ TEST_CASE("updates on a GPU copy nothing, and need one buffer") {
     trips(2);
     // Whoever read it before has what it was.
     const Tensor before = must_run(*session, {}, {"read"})[0];
-    devices::Device& gpu = gpu_of(*session);
+    devices::Device& gpu = accelerator_of(*session);
     const int64_t count = gpu.memory().count;
     {
       const Copies copies(gpu);
       trips(1000);
-      CHECK(copies.bytes() == 0);
+      CHECK(copies.to_device() == 0);
+      CHECK(copies.to_host() == 0);
     }
     CHECK(gpu.memory().count <= count + 1);
     const float sign = subtracts ? -1 : 1;
@@ -322,7 +297,7 @@ TEST_CASE("arrays, lists and stacks hold what a GPU computes") {
     options.soft_placement = true;
     const auto session = make_session(options, graph);
     results.push_back(must_run(*session, {}, {"mapped", "listed"}));
-    CHECK((device.empty() || gpu_of(*session).memory().peak > 0));
+    CHECK((device.empty() || accelerator_of(*session).memory().peak > 0));
   }
   for (size_t i = 0; i < results[0].size(); ++i)
     expect_near(results[1][i], results[0][i], 1e-5);
@@ -365,5 +340,5 @@ TEST_CASE("a large value that was on the host is there when it is popped") {
       const Tensor& result = results[size_t(2 * (kValues - i) + which)];
       CHECK(must(result.item<float>()) == float(i));
     }
-  CHECK(gpu_of(*session).memory().swapped_out > 0);
+  CHECK(accelerator_of(*session).memory().swapped_out > 0);
 }
