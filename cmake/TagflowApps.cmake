@@ -1,14 +1,15 @@
 # What lies in apps/:
-#   apps/{checkpoint,common,conform,draw,io,ode,placement}/*.cpp,
-#   apps/{stepper,training}/*.cpp
-#                                   library tagflow_apps, which the programs,
-#                                   their tests and fuzz targets share
+#   apps/{common,conform,io}/*.cpp  library tagflow_apps_common: files, models
+#                                   and cases, also for fuzz targets
+#   apps/{checkpoint,draw,ode,placement,stepper,training}/*.cpp
+#                                   library tagflow_apps, which the programs
+#                                   and their tests share
 #   apps/{tagflow,bench}/**.cpp     the tagflow command
 #   apps/{fortunes,g2p,kmeans,train_images}/*.cpp
 #                                   a program each: main.cpp; the rest is in
 #                                   the library, for its tests and benchmark
 #   apps/examples/*.cpp             one executable and CTest case each
-# Without TAGFLOW_BUILD_APPS only the library is made.
+# Without TAGFLOW_BUILD_APPS only the libraries are made.
 
 find_package(CLI11 REQUIRED)
 find_package(spdlog REQUIRED)
@@ -16,24 +17,34 @@ find_package(ZLIB REQUIRED)
 find_package(PNG REQUIRED)
 
 set(apps "${PROJECT_SOURCE_DIR}/apps")
-file(GLOB_RECURSE sources CONFIGURE_DEPENDS
-  "${apps}/io/*.cpp" "${apps}/common/*.cpp" "${apps}/conform/*.cpp"
-  "${apps}/checkpoint/*.cpp"
-  "${apps}/draw/*.cpp" "${apps}/placement/*.cpp" "${apps}/stepper/*.cpp"
-  "${apps}/training/*.cpp" "${apps}/kmeans/*.cpp" "${apps}/train_images/*.cpp"
-  "${apps}/fortunes/*.cpp" "${apps}/g2p/*.cpp" "${apps}/ode/*.cpp")
-list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
-add_library(tagflow_apps STATIC ${sources})
-target_compile_features(tagflow_apps PUBLIC cxx_std_20)
-target_include_directories(tagflow_apps PUBLIC "${PROJECT_SOURCE_DIR}")
-target_link_libraries(tagflow_apps
+
+# tagflow_apps_library(NAME FOLDER...): of the folders' sources but main.cpp.
+function(tagflow_apps_library name)
+  list(TRANSFORM ARGN PREPEND "${apps}/" OUTPUT_VARIABLE globs)
+  list(TRANSFORM globs APPEND "/*.cpp")
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${globs})
+  list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
+  add_library(${name} STATIC ${sources})
+  target_link_libraries(${name} PRIVATE tagflow_flags)
+  tagflow_compile_lean(${name})
+  tagflow_unite(${name})
+endfunction()
+
+tagflow_apps_library(tagflow_apps_common common conform io)
+target_compile_features(tagflow_apps_common PUBLIC cxx_std_20)
+target_include_directories(tagflow_apps_common PUBLIC "${PROJECT_SOURCE_DIR}")
+target_link_libraries(tagflow_apps_common
   PUBLIC tagflow::tagflow CLI11::CLI11 nlohmann_json::nlohmann_json
-    spdlog::spdlog ZLIB::ZLIB PNG::PNG fmt::fmt Threads::Threads
-  PRIVATE tagflow_flags)
-tagflow_compile_lean(tagflow_apps)
-tagflow_unite(tagflow_apps)
+    spdlog::spdlog ZLIB::ZLIB PNG::PNG fmt::fmt Threads::Threads)
 # Not CLI11: its constants are made anew in every source that sees it.
-tagflow_precompile(tagflow_apps ${TAGFLOW_COMMON_PCH} <nlohmann/json.hpp>)
+tagflow_precompile(tagflow_apps_common
+  ${TAGFLOW_COMMON_PCH} <nlohmann/json.hpp>)
+
+tagflow_apps_library(tagflow_apps
+  checkpoint draw fortunes g2p kmeans ode placement stepper train_images
+  training)
+target_link_libraries(tagflow_apps PUBLIC tagflow_apps_common)
+tagflow_reuse_pch(tagflow_apps tagflow_apps_common)
 
 # The stepper's page is part of the library.
 foreach(part IN ITEMS page.css page.html page_state.js page.js)
@@ -59,7 +70,7 @@ function(tagflow_program name)
     TAGFLOW_VERSION="${PROJECT_VERSION}")
   tagflow_compile_lean(${name})
   tagflow_unite(${name})
-  tagflow_reuse_pch(${name} tagflow_apps)
+  tagflow_reuse_pch(${name} tagflow_apps_common)
   install(TARGETS ${name})
 endfunction()
 

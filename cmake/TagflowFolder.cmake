@@ -3,6 +3,7 @@
 
 # Headers worth precompiling for every folder; a folder adds its own by PCH.
 # Only standard and third-party ones: a change of ours must not rebuild all.
+# Tests add what nearly all of them include of ours (tagflow_tests).
 set(TAGFLOW_COMMON_PCH
   <algorithm> <array> <atomic> <cstdint> <functional> <map> <memory> <mutex>
   <optional> <span> <string> <string_view> <unordered_map> <utility>
@@ -181,6 +182,7 @@ endfunction()
 #   X_test.cpp       smoke: under 5 s; the sanitizer checks run these
 #   X_slow_test.cpp  slow: what takes longer
 # A test that finds no device to run on exits with 77, which means skipped.
+# What tests/NAME/precompiled.h includes is compiled once for all of them.
 # SUPPORT makes a library of the sources that are no tests.
 function(tagflow_tests name)
   cmake_parse_arguments(arg "" "SUPPORT" "LINK" ${ARGN})
@@ -254,7 +256,12 @@ function(tagflow_tests name)
   target_link_libraries(${target} PRIVATE ${arg_LINK} tagflow_test_main)
   set_target_properties(${target} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
-  tagflow_reuse_pch(${target} tagflow_test_main)
+  if(EXISTS "${root}/precompiled.h")
+    tagflow_precompile(${target}
+      ${TAGFLOW_COMMON_PCH} <doctest/doctest.h> "${root}/precompiled.h")
+  else()
+    tagflow_reuse_pch(${target} tagflow_test_main)
+  endif()
 
   foreach(source IN LISTS sources)
     cmake_path(RELATIVE_PATH source BASE_DIRECTORY "${root}"

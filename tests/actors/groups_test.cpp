@@ -6,6 +6,7 @@
 
 #include "tests/actors/program.h"
 #include "tests/graph/hand_made.h"
+#include "tests/repeats.h"
 
 using namespace tagflow;
 using namespace tagflow::actors;
@@ -287,7 +288,7 @@ void compare_ways(const actors::Program& program,
 }  // namespace
 
 TEST_CASE("random recurrent programs end, the same in groups and packed") {
-  for (uint32_t seed = 0; seed < 60; ++seed) {
+  for (int seed = 0; seed < tagflow::testing::repeats(60); ++seed) {
     CAPTURE(seed);
     const Recurrent program(seed);
     compare_ways(program, program.feeds(), program.fetches(), seed,

@@ -7,6 +7,7 @@
 
 #include "graph/builder/builder.h"
 #include "tests/actors/sessions.h"
+#include "tests/repeats.h"
 
 using namespace tagflow;
 using namespace tagflow::actors;
@@ -245,7 +246,7 @@ void build(const Body& body, Graph& graph) {
 
 TEST_CASE("random loops over lists give what they say, however they run") {
   std::mt19937_64 random(1);
-  for (int program = 0; program < 150; ++program) {
+  for (int program = 0; program < tagflow::testing::repeats(150); ++program) {
     CAPTURE(program);
     const Body body = make_body(random);
     const std::vector<int32_t> expected = expected_of(body);

@@ -14,6 +14,7 @@
 #include "tests/actors/sessions.h"
 #include "tests/actors/test_queue.h"
 #include "tests/failing_new.h"
+#include "tests/repeats.h"
 
 using namespace tagflow;
 using namespace tagflow::actors;
@@ -249,12 +250,12 @@ void try_all(const Extent& extent) {
 }  // namespace
 
 TEST_CASE("a run survives that any one of its allocations fails") {
-  try_all({});
+  try_all({.step = tagflow::testing::stride(1)});
 }
 
 TEST_CASE("a run survives that several allocations fail in a row") {
-  try_all({.count = 2, .step = 3});
-  try_all({.count = 10, .step = 7});
+  try_all({.count = 2, .step = tagflow::testing::stride(3)});
+  try_all({.count = 10, .step = tagflow::testing::stride(7)});
 }
 
 TEST_CASE("a run that cannot start when it is its turn leaves the turn") {
