@@ -3,7 +3,7 @@
 
 # Headers worth precompiling for every folder; a folder adds its own by PCH.
 # Only standard and third-party ones: a change of ours must not rebuild all.
-# Tests add what nearly all of them include of ours (tagflow_tests).
+# Tests add what most of them include of ours, by TEST_PCH.
 set(TAGFLOW_COMMON_PCH
   <algorithm> <array> <atomic> <cstdint> <functional> <map> <memory> <mutex>
   <optional> <span> <string> <string_view> <unordered_map> <utility>
@@ -102,7 +102,7 @@ function(tagflow_choose_sources var)
 endfunction()
 
 # tagflow_folder(NAME [DEPENDS folder...] [LINK lib...] [LINK_PRIVATE lib...]
-#                [PCH header...])
+#                [PCH header...] [TEST_PCH header...])
 # Makes library tagflow_NAME, alias tagflow::NAME, of every NAME/**.cpp and
 # NAME/**.cu, static or as BUILD_SHARED_LIBS says, with its public headers and
 # its place in the export. What is CUDA is
@@ -111,7 +111,8 @@ endfunction()
 # tagflow_tests(). DEPENDS names folders whose headers it may include.
 # Does nothing where the folder has no sources.
 function(tagflow_folder name)
-  cmake_parse_arguments(arg "" "" "DEPENDS;LINK;LINK_PRIVATE;PCH" ${ARGN})
+  cmake_parse_arguments(arg "" "" "DEPENDS;LINK;LINK_PRIVATE;PCH;TEST_PCH"
+    ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS
     "${PROJECT_SOURCE_DIR}/${name}/*.cpp")
   if(NOT sources)
@@ -157,7 +158,8 @@ function(tagflow_folder name)
 
   if(TAGFLOW_BUILD_TESTS)
     # Tests look into headers that nobody else includes.
-    tagflow_tests(${name} LINK tagflow::${name} ${arg_LINK_PRIVATE})
+    tagflow_tests(${name} LINK tagflow::${name} ${arg_LINK_PRIVATE}
+      PCH ${arg_TEST_PCH})
   endif()
 endfunction()
 
@@ -176,16 +178,15 @@ function(tagflow_install_headers folder)
   endforeach()
 endfunction()
 
-# tagflow_tests(NAME [SUPPORT target] [LINK lib...])
+# tagflow_tests(NAME [SUPPORT target] [LINK lib...] [PCH header...])
 # Makes the doctest binary NAME_tests of every tests/NAME/**.cpp. Each file
 # X_test.cpp becomes the CTest case NAME/X, labels NAME and its tier:
 #   X_test.cpp       smoke: under 5 s; the sanitizer checks run these
 #   X_slow_test.cpp  slow: what takes longer
 # A test that finds no device to run on exits with 77, which means skipped.
-# What tests/NAME/precompiled.h includes is compiled once for all of them.
 # SUPPORT makes a library of the sources that are no tests.
 function(tagflow_tests name)
-  cmake_parse_arguments(arg "" "SUPPORT" "LINK" ${ARGN})
+  cmake_parse_arguments(arg "" "SUPPORT" "LINK;PCH" ${ARGN})
   set(root "${PROJECT_SOURCE_DIR}/tests/${name}")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${root}/*.cpp")
   tagflow_choose_sources(sources ${sources})
@@ -256,9 +257,9 @@ function(tagflow_tests name)
   target_link_libraries(${target} PRIVATE ${arg_LINK} tagflow_test_main)
   set_target_properties(${target} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
-  if(EXISTS "${root}/precompiled.h")
+  if(arg_PCH)
     tagflow_precompile(${target}
-      ${TAGFLOW_COMMON_PCH} <doctest/doctest.h> "${root}/precompiled.h")
+      ${TAGFLOW_COMMON_PCH} <doctest/doctest.h> ${arg_PCH})
   else()
     tagflow_reuse_pch(${target} tagflow_test_main)
   endif()
