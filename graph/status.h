@@ -10,11 +10,11 @@
 #include <atomic>
 #include <cassert>
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 
 namespace tagflow {
 
@@ -119,17 +119,15 @@ class BadResultAccess : public std::logic_error {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : rep_(std::in_place_index<0>, std::move(value)) {}
+  Result(T value) : value_(std::in_place, std::move(value)) {}
   // REQUIRES: !status.ok()
-  Result(Status status) : rep_(std::in_place_index<1>, std::move(status)) {
-    assert(!std::get<1>(rep_).ok());
-  }
+  Result(Status status) : status_(std::move(status)) { assert(!status_.ok()); }
 
-  bool ok() const { return rep_.index() == 0; }
+  bool ok() const { return value_.has_value(); }
   explicit operator bool() const { return ok(); }
   // The error; OK where there is a value.
-  Status status() const& { return ok() ? Status() : std::get<1>(rep_); }
-  Status status() && { return ok() ? Status() : std::move(std::get<1>(rep_)); }
+  Status status() const& { return status_; }
+  Status status() && { return std::move(status_); }
   // The value; as * and ->, throws BadResultAccess where there is none.
   T& value() & { return checked(*this); }
   const T& value() const& { return checked(*this); }
@@ -144,11 +142,14 @@ class [[nodiscard]] Result {
   template <class Self>
   static auto& checked(Self& self) {
     if (!self.ok()) [[unlikely]]
-      throw BadResultAccess(std::get<1>(self.rep_));
-    return *std::get_if<0>(&self.rep_);
+      throw BadResultAccess(self.status_);
+    return *self.value_;
   }
 
-  std::variant<T, Status> rep_;
+  // Two members instead of a std::variant, whose destructor is a call that the
+  // compiler does not inline: results lie on the path of every token.
+  std::optional<T> value_;
+  Status status_;
 };
 
 }  // namespace tagflow

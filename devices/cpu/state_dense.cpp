@@ -29,9 +29,19 @@ class AddKernel final : public UpdateKernel {
  protected:
   Status update(KernelContext& context) const override {
     TAGFLOW_ASSIGN(Variable * variable, variable_input(context, 0));
+    const Tensor& change = context.input(1);
+    // As of a counter: nothing to allocate, to copy or to divide.
+    if (variable->value().is_inline_scalar(kDataTypeOf<T>) &&
+        change.is_inline_scalar(kDataTypeOf<T>) &&
+        mover_of(context) == nullptr) {
+      variable->set_scalar(Tensor::scalar<T>(
+          changed(*variable->value().template inline_data<T>(),
+                  *change.template inline_data<T>())));
+      pass_reference_on(context);
+      return {};
+    }
     TAGFLOW_RETURN_IF_ERROR(check_type(context, *variable, kDataTypeOf<T>));
     TAGFLOW_RETURN_IF_ERROR(variable->check_initialized());
-    const Tensor& change = context.input(1);
     if (variable->value().shape() != change.shape())
       return context.fail(
           "a change of shape {} does not fit {}, whose value "
@@ -48,6 +58,10 @@ class AddKernel final : public UpdateKernel {
   }
 
  private:
+  static T changed(T before, T by) {
+    return kAdds ? T(wrap(before) + wrap(by)) : T(wrap(before) - wrap(by));
+  }
+
   static Status add(const KernelContext& context, const Tensor& value,
                     const Tensor& change, Tensor& result) {
     if (ElementMover* mover = mover_of(context))
@@ -57,8 +71,7 @@ class AddKernel final : public UpdateKernel {
     T* after = result.mutable_data<T>();
     const auto update_range = [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)
-        after[i] = kAdds ? T(wrap(before[i]) + wrap(by[i]))
-                         : T(wrap(before[i]) - wrap(by[i]));
+        after[i] = changed(before[i], by[i]);
     };
     if (change.buffer() == nullptr)
       update_range(0, change.num_elements());

@@ -11,26 +11,14 @@ Status StateKernel::compute(KernelContext& context) const {
   return compute_held(context);
 }
 
-Result<Variable*> variable_input(const KernelContext& context, int input) {
+Status not_a_variable(const KernelContext& context, int input) {
   const Tensor& tensor = context.input(input);
-  if (tensor.dtype() == DataType::kResource && tensor.num_elements() == 1)
-      [[likely]] {
-    const auto& handle = *tensor.data<ResourceHandle>();
-    if (Variable* variable = state_object<Variable>(handle)) [[likely]]
-      return variable;
-    return context.fail(
-        "input {} is no variable but {}", input,
-        handle.get() == nullptr ? "an empty handle" : handle.get()->describe());
-  }
-  return context.fail("input {} must be the handle of one variable, not {}",
-                      input, tensor.describe());
-}
-
-Status claim_variable(const KernelContext& context, int input,
-                      StateLock::Mode mode, StateClaim& claim) {
-  TAGFLOW_ASSIGN(Variable * variable, variable_input(context, input));
-  claim.add(variable->lock(), mode, *variable);
-  return {};
+  if (tensor.dtype() != DataType::kResource || tensor.num_elements() != 1)
+    return context.fail("input {} must be the handle of one variable, not {}",
+                        input, tensor.describe());
+  const Resource* const found = tensor.data<ResourceHandle>()->get();
+  return context.fail("input {} is no variable but {}", input,
+                      found == nullptr ? "an empty handle" : found->describe());
 }
 
 Status UpdateKernel::compute_held(KernelContext& context) const {

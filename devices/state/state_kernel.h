@@ -25,13 +25,29 @@ class StateKernel : public Kernel {
   Status compute(KernelContext& context) const final;
 };
 
+// Why the input means no variable.
+Status not_a_variable(const KernelContext& context, int input);
+
 // The variable that a resource or reference input means. InvalidArgument where
 // it is something else.
-Result<Variable*> variable_input(const KernelContext& context, int input);
+inline Result<Variable*> variable_input(const KernelContext& context,
+                                        int input) {
+  const Tensor& tensor = context.input(input);
+  if (tensor.dtype() == DataType::kResource &&
+      (tensor.is_scalar() || tensor.num_elements() == 1)) [[likely]]
+    if (Variable* const variable =
+            state_object<Variable>(*tensor.data<ResourceHandle>())) [[likely]]
+      return variable;
+  return not_a_variable(context, input);
+}
 
 // Adds the variable of an input to the claim.
-Status claim_variable(const KernelContext& context, int input,
-                      StateLock::Mode mode, StateClaim& claim);
+inline Status claim_variable(const KernelContext& context, int input,
+                             StateLock::Mode mode, StateClaim& claim) {
+  TAGFLOW_ASSIGN(Variable * variable, variable_input(context, input));
+  claim.add(variable->lock(), mode, *variable);
+  return {};
+}
 
 // What changes a variable: computes inside of the step's gate, which the answer
 // of the step closes (devices/commit_gate.h).

@@ -6,30 +6,6 @@
 
 namespace tagflow::devices {
 
-bool StateLock::try_lock(Mode mode) noexcept {
-  uint32_t word = word_.load(std::memory_order_relaxed);
-  const uint32_t excluded =
-      mode == Mode::kShared ? kWriter | kWaited : ~uint32_t(0);
-  const uint32_t more = mode == Mode::kShared ? 1 : kWriter;
-  do {
-    if (word & excluded) return false;
-  } while (!word_.compare_exchange_weak(
-      word, word + more, std::memory_order_acquire, std::memory_order_relaxed));
-  return true;
-}
-
-bool StateLock::take(Mode mode) noexcept {
-  uint32_t word = word_.load(std::memory_order_relaxed);
-  const uint32_t excluded =
-      mode == Mode::kShared ? kWriter : kWriter | kReaders;
-  const uint32_t more = mode == Mode::kShared ? 1 : kWriter;
-  do {
-    if (word & excluded) return false;
-  } while (!word_.compare_exchange_weak(
-      word, word + more, std::memory_order_acquire, std::memory_order_relaxed));
-  return true;
-}
-
 void StateLock::wait(Mode mode, std::shared_ptr<Waiter> waiter) {
   {
     std::lock_guard lock(mutex_);
@@ -38,12 +14,6 @@ void StateLock::wait(Mode mode, std::shared_ptr<Waiter> waiter) {
   }
   // Who had it may have let go of it before the mark was there.
   grant();
-}
-
-void StateLock::unlock(Mode mode) noexcept {
-  const uint32_t less = mode == Mode::kShared ? 1 : kWriter;
-  const uint32_t before = word_.fetch_sub(less, std::memory_order_release);
-  if (before & kWaited) grant();
 }
 
 // Nobody but this takes the lock while the mark is set.
@@ -62,15 +32,15 @@ void StateLock::grant() noexcept {
           queue_.pop_front();
           continue;
         }
-        if (!take(mode)) return;
+        if (!take(mode, mode == Mode::kShared ? kWriter : kWriter | kReaders))
+          return;
         waiter = std::move(queue_.front().waiter);
         queue_.pop_front();
         if (queue_.empty())
           word_.fetch_and(~kWaited, std::memory_order_relaxed);
         if (waiter->claim()) break;
         // It was cancelled.
-        word_.fetch_sub(mode == Mode::kShared ? 1 : kWriter,
-                        std::memory_order_release);
+        word_.fetch_sub(one(mode), std::memory_order_release);
       }
     }
     waiter->on_granted();
@@ -90,7 +60,7 @@ StateClaim& StateClaim::operator=(StateClaim&& other) noexcept {
   return *this;
 }
 
-void StateClaim::add(StateLock& lock, Mode mode, Resource& owner) {
+void StateClaim::add_another(StateLock& lock, Mode mode, Resource& owner) {
   const auto place =
       std::ranges::lower_bound(parts_, &lock, std::less<>(), &Part::lock);
   if (place != parts_.end() && place->lock == &lock) {
@@ -100,13 +70,8 @@ void StateClaim::add(StateLock& lock, Mode mode, Resource& owner) {
   parts_.insert(place, Part{&lock, mode, &owner, {}});
 }
 
-bool StateClaim::take() noexcept {
-  for (; taken_ < parts_.size(); ++taken_)
-    if (!parts_[taken_].lock->try_lock(parts_[taken_].mode)) {
-      for (Part& part : parts_) part.kept = Ref<Resource>(part.owner);
-      return false;
-    }
-  return true;
+void StateClaim::keep_owners() noexcept {
+  for (Part& part : parts_) part.kept = Ref<Resource>(part.owner);
 }
 
 namespace {
@@ -152,15 +117,6 @@ bool StateClaim::take_blocking(CancelList* hooks) {
     note_granted();
   }
   return true;
-}
-
-void StateClaim::release() noexcept {
-  // The owners go last: a lock may lie in one.
-  while (taken_ > 0) {
-    --taken_;
-    parts_[taken_].lock->unlock(parts_[taken_].mode);
-  }
-  parts_.clear();
 }
 
 }  // namespace tagflow::devices

@@ -50,12 +50,19 @@ class StateLock {
 
   // Takes the lock unless somebody else has it in a mode that excludes this
   // one, or waits for it.
-  bool try_lock(Mode mode) noexcept;
+  bool try_lock(Mode mode) noexcept {
+    return take(mode, mode == Mode::kShared ? kWriter | kWaited : ~uint32_t(0));
+  }
   // Gives the lock to the waiter, now or later. Throws std::bad_alloc; then
   // nobody waits.
   void wait(Mode mode, std::shared_ptr<Waiter> waiter);
   // REQUIRES: the caller has it in that mode.
-  void unlock(Mode mode) noexcept;
+  void unlock(Mode mode) noexcept {
+    const uint32_t before =
+        word_.fetch_sub(one(mode), std::memory_order_release);
+    if (before & kWaited) [[unlikely]]
+      grant();
+  }
   // A wait was cancelled: those behind it need not wait for its turn. To be
   // called before the owner of the lock may go.
   void pass_over() noexcept { grant(); }
@@ -69,8 +76,18 @@ class StateLock {
   static constexpr uint32_t kWriter = 1u << 30;
   static constexpr uint32_t kReaders = kWriter - 1;
 
-  // Takes it for the first in the queue.
-  bool take(Mode mode) noexcept;
+  // What one user in that mode adds to the word.
+  static uint32_t one(Mode mode) { return mode == Mode::kShared ? 1 : kWriter; }
+  // Takes it unless the word has one of these bits.
+  bool take(Mode mode, uint32_t excluded) noexcept {
+    uint32_t word = word_.load(std::memory_order_relaxed);
+    do {
+      if (word & excluded) return false;
+    } while (!word_.compare_exchange_weak(word, word + one(mode),
+                                          std::memory_order_acquire,
+                                          std::memory_order_relaxed));
+    return true;
+  }
   // Hands the lock on for as long as the first in the queue can have it.
   void grant() noexcept;
 
@@ -106,12 +123,24 @@ class StateClaim {
   // Asks for the lock, which `owner` keeps alive. Twice is once, in the
   // stronger mode. REQUIRES: nothing was taken yet; the owner lives until
   // take() is false, or release().
-  void add(StateLock& lock, Mode mode, Resource& owner);
+  void add(StateLock& lock, Mode mode, Resource& owner) {
+    if (parts_.empty()) [[likely]]
+      parts_.push_back(Part{&lock, mode, &owner, {}});
+    else
+      add_another(lock, mode, owner);
+  }
   bool empty() const { return parts_.empty(); }
 
   // Takes those that are left, in their order, up to one that is in use. Says
   // whether it has all of them.
-  bool take() noexcept;
+  bool take() noexcept {
+    for (; taken_ < parts_.size(); ++taken_)
+      if (!parts_[taken_].lock->try_lock(parts_[taken_].mode)) [[unlikely]] {
+        keep_owners();
+        return false;
+      }
+    return true;
+  }
   // The one at which take() stopped. Who waits for it has a copy, since a
   // cancellation may end the claim before the wait has begun. A waiter that is
   // cancelled says so to the lock: StateLock::pass_over().
@@ -123,9 +152,19 @@ class StateClaim {
   // Blocks the thread until it has all. Where `hooks` is given and cancelled
   // meanwhile, false.
   bool take_blocking(CancelList* hooks);
-  void release() noexcept;
+  void release() noexcept {
+    // The owners go last: a lock may lie in one.
+    while (taken_ > 0) {
+      --taken_;
+      parts_[taken_].lock->unlock(parts_[taken_].mode);
+    }
+    parts_.clear();
+  }
 
  private:
+  void add_another(StateLock& lock, Mode mode, Resource& owner);
+  void keep_owners() noexcept;
+
   boost::container::small_vector<Part, 4> parts_;
   size_t taken_ = 0;  // of them, from the first on
 };
