@@ -4,8 +4,8 @@
 //            xor       encode(i):  node i is a leaf? --yes--> tanh(b[kind])
 //           /   \                                    --no --> tanh(b[kind] +
 //         and    1         (encode(left of i), encode(right of i)) w[kind])
-//        /   \
-//       1     0          encode(root) --> logit --> true or false
+//        /   \                encode(root) --> logit --> true or false
+//       1     0
 //
 // The gradient is a recursion, too: each call has a record of what it computed,
 // with the records of its own two calls in it, and goes back along that. Trees
