@@ -144,10 +144,11 @@ function(tagflow_folder name)
   tagflow_precompile(${target} ${TAGFLOW_COMMON_PCH} ${arg_PCH})
   if(cuda_sources)
     add_library(${target}_cuda OBJECT ${cuda_sources})
-    target_compile_features(${target}_cuda PRIVATE cuda_std_17)
     target_include_directories(${target}_cuda PRIVATE "${PROJECT_SOURCE_DIR}")
+    # Not as a feature, which CMake takes for given where nvcc's own default is
+    # that, and then passes on the default of the C++ compiler, 14 for clang.
     set_target_properties(${target}_cuda PROPERTIES
-      POSITION_INDEPENDENT_CODE ON)
+      CUDA_STANDARD 17 CUDA_STANDARD_REQUIRED ON POSITION_INDEPENDENT_CODE ON)
     target_sources(${target} PRIVATE $<TARGET_OBJECTS:${target}_cuda>)
   endif()
 
