@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "graph/analysis/topology.h"
 #include "graph/passes/rewriting.h"
-#include "graph/topology.h"
 
 namespace tagflow::autodiff {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "autodiff/call_table.h"
 #include "autodiff/explain.h"
-#include "graph/frames.h"
+#include "graph/analysis/frames.h"
 #include "graph/graph.h"
 #include "graph/placement/whole_loops.h"
 

@@ -5,9 +5,9 @@
 #include "autodiff/mutable_stacks.h"
 #include "autodiff/recursive_calls.h"
 #include "autodiff/save_plan.h"
+#include "graph/analysis/dereference.h"
+#include "graph/analysis/loop_shapes.h"
 #include "graph/builder/scope_access.h"
-#include "graph/dereference.h"
-#include "graph/loop_shapes.h"
 
 namespace tagflow::autodiff {
 

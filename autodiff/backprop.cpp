@@ -5,13 +5,13 @@
 
 #include "autodiff/rule.h"
 #include "autodiff/stand_in.h"
+#include "graph/analysis/topology.h"
 #include "graph/builder/ops_array.h"
 #include "graph/builder/ops_math.h"
 #include "graph/builder/ops_reduction.h"
 #include "graph/node_name.h"
 #include "graph/node_types.h"
 #include "graph/op_registry.h"
-#include "graph/topology.h"
 
 namespace tagflow::autodiff {
 

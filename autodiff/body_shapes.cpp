@@ -2,8 +2,8 @@
 
 #include <optional>
 
-#include "graph/loop_shapes.h"
-#include "graph/topology.h"
+#include "graph/analysis/loop_shapes.h"
+#include "graph/analysis/topology.h"
 
 namespace tagflow::autodiff {
 

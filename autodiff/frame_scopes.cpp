@@ -1,7 +1,7 @@
 #include "autodiff/frame_scopes.h"
 
 #include "autodiff/arguments.h"
-#include "graph/prune.h"
+#include "graph/analysis/prune.h"
 
 namespace tagflow::autodiff {
 

@@ -4,7 +4,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "graph/class_labels.h"
+#include "graph/analysis/class_labels.h"
 #include "graph/functions/extended.h"
 #include "graph/functions/lower.h"
 #include "graph/node_name.h"

@@ -7,7 +7,7 @@
 #include "autodiff/analysis.h"
 #include "autodiff/checkpoint.h"
 #include "autodiff/function_body.h"
-#include "graph/frames.h"
+#include "graph/analysis/frames.h"
 #include "graph/function.h"
 #include "graph/functions/extended.h"
 #include "graph/functions/lower.h"

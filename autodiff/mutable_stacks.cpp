@@ -4,7 +4,7 @@
 #include <unordered_set>
 
 #include "autodiff/thread.h"
-#include "graph/topology.h"
+#include "graph/analysis/topology.h"
 
 namespace tagflow::autodiff {
 

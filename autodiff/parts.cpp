@@ -4,9 +4,9 @@
 #include <map>
 
 #include "autodiff/checkpoint.h"
+#include "graph/analysis/topology.h"
 #include "graph/functions/lower.h"
 #include "graph/passes/rewriting.h"
-#include "graph/topology.h"
 
 namespace tagflow::autodiff {
 

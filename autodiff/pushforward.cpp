@@ -5,10 +5,10 @@
 #include "autodiff/forward_rule.h"
 #include "autodiff/rule.h"
 #include "autodiff/stand_in.h"
+#include "graph/analysis/topology.h"
 #include "graph/builder/ops_array.h"
 #include "graph/builder/ops_control.h"
 #include "graph/builder/ops_math.h"
-#include "graph/topology.h"
 
 namespace tagflow::autodiff {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "autodiff/checkpoint.h"
+#include "graph/analysis/prune.h"
 #include "graph/functions/make_function.h"
-#include "graph/prune.h"
 
 namespace tagflow::autodiff {
 

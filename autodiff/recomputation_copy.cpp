@@ -4,7 +4,7 @@
 #include "autodiff/checkpoint.h"
 #include "autodiff/recomputation.h"
 #include "autodiff/stand_in.h"
-#include "graph/class_labels.h"
+#include "graph/analysis/class_labels.h"
 
 namespace tagflow::autodiff {
 

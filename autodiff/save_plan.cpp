@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "graph/frames.h"
+#include "graph/analysis/frames.h"
 
 namespace tagflow::autodiff {
 namespace {

@@ -38,7 +38,8 @@ target_link_libraries(tagflow_apps_common
     spdlog::spdlog ZLIB::ZLIB PNG::PNG fmt::fmt Threads::Threads)
 # Not CLI11: its constants are made anew in every source that sees it.
 tagflow_precompile(tagflow_apps_common
-  ${TAGFLOW_COMMON_PCH} <nlohmann/json.hpp>)
+  ${TAGFLOW_COMMON_PCH} <nlohmann/json.hpp>
+  actors/session/session.h graph/builder/builder.h)
 
 tagflow_apps_library(tagflow_apps
   checkpoint draw fortunes g2p kmeans ode placement stepper train_images

@@ -1,9 +1,9 @@
 # Functions that turn a top-level folder into targets. New source files are
 # found by themselves (CONFIGURE_DEPENDS): nobody lists files by hand.
 
-# Headers worth precompiling for every folder; a folder adds its own by PCH.
-# Only standard and third-party ones: a change of ours must not rebuild all.
-# Tests add what most of them include of ours, by TEST_PCH.
+# Headers worth precompiling for every folder. A folder adds what most of its
+# sources include by PCH, and what most of its tests do by TEST_PCH: of ours
+# such only as change rarely, since a change rebuilds the folder.
 set(TAGFLOW_COMMON_PCH
   <algorithm> <array> <atomic> <cstdint> <functional> <map> <memory> <mutex>
   <optional> <span> <string> <string_view> <unordered_map> <utility>

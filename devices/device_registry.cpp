@@ -10,6 +10,7 @@
 #include "devices/cpu/cpu_device.h"
 #include "devices/cuda_type.h"
 #include "devices/stream/stream_device.h"
+#include "graph/device_name.h"
 #include "graph/fault.h"
 #include "graph/op_registry.h"
 
@@ -68,6 +69,7 @@ Status DeviceRegistry::add(DeviceType type) {
                    "[devices] the type {} (\"{}\") is registered already",
                    known.type, known.keyword);
   types_.push_back(std::move(type));
+  graph::add_short_device_type(types_.back().type);
   return {};
 }
 

@@ -54,7 +54,8 @@ class DeviceRegistry {
   static DeviceRegistry& global();
   DeviceRegistry() = default;
 
-  // AlreadyExists where the keyword or the type is taken.
+  // AlreadyExists where the keyword or the type is taken. From then on
+  // "/TYPE:0" is a name of a device, too (graph/device_name.h).
   Status add(DeviceType type);
   // In the order in which they were added.
   std::vector<DeviceType> types() const;

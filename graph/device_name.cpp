@@ -4,6 +4,9 @@
 #include <array>
 #include <charconv>
 #include <limits>
+#include <mutex>
+#include <set>
+#include <shared_mutex>
 #include <span>
 #include <utility>
 
@@ -12,8 +15,6 @@ namespace {
 
 // How much of a bad name a message shows.
 constexpr size_t kShownDeviceText = 100;
-// Types that are words of their own in a name of parts: "/gpu:0".
-constexpr std::string_view kShortTypes[] = {"CPU", "GPU", "TPU", "STREAM"};
 
 // By the letters of ASCII alone: names mean the same in every locale.
 char lower(char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; }
@@ -35,6 +36,28 @@ bool is_word(std::string_view text) {
            return is_letter(c) || (c >= '0' && c <= '9') || c == '_';
          });
 }
+
+// Types that are words of their own in a name of parts: "/gpu:0". Never
+// removed. Thread-safe.
+class ShortTypes {
+ public:
+  static ShortTypes& global() {
+    static auto* types = new ShortTypes;
+    return *types;
+  }
+  void add(std::string type) {
+    std::unique_lock lock(mutex_);
+    types_.insert(std::move(type));
+  }
+  bool contains(std::string_view type) const {
+    std::shared_lock lock(mutex_);
+    return types_.contains(type);
+  }
+
+ private:
+  mutable std::shared_mutex mutex_;
+  std::set<std::string, std::less<>> types_ = {"CPU", "GPU", "TPU", "STREAM"};
+};
 
 // One name while it is taken apart. Errors lack the name.
 class NameParser {
@@ -73,8 +96,7 @@ class NameParser {
     const std::string word = mapped(text.substr(0, colon), lower);
     const auto found = std::ranges::find(kWords, word);
     if (found == std::end(kWords)) {
-      if (std::ranges::find(kShortTypes, mapped(word, upper)) ==
-          std::end(kShortTypes))
+      if (!ShortTypes::global().contains(mapped(word, upper)))
         return invalid_argument("{:?} is none of job, replica, task and device",
                                 text.substr(0, kShownDeviceText));
       return take_device(text);
@@ -224,6 +246,10 @@ std::string DeviceName::to_string() const {
 
 std::string DeviceName::short_name() const {
   return fmt::format("{}:{}", type.value_or("?"), id.value_or(0));
+}
+
+void add_short_device_type(std::string_view type) {
+  if (is_word(type)) ShortTypes::global().add(mapped(type, upper));
 }
 
 std::string_view short_device_name(std::string_view full) {

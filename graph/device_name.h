@@ -42,6 +42,11 @@ struct DeviceName {
   std::string short_name() const;
 };
 
+// Makes a type a word of its own in names of parts: "/job:ps/npu:0". CPU, GPU,
+// TPU and STREAM are; a registry of devices adds the others. `type` is a
+// letter, then letters, digits and '_', else it has no effect. Thread-safe.
+void add_short_device_type(std::string_view type);
+
 // "CPU:0" of the text of a full name; all of a text that is none. It lives as
 // long as `full`.
 std::string_view short_device_name(std::string_view full);

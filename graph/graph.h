@@ -16,7 +16,7 @@
 namespace tagflow::graph {
 
 class Node;
-class NodeSet;          // graph/prune.h
+class NodeSet;          // graph/analysis/prune.h
 class FunctionLibrary;  // graph/function.h
 template <class T, size_t kPage>
 class PagedTable;  // graph/paged_table.h

@@ -59,7 +59,7 @@ struct OpDef {
   int changed_input = -1;
   // The input of a value that, where it comes as a reference, is not read
   // before: the kernel gets the reference, and reads what it needs of it (Note
-  // [References] in graph/dereference.h). -1: none.
+  // [References] in graph/analysis/dereference.h). -1: none.
   int reference_input = -1;
   ShapeFn shape_fn;  // null: outputs of unknown shape
 

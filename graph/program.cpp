@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "graph/analysis/prune.h"
 #include "graph/function.h"
 #include "graph/node_name.h"
 #include "graph/paged_table.h"
-#include "graph/prune.h"
 
 namespace tagflow::graph {
 namespace {

@@ -1,6 +1,6 @@
 #include "graph/shape_context.h"
 
-#include "graph/known_value.h"
+#include "graph/analysis/known_value.h"
 
 namespace tagflow::graph {
 namespace {

@@ -14,7 +14,7 @@
 #include "apps/bench/stopwatch.h"
 #include "apps/common/terminal.h"
 #include "apps/io/file.h"
-#include "graph/graphdef.h"
+#include "graph/file/graphdef.h"
 
 namespace tagflow::apps {
 namespace {

@@ -16,7 +16,7 @@
 #include <algorithm>
 #include <future>
 
-#include "actors/trace.h"
+#include "actors/watch/trace.h"
 #include "apps/bench/process_figures.h"
 #include "apps/bench/stopwatch.h"
 #include "apps/bench/workload.h"

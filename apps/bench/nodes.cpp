@@ -11,8 +11,8 @@
 
 #include "apps/bench/stopwatch.h"
 #include "apps/bench/workload.h"
-#include "graph/graphdef.h"
-#include "graph/validate.h"
+#include "graph/analysis/validate.h"
+#include "graph/file/graphdef.h"
 
 namespace tagflow::apps {
 namespace {

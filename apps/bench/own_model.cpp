@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <memory>
 
-#include "actors/saved_model.h"
+#include "actors/checkpoint/saved_model.h"
 #include "apps/bench/largest_difference.h"
 #include "apps/bench/stopwatch.h"
 #include "apps/io/npy.h"
-#include "graph/graphdef.h"
+#include "graph/file/graphdef.h"
 
 namespace tagflow::apps {
 namespace {

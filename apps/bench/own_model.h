@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "actors/session.h"
+#include "actors/session/session.h"
 #include "graph/status.h"
 #include "graph/tensor.h"
 

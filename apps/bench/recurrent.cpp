@@ -7,7 +7,7 @@
 //             10 ms by a step: overlapped, it is little more than one of them
 #include <algorithm>
 
-#include "actors/queue_runners.h"
+#include "actors/session/queue_runners.h"
 #include "apps/bench/gradient_graphs.h"
 #include "apps/bench/stopwatch.h"
 #include "apps/bench/workload.h"

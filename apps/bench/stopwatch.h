@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "actors/session.h"
+#include "actors/session/session.h"
 #include "apps/bench/graphs.h"
 #include "apps/common/owned_session.h"
 #include "graph/status.h"

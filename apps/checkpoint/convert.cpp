@@ -7,7 +7,7 @@
 
 #include "devices/checkpoint/bundle_writer.h"
 #include "devices/checkpoint/safetensors.h"
-#include "graph/object_graph.h"
+#include "graph/file/object_graph.h"
 
 namespace tagflow::apps {
 namespace {

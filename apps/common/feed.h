@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "actors/session.h"
+#include "actors/session/session.h"
 #include "apps/common/exit_code.h"
 #include "apps/common/feed_rows.h"
 #include "graph/graph.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "devices/cpu/array_copy.h"
+#include "devices/cpu/array/copy.h"
 
 namespace tagflow::apps {
 namespace {

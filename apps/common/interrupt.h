@@ -6,7 +6,7 @@
 #include <chrono>
 #include <thread>
 
-#include "actors/session.h"
+#include "actors/session/session.h"
 #include "apps/common/exit_code.h"
 
 namespace tagflow::apps {

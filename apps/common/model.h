@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "apps/common/results.h"
-#include "graph/graphdef.h"
+#include "graph/file/graphdef.h"
 
 namespace tagflow::apps {
 

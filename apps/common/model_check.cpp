@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "graph/analysis/prune.h"
 #include "graph/function.h"
 #include "graph/functions/check.h"
-#include "graph/prune.h"
 
 namespace tagflow::apps {
 namespace {

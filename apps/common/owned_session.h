@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "actors/session.h"
+#include "actors/session/session.h"
 #include "apps/common/exit_code.h"
 
 namespace tagflow::apps {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "actors/session.h"
+#include "actors/session/session.h"
 #include "devices/memory_stats.h"
 #include "graph/status.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <thread>
 
-#include "actors/session.h"
+#include "actors/session/session.h"
 
 namespace tagflow::apps {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "graph/frames.h"
-#include "graph/graphdef.h"
+#include "graph/analysis/frames.h"
+#include "graph/file/graphdef.h"
 
 namespace tagflow::apps {
 

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "actors/trace.h"
+#include "actors/watch/trace.h"
 #include "apps/common/owned_session.h"
 #include "graph/status.h"
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "actors/trace.h"
+#include "actors/watch/trace.h"
 
 namespace tagflow::apps {
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "actors/snapshot.h"
+#include "actors/checkpoint/snapshot.h"
 #include "apps/common/command_line.h"
 
 namespace tagflow::apps {

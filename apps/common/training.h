@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "actors/saver.h"
-#include "actors/session.h"
+#include "actors/checkpoint/saver.h"
+#include "actors/session/session.h"
 #include "apps/common/exit_code.h"
 
 namespace CLI {

@@ -8,7 +8,7 @@
 #include "apps/conform/compare.h"
 #include "apps/conform/needs.h"
 #include "apps/io/npy.h"
-#include "graph/graphdef.h"
+#include "graph/file/graphdef.h"
 
 namespace tagflow::apps {
 namespace {

@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "actors/session.h"
+#include "actors/session/session.h"
 
 namespace tagflow::apps {
 

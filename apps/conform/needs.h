@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "apps/conform/case.h"
-#include "graph/graphdef.h"
+#include "graph/file/graphdef.h"
 
 namespace tagflow::apps {
 

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "graph/frames.h"
+#include "graph/analysis/frames.h"
 #include "graph/graph.h"
 
 namespace tagflow::apps::draw {

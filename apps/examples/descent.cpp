@@ -10,8 +10,8 @@
 #include <cmath>
 #include <cstdio>
 
-#include "actors/session.h"
-#include "actors/snapshot.h"
+#include "actors/checkpoint/snapshot.h"
+#include "actors/session/session.h"
 #include "graph/builder/builder.h"
 
 using namespace tagflow;              // NOLINT: an example

@@ -27,7 +27,7 @@
 #include <mutex>
 #include <string>
 
-#include "actors/observer.h"
+#include "actors/watch/observer.h"
 #include "apps/common/trace.h"
 #include "apps/examples/run.h"
 
@@ -46,24 +46,24 @@ class Counter : public actors::Observer {
     int frames_open = 0;  // started, and not ended by themselves
   };
 
-  void on_frame_start(const actors::Place& place,
-                      const actors::Place& /*caller*/) override {
-    count(place, &Counts::frames_open, 1);
+  void on_frame_start(const actors::Location& location,
+                      const actors::Location& /*caller*/) override {
+    count(location, &Counts::frames_open, 1);
   }
-  void on_frame_end(const actors::Place& place) override {
-    count(place, &Counts::frames_open, -1);
+  void on_frame_end(const actors::Location& location) override {
+    count(location, &Counts::frames_open, -1);
   }
-  void on_iteration_start(const actors::Place& place) override {
-    count(place, &Counts::iterations, 1);
+  void on_iteration_start(const actors::Location& location) override {
+    count(location, &Counts::iterations, 1);
   }
 
   const std::map<std::string, Counts>& counts() const { return counts_; }
 
  private:
-  void count(const actors::Place& place, int Counts::*what, int by) {
-    if (place.frame.empty()) return;  // outside of the loop
+  void count(const actors::Location& location, int Counts::*what, int by) {
+    if (location.frame.empty()) return;  // outside of the loop
     const std::lock_guard lock(mutex_);
-    counts_[std::string(place.device)].*what += by;
+    counts_[std::string(location.device)].*what += by;
   }
 
   std::mutex mutex_;

@@ -10,7 +10,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "actors/session.h"
+#include "actors/session/session.h"
 #include "graph/builder/builder.h"
 
 using namespace tagflow;              // NOLINT: an example

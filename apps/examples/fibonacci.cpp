@@ -16,8 +16,8 @@
 #include <mutex>
 #include <string>
 
-#include "actors/observer.h"
-#include "actors/session.h"
+#include "actors/session/session.h"
+#include "actors/watch/observer.h"
 #include "graph/builder/builder.h"
 
 namespace {
@@ -28,43 +28,44 @@ using namespace tagflow::graph;  // NOLINT
 // Writes a line for everything that happens. Several workers may call it.
 class Log : public actors::Observer {
  public:
-  void on_frame_start(const actors::Place& place,
-                      const actors::Place& /*caller*/) override {
-    line(place, "the frame starts");
+  void on_frame_start(const actors::Location& location,
+                      const actors::Location& /*caller*/) override {
+    line(location, "the frame starts");
   }
-  void on_frame_end(const actors::Place& place) override {
-    line(place, "the frame ends");
+  void on_frame_end(const actors::Location& location) override {
+    line(location, "the frame ends");
   }
-  void on_iteration_start(const actors::Place& place) override {
-    line(place, "the iteration starts");
+  void on_iteration_start(const actors::Location& location) override {
+    line(location, "the iteration starts");
   }
-  void on_iteration_end(const actors::Place& place) override {
-    line(place, "the iteration ends");
+  void on_iteration_end(const actors::Location& location) override {
+    line(location, "the iteration ends");
   }
-  void on_arrive(const actors::Place& place, const Node& node,
+  void on_arrive(const actors::Location& location, const Node& node,
                  const Tensor& value, bool dead) override {
-    line(place, fmt::format("a token arrives through {}: {}", node.name(),
-                            dead ? "dead" : value.to_string()));
+    line(location, fmt::format("a token arrives through {}: {}", node.name(),
+                               dead ? "dead" : value.to_string()));
   }
-  void on_fire(const actors::Place& place, const Node& node,
+  void on_fire(const actors::Location& location, const Node& node,
                bool dead) override {
-    if (dead) line(place, fmt::format("{} is skipped", node.name()));
+    if (dead) line(location, fmt::format("{} is skipped", node.name()));
   }
-  void on_fired(const actors::Place& place, const Node& node,
+  void on_fired(const actors::Location& location, const Node& node,
                 std::span<const Tensor> outputs) override {
     std::string values;
     for (const Tensor& value : outputs) {
       values += ' ';
       values += value.valid() ? value.to_string() : "dead";
     }
-    line(place, fmt::format("{} fires:{}", node.name(), values));
+    line(location, fmt::format("{} fires:{}", node.name(), values));
   }
 
  private:
-  void line(const actors::Place& place, const std::string& what) {
+  void line(const actors::Location& location, const std::string& what) {
     const std::lock_guard lock(mutex_);
-    fmt::print("{:>8}/{}  {}\n", place.frame.empty() ? "root" : place.frame,
-               place.tag.iteration, what);
+    fmt::print("{:>8}/{}  {}\n",
+               location.frame.empty() ? "root" : location.frame,
+               location.tag.iteration, what);
   }
 
   std::mutex mutex_;

@@ -3,7 +3,7 @@
 //   x -> while x != 1: ( x = even ? x / 2 : 3 x + 1,  steps += 1 ) -> steps
 #include <cstdio>
 
-#include "actors/session.h"
+#include "actors/session/session.h"
 #include "graph/builder/builder.h"
 
 using namespace tagflow;         // NOLINT: an example

@@ -12,7 +12,7 @@
 // order. How many steps the inner training takes is fed.
 #include <cstdio>
 
-#include "actors/session.h"
+#include "actors/session/session.h"
 #include "autodiff/gradients.h"
 #include "autodiff/train/optimizers.h"
 #include "graph/builder/builder.h"

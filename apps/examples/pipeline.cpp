@@ -18,7 +18,7 @@
 #include <set>
 #include <vector>
 
-#include "actors/observer.h"
+#include "actors/watch/observer.h"
 #include "apps/examples/run.h"
 
 using namespace tagflow;         // NOLINT: an example
@@ -84,15 +84,17 @@ Values expected() {
 
 // Sees which iterations the stages compute for at the same time.
 struct Overlap : actors::Observer {
-  void on_compute(const actors::Place& place, const Node& /*node*/) override {
+  void on_compute(const actors::Location& location,
+                  const Node& /*node*/) override {
     const std::lock_guard lock(mutex);
-    computing.insert(place.tag.iteration);
+    computing.insert(location.tag.iteration);
     const std::set<int64_t> different(computing.begin(), computing.end());
     highest = std::max(highest, different.size());
   }
-  void on_computed(const actors::Place& place, const Node& /*node*/) override {
+  void on_computed(const actors::Location& location,
+                   const Node& /*node*/) override {
     const std::lock_guard lock(mutex);
-    computing.extract(place.tag.iteration);
+    computing.extract(location.tag.iteration);
   }
 
   std::mutex mutex;

@@ -15,7 +15,7 @@
 #include <mutex>
 #include <string>
 
-#include "actors/observer.h"
+#include "actors/watch/observer.h"
 #include "apps/examples/run.h"
 
 using namespace tagflow;         // NOLINT: an example
@@ -88,11 +88,11 @@ Matrix expected(const Model& model) {
 
 // Sees how far the first layer gets ahead of the last one.
 struct Front : actors::Observer {
-  void on_fired(const actors::Place& place, const Node& node,
+  void on_fired(const actors::Location& location, const Node& node,
                 std::span<const Tensor> /*outputs*/) override {
     if (node.op() != "Tanh") return;
     const std::lock_guard lock(mutex);
-    steps[std::string(place.device)] = place.tag.iteration + 1;
+    steps[std::string(location.device)] = location.tag.iteration + 1;
     if (steps.size() == kLayers)
       ahead = std::max(ahead, steps.begin()->second - steps.rbegin()->second);
   }

@@ -13,7 +13,7 @@
 #include <cstdio>
 #include <limits>
 
-#include "actors/session.h"
+#include "actors/session/session.h"
 #include "autodiff/train/layer.h"
 #include "autodiff/train/loss.h"
 #include "autodiff/train/optimizers.h"

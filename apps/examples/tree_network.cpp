@@ -13,7 +13,7 @@
 #include <cstdio>
 #include <random>
 
-#include "actors/session.h"
+#include "actors/session/session.h"
 #include "autodiff/train/loss.h"
 #include "autodiff/train/optimizers.h"
 #include "graph/builder/builder.h"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "actors/restore.h"
+#include "actors/checkpoint/restore.h"
 #include "apps/common/command_line.h"
 #include "apps/common/owned_session.h"
 #include "apps/common/program.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "actors/session.h"
+#include "actors/session/session.h"
 #include "apps/fortunes/text.h"
 #include "apps/training/trainer.h"
 #include "graph/graph.h"

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <string>
 
-#include "actors/restore.h"
+#include "actors/checkpoint/restore.h"
 #include "apps/common/command_line.h"
 #include "apps/common/owned_session.h"
 #include "apps/common/program.h"

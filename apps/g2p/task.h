@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "actors/session.h"
+#include "actors/session/session.h"
 #include "apps/g2p/lexicon.h"
 #include "apps/training/trainer.h"
 #include "graph/graph.h"

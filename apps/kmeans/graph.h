@@ -10,7 +10,7 @@
 //                 +----------------- next trip ------------------+
 #pragma once
 
-#include "actors/session.h"
+#include "actors/session/session.h"
 #include "apps/kmeans/kmeans.h"
 #include "graph/graph.h"
 

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "actors/session.h"
+#include "actors/session/session.h"
 #include "apps/io/png.h"
 #include "apps/kmeans/kmeans.h"
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "actors/distribute.h"
+#include "actors/plan/distribute.h"
 #include "apps/draw/drawing.h"
 
 namespace tagflow::apps {

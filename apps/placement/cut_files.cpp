@@ -6,7 +6,7 @@
 #include <system_error>
 
 #include "apps/placement/cut.h"
-#include "graph/graphdef.h"
+#include "graph/file/graphdef.h"
 
 namespace tagflow::apps {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "actors/distribute.h"
+#include "actors/plan/distribute.h"
 #include "apps/draw/schedule.h"
 
 namespace tagflow::apps {

@@ -6,7 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "actors/observer.h"
+#include "actors/runtime/iteration_view.h"
+#include "actors/watch/observer.h"
 #include "apps/stepper/recording.h"
 
 namespace tagflow::apps::stepper {

@@ -32,8 +32,9 @@ bool Recorder::has_room() {
   return false;
 }
 
-Recorder::InstanceKey Recorder::key_of(const actors::Place& place) {
-  return {std::string(place.device), place.tag.frame_hi, place.tag.frame_lo};
+Recorder::InstanceKey Recorder::key_of(const actors::Location& location) {
+  return {std::string(location.device), location.tag.frame_hi,
+          location.tag.frame_lo};
 }
 
 std::string Recorder::suffix_of(std::string_view device) {
@@ -42,29 +43,29 @@ std::string Recorder::suffix_of(std::string_view device) {
   return fmt::format(" on {}", graph::short_device_name(device));
 }
 
-void Recorder::add_instance(const actors::Place& place, int caller) {
+void Recorder::add_instance(const actors::Location& location, int caller) {
   Instance instance;
-  instance.frame = std::string(place.frame);
-  instance.device = suffix_of(place.device);
+  instance.frame = std::string(location.frame);
+  instance.device = suffix_of(location.device);
   instance.number = ++count_of_frame_[instance.frame + instance.device];
   instance.caller = caller;
-  instance_index_[key_of(place)] = int(recording_.instances.size());
+  instance_index_[key_of(location)] = int(recording_.instances.size());
   recording_.instances.push_back(std::move(instance));
   instances_.emplace_back();
 }
 
-int Recorder::instance_of(const actors::Place& place) {
-  const InstanceKey key = key_of(place);
-  if (!instance_index_.contains(key)) add_instance(place, -1);
+int Recorder::instance_of(const actors::Location& location) {
+  const InstanceKey key = key_of(location);
+  if (!instance_index_.contains(key)) add_instance(location, -1);
   return instance_index_.at(key);
 }
 
-int Recorder::scope_of(const actors::Place& place) {
-  const int instance = instance_of(place);
+int Recorder::scope_of(const actors::Location& location) {
+  const int instance = instance_of(location);
   const auto [it, is_new] = scope_index_.try_emplace(
-      ScopeKey{key_of(place), place.tag.iteration}, int(scopes_.size()));
+      ScopeKey{key_of(location), location.tag.iteration}, int(scopes_.size()));
   if (is_new) {
-    recording_.scopes.push_back({instance, place.tag.iteration});
+    recording_.scopes.push_back({instance, location.tag.iteration});
     scopes_.emplace_back();
   }
   return it->second;
@@ -81,19 +82,19 @@ int Recorder::value_of(const Tensor& value) {
 
 // --- What the engine says ----------------------------------------------------
 
-void Recorder::on_frame_start(const actors::Place& place,
-                              const actors::Place& caller) {
+void Recorder::on_frame_start(const actors::Location& location,
+                              const actors::Location& caller) {
   const std::lock_guard lock(mutex_);
   if (!has_room()) return;
-  const bool is_root = place.tag.frame_hi == caller.tag.frame_hi &&
-                       place.tag.frame_lo == caller.tag.frame_lo;
-  add_instance(place, is_root ? -1 : scope_of(caller));
+  const bool is_root = location.tag.frame_hi == caller.tag.frame_hi &&
+                       location.tag.frame_lo == caller.tag.frame_lo;
+  add_instance(location, is_root ? -1 : scope_of(caller));
 }
 
-void Recorder::on_iteration_start(const actors::Place& place) {
+void Recorder::on_iteration_start(const actors::Location& location) {
   const std::lock_guard lock(mutex_);
   if (!has_room()) return;
-  const int scope = scope_of(place);
+  const int scope = scope_of(location);
   ScopeState& state = scopes_[size_t(scope)];
   state = {};
   state.is_live = state.starts = true;
@@ -101,29 +102,31 @@ void Recorder::on_iteration_start(const actors::Place& place) {
       scope;
 }
 
-void Recorder::on_arrive(const actors::Place& place, const graph::Node& node,
-                         const Tensor& value, bool dead) {
+void Recorder::on_arrive(const actors::Location& location,
+                         const graph::Node& node, const Tensor& value,
+                         bool dead) {
   const std::lock_guard lock(mutex_);
   if (!has_room()) return;
-  scopes_[size_t(scope_of(place))].arrived.push_back(
+  scopes_[size_t(scope_of(location))].arrived.push_back(
       {&node, {}, {dead ? kDead : value_of(value)}, dead});
 }
 
-void Recorder::on_fire(const actors::Place& place, const graph::Node& node,
-                       bool dead) {
+void Recorder::on_fire(const actors::Location& location,
+                       const graph::Node& node, bool dead) {
   const std::lock_guard lock(mutex_);
   if (!has_room()) return;
-  ScopeState& state = scopes_[size_t(scope_of(place))];
+  ScopeState& state = scopes_[size_t(scope_of(location))];
   state.fires = true;
   state.answers = false;
   state.fired = {&node, {}, {}, dead};
 }
 
-void Recorder::on_fired(const actors::Place& place, const graph::Node& node,
+void Recorder::on_fired(const actors::Location& location,
+                        const graph::Node& node,
                         std::span<const Tensor> outputs) {
   const std::lock_guard lock(mutex_);
   if (!has_room()) return;
-  ScopeState& state = scopes_[size_t(scope_of(place))];
+  ScopeState& state = scopes_[size_t(scope_of(location))];
   if (!state.fires || state.fired.node != &node) {
     state.fires = state.answers = true;
     state.fired = {&node, {}, {}, false};
@@ -133,22 +136,22 @@ void Recorder::on_fired(const actors::Place& place, const graph::Node& node,
   }
 }
 
-void Recorder::on_settle(const actors::Place& place,
+void Recorder::on_settle(const actors::Location& location,
                          const actors::IterationView& view) {
   const std::lock_guard lock(mutex_);
   if (!has_room()) return;
-  const int scope = scope_of(place);
-  frame_ = &table_.frame(place.frame, suffix_of(place.device), view);
+  const int scope = scope_of(location);
+  frame_ = &table_.frame(location.frame, suffix_of(location.device), view);
   view_ = &view;
   const int instance = recording_.scopes[size_t(scope)].instance;
   recording_.instances[size_t(instance)].drawn = frame_->drawn;
   settle(scope, view);
 }
 
-void Recorder::on_iteration_end(const actors::Place& place) {
+void Recorder::on_iteration_end(const actors::Location& location) {
   const std::lock_guard lock(mutex_);
   if (!has_room()) return;
-  const int scope = scope_of(place);
+  const int scope = scope_of(location);
   ScopeState& state = scopes_[size_t(scope)];
   Step step;
   step.kind = StepKind::kEnd;
@@ -160,10 +163,10 @@ void Recorder::on_iteration_end(const actors::Place& place) {
   recording_.steps.push_back(std::move(step));
 }
 
-void Recorder::on_frame_end(const actors::Place& place) {
+void Recorder::on_frame_end(const actors::Location& location) {
   const std::lock_guard lock(mutex_);
   if (recording_.is_full) return;
-  const int instance = instance_of(place);
+  const int instance = instance_of(location);
   // The frame ends with its last iteration; others may have come between.
   const auto it = std::find_if(
       recording_.steps.rbegin(), recording_.steps.rend(),

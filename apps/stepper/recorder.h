@@ -8,8 +8,9 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "actors/observer.h"
-#include "actors/session.h"
+#include "actors/runtime/iteration_view.h"
+#include "actors/session/session.h"
+#include "actors/watch/observer.h"
 #include "apps/stepper/node_table.h"
 #include "apps/stepper/recording.h"
 
@@ -38,19 +39,19 @@ class Recorder : public actors::Observer {
   // REQUIRES: the run is over; where it was cut short, so is its session.
   Recording take();
 
-  void on_fire(const actors::Place& place, const graph::Node& node,
+  void on_fire(const actors::Location& location, const graph::Node& node,
                bool dead) override;
-  void on_fired(const actors::Place& place, const graph::Node& node,
+  void on_fired(const actors::Location& location, const graph::Node& node,
                 std::span<const Tensor> outputs) override;
-  void on_arrive(const actors::Place& place, const graph::Node& node,
+  void on_arrive(const actors::Location& location, const graph::Node& node,
                  const Tensor& value, bool dead) override;
-  void on_settle(const actors::Place& place,
+  void on_settle(const actors::Location& location,
                  const actors::IterationView& view) override;
-  void on_iteration_start(const actors::Place& place) override;
-  void on_iteration_end(const actors::Place& place) override;
-  void on_frame_start(const actors::Place& place,
-                      const actors::Place& caller) override;
-  void on_frame_end(const actors::Place& place) override;
+  void on_iteration_start(const actors::Location& location) override;
+  void on_iteration_end(const actors::Location& location) override;
+  void on_frame_start(const actors::Location& location,
+                      const actors::Location& caller) override;
+  void on_frame_end(const actors::Location& location) override;
 
  private:
   // What happened to an iteration since it settled last.
@@ -80,13 +81,13 @@ class Recorder : public actors::Observer {
   using ScopeKey = std::pair<InstanceKey, int64_t>;
 
   // All of these: with the lock held.
-  static InstanceKey key_of(const actors::Place& place);
+  static InstanceKey key_of(const actors::Location& location);
   // What names on the device end with: Instance::device.
   std::string suffix_of(std::string_view device);
-  int scope_of(const actors::Place& place);
-  int instance_of(const actors::Place& place);
+  int scope_of(const actors::Location& location);
+  int instance_of(const actors::Location& location);
   int value_of(const Tensor& value);
-  void add_instance(const actors::Place& place, int caller);
+  void add_instance(const actors::Location& location, int caller);
   // Ends the recording where it is full; false then.
   bool has_room();
 

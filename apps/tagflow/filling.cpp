@@ -4,8 +4,8 @@
 
 #include <chrono>
 
-#include "actors/queue_runners.h"
-#include "graph/prune.h"
+#include "actors/session/queue_runners.h"
+#include "graph/analysis/prune.h"
 
 namespace tagflow::apps {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "actors/coordinator.h"
+#include "actors/session/coordinator.h"
 #include "apps/tagflow/signature.h"
-#include "graph/queue_runner.h"
+#include "graph/file/queue_runner.h"
 
 namespace tagflow::apps {
 

@@ -12,7 +12,7 @@
 #include "apps/tagflow/commands.h"
 #include "apps/tagflow/gradients_report.h"
 #include "apps/tagflow/signature.h"
-#include "graph/graphdef.h"
+#include "graph/file/graphdef.h"
 #include "graph/node_name.h"
 
 namespace tagflow::apps {

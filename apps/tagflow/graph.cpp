@@ -13,7 +13,7 @@
 #include "apps/io/file.h"
 #include "apps/tagflow/commands.h"
 #include "apps/tagflow/signature.h"
-#include "graph/validate.h"
+#include "graph/analysis/validate.h"
 
 namespace tagflow::apps {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "actors/cost_recorder.h"
+#include "actors/watch/cost_recorder.h"
 #include "apps/common/command_line.h"
 #include "apps/common/interrupt.h"
 #include "apps/common/terminal.h"

@@ -6,15 +6,15 @@
 #include <algorithm>
 #include <memory>
 
-#include "actors/saved_model.h"
+#include "actors/checkpoint/saved_model.h"
 #include "apps/common/command_line.h"
 #include "apps/common/feed.h"
 #include "apps/common/model.h"
 #include "apps/common/summary.h"
 #include "apps/common/watched_run.h"
+#include "graph/analysis/prune.h"
 #include "graph/function.h"
 #include "graph/functions/check.h"
-#include "graph/prune.h"
 
 namespace tagflow::apps {
 namespace {

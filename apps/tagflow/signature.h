@@ -5,15 +5,15 @@
 #include <string>
 #include <vector>
 
-#include "actors/session.h"
+#include "actors/session/session.h"
 #include "apps/common/engine_options.h"
 #include "apps/common/exit_code.h"
 #include "apps/common/feed.h"
 #include "apps/common/owned_session.h"
 #include "apps/common/results.h"
+#include "graph/file/queue_runner.h"
+#include "graph/file/saved_state.h"
 #include "graph/graph.h"
-#include "graph/queue_runner.h"
-#include "graph/saved_state.h"
 
 namespace tagflow::apps {
 

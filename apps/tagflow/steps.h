@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "actors/trace.h"
+#include "actors/watch/trace.h"
 #include "apps/common/training.h"
 #include "apps/common/watched_run.h"
 #include "apps/tagflow/signature.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "actors/graph_variables.h"
+#include "actors/checkpoint/graph_variables.h"
 #include "apps/common/model.h"
 #include "apps/common/terminal.h"
 #include "apps/tagflow/commands.h"

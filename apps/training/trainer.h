@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "actors/session.h"
+#include "actors/session/session.h"
 #include "apps/common/training.h"
 
 namespace tagflow::training {

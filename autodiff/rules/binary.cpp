@@ -3,8 +3,8 @@
 
 #include "autodiff/rules/arithmetic.h"
 #include "autodiff/rules/rules.h"
+#include "graph/analysis/known_value.h"
 #include "graph/dtype_visit.h"
-#include "graph/known_value.h"
 
 namespace tagflow::autodiff {
 namespace {

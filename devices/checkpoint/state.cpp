@@ -12,8 +12,8 @@
 #include <tuple>
 
 #include "devices/checkpoint/bundle_reader.h"
+#include "graph/file/wire.h"
 #include "graph/proto/checkpoint.pb.h"
-#include "graph/wire.h"
 
 namespace tagflow::checkpoint {
 namespace {

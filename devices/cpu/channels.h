@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "devices/cpu/reduction_plan.h"
+#include "devices/cpu/reduction/plan.h"
 
 namespace tagflow::devices {
 

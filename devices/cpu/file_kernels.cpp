@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "devices/cpu/array_args.h"
+#include "devices/cpu/array/args.h"
 #include "devices/cpu/kernels.h"
 #include "devices/kernel_registry.h"
 

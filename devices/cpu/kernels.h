@@ -10,38 +10,38 @@ void register_cpu_kernels(KernelRegistry& registry);
 
 // cpu/control_flow.cpp: Const, Identity, NoOp, Assert, Print, ...
 void register_control_flow_kernels(KernelRegistry& registry);
-// cpu/elementwise_*.cpp
+// cpu/elementwise/
 void register_elementwise_kernels(KernelRegistry& registry);
-// cpu/array_*.cpp
+// cpu/array/
 void register_array_kernels(KernelRegistry& registry);
-// cpu/reduction_*.cpp and segment ops
+// cpu/reduction/ and cpu/segment/
 void register_reduction_kernels(KernelRegistry& registry);
-// cpu/dense*.cpp: matrix products
+// cpu/dense/: matrix products
 void register_dense_kernels(KernelRegistry& registry);
-// cpu/nn_*.cpp
+// cpu/nn/ and cpu/convolution/
 void register_nn_kernels(KernelRegistry& registry);
-// cpu/random_*.cpp
+// cpu/random/
 void register_random_kernels(KernelRegistry& registry);
-// cpu/layer_rows.cpp
+// cpu/layer/rows.cpp
 void register_row_layer_kernels(KernelRegistry& registry);
-// cpu/layer_window.cpp
+// cpu/layer/window.cpp
 void register_window_layer_kernels(KernelRegistry& registry);
-// cpu/packed_weights.cpp
+// cpu/dense/packed_weights.cpp
 void register_packed_weights_kernels(KernelRegistry& registry);
-// cpu/product_sum_ops.cpp
+// cpu/dense/product_sum_ops.cpp
 void register_product_sum_kernels(KernelRegistry& registry);
-// cpu/stack*.cpp, tensor_array*.cpp, tensor_list*.cpp, optional.cpp
+// cpu/containers/: stacks, TensorArrays, lists, optionals
 void register_container_kernels(KernelRegistry& registry);
 void register_state_kernels(KernelRegistry& registry);
-// cpu/sparse_*.cpp: sparse and ragged tensors
+// cpu/sparse/: sparse and ragged tensors
 void register_sparse_kernels(KernelRegistry& registry);
-// cpu/linalg_*.cpp: decompositions of matrices, Cross
+// cpu/linalg/: decompositions of matrices, Cross
 void register_linalg_kernels(KernelRegistry& registry);
-// cpu/recurrent_*.cpp: fused LSTM and GRU cells
+// cpu/recurrent/: fused LSTM and GRU cells
 void register_recurrent_kernels(KernelRegistry& registry);
-// cpu/text_*.cpp: regular expressions, hashes
+// cpu/text/: regular expressions, hashes
 void register_text_kernels(KernelRegistry& registry);
-// cpu/file_*.cpp: ReadFile, WriteFile, MatchingFiles
+// cpu/file_kernels.cpp: ReadFile, WriteFile, MatchingFiles
 void register_file_kernels(KernelRegistry& registry);
 // cpu/summary.cpp
 void register_summary_kernels(KernelRegistry& registry);

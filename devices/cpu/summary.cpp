@@ -2,7 +2,7 @@
 #include <set>
 #include <string>
 
-#include "devices/cpu/array_args.h"
+#include "devices/cpu/array/args.h"
 #include "devices/cpu/kernels.h"
 #include "devices/kernel_registry.h"
 #include "graph/dtype_visit.h"

@@ -1,4 +1,4 @@
-// Functions of two operands; see devices/cpu/elementwise_arithmetic.cpp and
+// Functions of two operands; see devices/cpu/elementwise/arithmetic.cpp and
 // its neighbours for what they mean. Division and powers of integers, which
 // can fail, are not among them.
 #include "devices/cuda/elementwise.cuh"

@@ -55,7 +55,7 @@ constexpr bool kCanTruncate =
     kMantissa<To> > 0 && kMantissa<From> > kMantissa<To>;
 
 // Without the bits of the mantissa that `To` has no room for; see
-// truncate_row() in elementwise_cast.h.
+// truncate_row() in elementwise/cast.h.
 template <class To>
 __device__ float cut_off(float x) {
   constexpr uint32_t kLost = (uint32_t(1) << (23 - kMantissa<To>)) - 1;

@@ -1,9 +1,9 @@
 // Element-wise kernels: shapes and memory; the functions are in .cu files.
 #include <algorithm>
 
-#include "devices/cpu/array_args.h"
+#include "devices/cpu/array/args.h"
 #include "devices/cpu/broadcast.h"
-#include "devices/cpu/elementwise.h"
+#include "devices/cpu/elementwise/elementwise.h"
 #include "devices/cuda/cuda_kernel.h"
 #include "devices/cuda/operands.h"
 #include "devices/cuda/status.h"

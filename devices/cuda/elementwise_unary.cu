@@ -1,4 +1,4 @@
-// Functions of one operand; see devices/cpu/elementwise_unary.cpp and its
+// Functions of one operand; see devices/cpu/elementwise/unary.cpp and its
 // neighbours for what they mean.
 #include <math_constants.h>
 

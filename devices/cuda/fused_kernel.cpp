@@ -1,6 +1,6 @@
 // _FusedElementwise on a GPU: its ops one after another.
-#include "devices/cpu/fused_columns.h"
-#include "devices/cpu/fused_program.h"
+#include "devices/cpu/elementwise/fused_columns.h"
+#include "devices/cpu/elementwise/fused_program.h"
 #include "devices/cuda/cuda_kernel.h"
 #include "devices/cuda/status.h"
 #include "graph/graph.h"

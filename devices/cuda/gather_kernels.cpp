@@ -1,7 +1,7 @@
 // Gather and GatherV2. An index out of range is an error where the host knows
 // it. One that only the GPU knows gives zeros: to look at it would take a wait.
-#include "devices/cpu/array_args.h"
-#include "devices/cpu/gather_plan.h"
+#include "devices/cpu/array/args.h"
+#include "devices/cpu/array/gather_plan.h"
 #include "devices/cuda/cuda_kernel.h"
 #include "devices/cuda/operands.h"
 #include "devices/cuda/status.h"

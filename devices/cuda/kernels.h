@@ -164,7 +164,7 @@ cudaError_t binary(Binary op, Element type, const ElementwiseArgs& args,
 cudaError_t select(size_t size, const ElementwiseArgs& args,
                    cudaStream_t stream);
 // From any type to any other; see core_cast_row() and truncate_row() in
-// elementwise_cast.h.
+// elementwise/cast.h.
 cudaError_t cast(Element from, Element to, bool truncates,
                  const ElementwiseArgs& args, cudaStream_t stream);
 

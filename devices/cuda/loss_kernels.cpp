@@ -1,7 +1,7 @@
 // Cross entropies and their gradients. A label that is no class is an error
 // where the host knows it. One that only the GPU knows makes NaN of its row: to
 // look at it would take a wait.
-#include "devices/cpu/nn_loss.h"
+#include "devices/cpu/nn/loss.h"
 #include "devices/cuda/cuda_kernel.h"
 #include "devices/cuda/operands.h"
 #include "devices/cuda/status.h"

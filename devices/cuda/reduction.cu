@@ -1,4 +1,4 @@
-// Reductions along dimensions; see devices/cpu/reduction_ops.h for what they
+// Reductions along dimensions; see devices/cpu/reduction/ops.h for what they
 // mean. Where there are many results each is one thread's work; otherwise it
 // is a block's, or that of several, whose parts are put together at last.
 #include <math_constants.h>

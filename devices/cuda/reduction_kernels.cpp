@@ -1,9 +1,9 @@
 // Reductions, Softmax, ArgMax and ArgMin: shapes and memory.
 #include <limits>
 
-#include "devices/cpu/array_args.h"
+#include "devices/cpu/array/args.h"
 #include "devices/cpu/channels.h"
-#include "devices/cpu/reduction_plan.h"
+#include "devices/cpu/reduction/plan.h"
 #include "devices/cuda/cuda_kernel.h"
 #include "devices/cuda/operands.h"
 #include "devices/cuda/status.h"

@@ -1,8 +1,8 @@
 // Select and SelectV2, and BiasAdd, which broadcasts along one dimension.
-#include "devices/cpu/array_args.h"
+#include "devices/cpu/array/args.h"
 #include "devices/cpu/broadcast.h"
 #include "devices/cpu/channels.h"
-#include "devices/cpu/elementwise.h"
+#include "devices/cpu/elementwise/elementwise.h"
 #include "devices/cuda/cuda_kernel.h"
 #include "devices/cuda/operands.h"
 #include "devices/cuda/status.h"

@@ -3,7 +3,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "devices/cpu/container_kernels.h"
+#include "devices/cpu/containers/kernels.h"
 #include "graph/counted.h"
 
 namespace tagflow::devices {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "devices/cpu/array_copy.h"
-#include "devices/cpu/container_kernels.h"
+#include "devices/cpu/array/copy.h"
+#include "devices/cpu/containers/kernels.h"
 #include "devices/guard.h"
 #include "graph/counted.h"
 

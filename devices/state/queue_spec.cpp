@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "devices/cpu/array_args.h"
+#include "devices/cpu/array/args.h"
 #include "devices/state/queue.h"
 #include "graph/counted.h"
 

@@ -26,7 +26,7 @@ namespace tagflow::devices {
 //
 // A resource has a device, that of the node that made it first, and its
 // contents are in the memory of that. Placement asks for it, so that nodes of
-// other signatures come to be there, too (actors/state_homes.h).
+// other signatures come to be there, too (actors/plan/state_homes.h).
 //
 // What has no name of its own has that of its node, as it was before functions
 // were put in the place of their calls: all calls of a function share it. An

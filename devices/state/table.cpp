@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "devices/cpu/array_copy.h"
+#include "devices/cpu/array/copy.h"
 
 namespace tagflow::devices {
 namespace {

@@ -6,7 +6,7 @@
 //   b.lengths, b.components[0]   // of one batch, padded
 //
 // The graph fills its queues while the queue runners of `b` run:
-// actors/queue_runners.h starts them.
+// actors/session/queue_runners.h starts them.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@
 
 #include "graph/builder/control_flow.h"
 #include "graph/builder/ops_queue.h"
-#include "graph/queue_runner.h"
+#include "graph/file/queue_runner.h"
 
 namespace tagflow::graph {
 

@@ -52,7 +52,8 @@ inline Output is_initialized(const Scope& s, const Variable& v) {
 }
 
 // A variable as TensorFlow 1 has them: a reference. It is read when the op
-// fires that takes its value: Note [References] in graph/dereference.h.
+// fires that takes its value: Note [References] in
+// graph/analysis/dereference.h.
 inline Output reference_variable(const Scope& s, DataType dtype,
                                  const PartialShape& shape,
                                  VariableArgs a = {}) {

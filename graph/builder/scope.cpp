@@ -2,9 +2,9 @@
 
 #include <unordered_set>
 
+#include "graph/analysis/class_labels.h"
 #include "graph/builder/context.h"
 #include "graph/builder/op_inputs.h"
-#include "graph/class_labels.h"
 #include "graph/function.h"
 #include "graph/op_registry.h"
 

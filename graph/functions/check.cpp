@@ -6,7 +6,7 @@
 #include <map>
 #include <unordered_set>
 
-#include "graph/frames.h"
+#include "graph/analysis/frames.h"
 #include "graph/functions/instance.h"
 #include "graph/functions/lower.h"
 #include "graph/node_name.h"

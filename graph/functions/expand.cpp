@@ -2,7 +2,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "graph/class_labels.h"
+#include "graph/analysis/class_labels.h"
 #include "graph/functions/instance.h"
 #include "graph/functions/ports.h"
 #include "graph/op_registry.h"

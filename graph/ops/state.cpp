@@ -1,6 +1,6 @@
 // Ops of what outlives a step: the registration of all, and what their shape
 // functions share.
-#include "graph/known_value.h"
+#include "graph/analysis/known_value.h"
 #include "graph/ops/ops.h"
 #include "graph/ops/state_ops.h"
 

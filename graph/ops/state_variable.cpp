@@ -106,7 +106,7 @@ void register_references(OpRegistry& registry) {
                   declared_shape);
   define(registry, "DestroyTemporaryVariable", {"ref: Ref(T)"}, {"value: T"},
          {"T: type", "var_name: string"}, unchanged_shape);
-  // Not of TensorFlow: Note [References] in graph/dereference.h.
+  // Not of TensorFlow: Note [References] in graph/analysis/dereference.h.
   define_stateful(registry, "_Dereference", {"ref: Ref(T)"}, {"value: T"},
                   {"T: type"}, unchanged_shape);
   registry.add(OpDefBuilder("IsVariableInitialized")

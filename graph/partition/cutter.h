@@ -7,9 +7,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "graph/frames.h"
+#include "graph/analysis/frames.h"
+#include "graph/analysis/prune.h"
 #include "graph/partition/partition.h"
-#include "graph/prune.h"
 
 namespace tagflow::graph {
 

@@ -9,9 +9,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "graph/frames.h"
+#include "graph/analysis/frames.h"
+#include "graph/analysis/topology.h"
 #include "graph/program.h"
-#include "graph/topology.h"
 
 namespace tagflow::graph {
 

@@ -3,8 +3,8 @@
 #include <cassert>
 #include <limits>
 
+#include "graph/analysis/validate.h"
 #include "graph/partition/cutter.h"
-#include "graph/validate.h"
 
 namespace tagflow::graph {
 namespace {

@@ -22,13 +22,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "graph/analysis/known_value.h"
+#include "graph/analysis/topology.h"
 #include "graph/dtype_visit.h"
-#include "graph/known_value.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/product.h"
 #include "graph/passes/readers.h"
 #include "graph/passes/rewriting.h"
-#include "graph/topology.h"
 
 namespace tagflow::graph {
 namespace {

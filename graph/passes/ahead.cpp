@@ -28,12 +28,12 @@
 #include <algorithm>
 #include <vector>
 
-#include "graph/frames.h"
+#include "graph/analysis/frames.h"
+#include "graph/analysis/polls.h"
+#include "graph/analysis/topology.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/rewriting.h"
 #include "graph/placement/whole_loops.h"
-#include "graph/polls.h"
-#include "graph/topology.h"
 
 namespace tagflow::graph {
 namespace {

@@ -8,11 +8,11 @@
 #include <deque>
 #include <unordered_map>
 
+#include "graph/analysis/known_value.h"
+#include "graph/analysis/topology.h"
 #include "graph/attr_hash.h"
-#include "graph/known_value.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/rewriting.h"
-#include "graph/topology.h"
 
 namespace tagflow::graph {
 namespace {

@@ -9,10 +9,10 @@
 //
 // What is dead for certain but fetched stays, and gives its error; so does
 // what a ControlTrigger or a Merge waits for.
-#include "graph/known_value.h"
+#include "graph/analysis/known_value.h"
+#include "graph/analysis/prune.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/rewriting.h"
-#include "graph/prune.h"
 
 namespace tagflow::graph {
 namespace {

@@ -19,12 +19,12 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "graph/frames.h"
+#include "graph/analysis/frames.h"
+#include "graph/analysis/prune.h"
+#include "graph/analysis/topology.h"
 #include "graph/passes/fused_program.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/rewriting.h"
-#include "graph/prune.h"
-#include "graph/topology.h"
 
 namespace tagflow::graph {
 namespace {

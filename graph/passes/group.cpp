@@ -18,15 +18,15 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "graph/frames.h"
+#include "graph/analysis/frames.h"
+#include "graph/analysis/polls.h"
+#include "graph/analysis/prune.h"
+#include "graph/analysis/topology.h"
 #include "graph/passes/fused_program.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/readers.h"
 #include "graph/passes/rewriting.h"
 #include "graph/placement/whole_loops.h"
-#include "graph/polls.h"
-#include "graph/prune.h"
-#include "graph/topology.h"
 
 namespace tagflow::graph {
 namespace {

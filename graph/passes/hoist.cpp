@@ -15,10 +15,10 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "graph/frames.h"
+#include "graph/analysis/frames.h"
+#include "graph/analysis/topology.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/rewriting.h"
-#include "graph/topology.h"
 
 namespace tagflow::graph {
 namespace {

@@ -9,11 +9,11 @@
 #include <algorithm>
 #include <array>
 
-#include "graph/known_value.h"
+#include "graph/analysis/known_value.h"
+#include "graph/analysis/prune.h"
+#include "graph/analysis/topology.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/rewriting.h"
-#include "graph/prune.h"
-#include "graph/topology.h"
 
 namespace tagflow::graph {
 namespace {

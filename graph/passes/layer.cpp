@@ -23,14 +23,14 @@
 // placed.
 #include <algorithm>
 
-#include "graph/known_value.h"
+#include "graph/analysis/known_value.h"
+#include "graph/analysis/prune.h"
+#include "graph/analysis/topology.h"
 #include "graph/passes/fused_program.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/product.h"
 #include "graph/passes/readers.h"
 #include "graph/passes/rewriting.h"
-#include "graph/prune.h"
-#include "graph/topology.h"
 
 namespace tagflow::graph {
 namespace {

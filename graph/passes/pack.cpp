@@ -25,12 +25,12 @@
 // Like the layers, this is a matter of what kernels a device has.
 #include <map>
 
-#include "graph/known_value.h"
+#include "graph/analysis/known_value.h"
+#include "graph/analysis/prune.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/product.h"
 #include "graph/passes/readers.h"
 #include "graph/passes/rewriting.h"
-#include "graph/prune.h"
 
 namespace tagflow::graph {
 namespace {

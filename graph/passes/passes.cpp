@@ -4,8 +4,8 @@
 #include <cassert>
 #include <limits>
 
-#include "graph/loop_shapes.h"
-#include "graph/validate.h"
+#include "graph/analysis/loop_shapes.h"
+#include "graph/analysis/validate.h"
 
 namespace tagflow::graph {
 namespace {

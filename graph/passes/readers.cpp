@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "graph/frames.h"
+#include "graph/analysis/frames.h"
+#include "graph/analysis/polls.h"
 #include "graph/passes/rewriting.h"
 #include "graph/placement/whole_loops.h"
-#include "graph/polls.h"
 
 namespace tagflow::graph {
 

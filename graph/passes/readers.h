@@ -6,8 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "graph/analysis/prune.h"
 #include "graph/program.h"
-#include "graph/prune.h"
 
 namespace tagflow::graph {
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "graph/class_labels.h"
-#include "graph/known_value.h"
+#include "graph/analysis/class_labels.h"
+#include "graph/analysis/known_value.h"
+#include "graph/analysis/prune.h"
 #include "graph/node_name.h"
-#include "graph/prune.h"
 
 namespace tagflow::graph {
 

@@ -8,7 +8,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "graph/frames.h"
+#include "graph/analysis/frames.h"
 #include "graph/program.h"
 
 namespace tagflow::graph {

@@ -16,8 +16,8 @@
 #include <map>
 #include <tuple>
 
-#include "graph/frames.h"
-#include "graph/list_elements.h"
+#include "graph/analysis/frames.h"
+#include "graph/analysis/list_elements.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/readers.h"
 #include "graph/passes/rewriting.h"

@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "graph/class_labels.h"
+#include "graph/analysis/class_labels.h"
 #include "graph/placement/node_demands.h"
 #include "graph/placement/ties.h"
 #include "graph/placement/union_find.h"

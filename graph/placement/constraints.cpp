@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "graph/class_labels.h"
+#include "graph/analysis/class_labels.h"
 #include "graph/placement/colocation.h"
 
 namespace tagflow::graph {

@@ -1,8 +1,8 @@
 #include "graph/placement/liveness.h"
 
+#include "graph/analysis/topology.h"
 #include "graph/passes/rewriting.h"
 #include "graph/placement/op_work.h"
-#include "graph/topology.h"
 
 namespace tagflow::graph {
 namespace {

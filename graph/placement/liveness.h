@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "graph/frames.h"
+#include "graph/analysis/frames.h"
 #include "graph/graph.h"
 #include "graph/placement/conditions.h"
 

@@ -4,7 +4,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "graph/class_labels.h"
+#include "graph/analysis/class_labels.h"
 #include "graph/placement/op_work.h"
 
 namespace tagflow::graph {

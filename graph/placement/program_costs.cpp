@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "graph/frames.h"
+#include "graph/analysis/frames.h"
 #include "graph/placement/op_work.h"
 
 namespace tagflow::graph {

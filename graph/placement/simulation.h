@@ -5,10 +5,10 @@
 #include <span>
 #include <vector>
 
+#include "graph/analysis/topology.h"
 #include "graph/placement/placer.h"
 #include "graph/placement/program_costs.h"
 #include "graph/placement/timeline.h"
-#include "graph/topology.h"
 
 namespace tagflow::graph {
 

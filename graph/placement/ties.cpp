@@ -2,7 +2,7 @@
 
 #include <unordered_map>
 
-#include "graph/class_labels.h"
+#include "graph/analysis/class_labels.h"
 
 namespace tagflow::graph {
 

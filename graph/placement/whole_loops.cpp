@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "graph/analysis/topology.h"
 #include "graph/placement/liveness.h"
-#include "graph/topology.h"
 
 namespace tagflow::graph {
 namespace {

@@ -27,7 +27,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/frames.h"
+#include "graph/analysis/frames.h"
 #include "graph/placement/liveness.h"
 #include "graph/program.h"
 

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cstdlib>
 
-#include "actors/session.h"
+#include "actors/session/session.h"
 #include "devices/device.h"
 
 namespace tagflow::actors {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <map>
 
-#include "actors/queue_runners.h"
+#include "actors/session/queue_runners.h"
 #include "tests/actors/program.h"
 
 using namespace tagflow;

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "actors/session.h"
+#include "actors/session/session.h"
 
 namespace tagflow::actors {
 

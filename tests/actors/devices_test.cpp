@@ -6,8 +6,8 @@
 #include <future>
 #include <thread>
 
-#include "actors/distribute.h"
-#include "actors/engine.h"
+#include "actors/plan/distribute.h"
+#include "actors/runtime/engine.h"
 #include "devices/device.h"
 #include "graph/builder/builder.h"
 #include "graph/passes/passes.h"

@@ -3,7 +3,7 @@
 
 #include <semaphore>
 
-#include "actors/job.h"
+#include "actors/runtime/job.h"
 
 namespace tagflow::actors {
 

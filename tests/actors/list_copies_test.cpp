@@ -6,7 +6,7 @@
 #include <mutex>
 #include <optional>
 
-#include "devices/cpu/tensor_list.h"
+#include "devices/cpu/containers/tensor_list.h"
 #include "devices/kernel.h"
 #include "graph/builder/builder.h"
 #include "graph/shape_context.h"

@@ -7,7 +7,7 @@
 #include <deque>
 #include <thread>
 
-#include "actors/executable.h"
+#include "actors/session/executable.h"
 #include "devices/kernel_registry.h"
 #include "tests/actors/devices.h"
 #include "tests/actors/sessions.h"

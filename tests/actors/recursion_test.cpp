@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 #include <malloc.h>
 
-#include "actors/call_frames.h"
+#include "actors/runtime/call_frames.h"
 #include "tests/actors/function_graph.h"
 #include "tests/actors/pending.h"
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "graph/graphdef.h"
+#include "graph/file/graphdef.h"
 #include "tests/actors/configurations.h"
 #include "tests/graph/hand_made.h"
 

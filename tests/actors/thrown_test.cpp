@@ -4,7 +4,7 @@
 #include <atomic>
 #include <future>
 
-#include "actors/observer.h"
+#include "actors/watch/observer.h"
 #include "devices/kernel.h"
 #include "graph/builder/builder.h"
 #include "tests/actors/holding_op.h"
@@ -80,16 +80,17 @@ class Thrower : public Observer {
  public:
   explicit Thrower(int k) : left_(k) {}
   bool thrown() const { return left_ <= 0; }
-  void on_fire(const Place&, const Node&, bool) override { call(); }
-  void on_fired(const Place&, const Node&, std::span<const Tensor>) override {
+  void on_fire(const Location&, const Node&, bool) override { call(); }
+  void on_fired(const Location&, const Node&,
+                std::span<const Tensor>) override {
     call();
   }
-  void on_compute(const Place&, const Node&) override { call(); }
-  void on_computed(const Place&, const Node&) override { call(); }
-  void on_iteration_start(const Place&) override { call(); }
-  void on_iteration_end(const Place&) override { call(); }
-  void on_frame_start(const Place&, const Place&) override { call(); }
-  void on_frame_end(const Place&) override { call(); }
+  void on_compute(const Location&, const Node&) override { call(); }
+  void on_computed(const Location&, const Node&) override { call(); }
+  void on_iteration_start(const Location&) override { call(); }
+  void on_iteration_end(const Location&) override { call(); }
+  void on_frame_start(const Location&, const Location&) override { call(); }
+  void on_frame_end(const Location&) override { call(); }
 
  private:
   void call() {

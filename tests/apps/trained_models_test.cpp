@@ -12,8 +12,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "actors/queue_runners.h"
-#include "actors/saved_model.h"
+#include "actors/checkpoint/saved_model.h"
+#include "actors/session/queue_runners.h"
 #include "apps/io/file.h"
 #include "apps/io/json_tensor.h"
 #include "apps/io/npy.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "actors/session.h"
+#include "actors/session/session.h"
 #include "autodiff/gradients.h"
 #include "graph/builder/builder.h"
 

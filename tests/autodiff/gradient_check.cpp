@@ -9,7 +9,7 @@
 #include <memory>
 #include <span>
 
-#include "actors/session.h"
+#include "actors/session/session.h"
 #include "autodiff/gradients.h"
 #include "autodiff/jvp.h"
 #include "graph/builder/ops_control.h"

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "graph/graphdef.h"
+#include "graph/file/graphdef.h"
 #include "tests/autodiff/evaluate.h"
 
 using namespace tagflow;            // NOLINT: tests

@@ -17,23 +17,46 @@ ALLOWED = {
     "actors": {"graph", "devices", "actors"},
     "net": {"graph", "devices", "actors", "net"},
 }
+# Folder -> its rooms, from the lowest: a room includes what is below it, and
+# what lies in the folder itself, which includes no room.
+ROOMS = {
+    "actors": ["plan", "watch", "runtime", "diagnosis", "session",
+               "checkpoint"],
+}
+CAF_ROOM = "actors/runtime"  # nothing else includes CAF, tests apart
 OURS = set(ALLOWED) | {"apps", "tests"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 PUBLIC = "cmake/public_headers.txt"
+TOP = pathlib.Path(__file__).resolve().parents[2]
 APART = "tests/consumer"  # projects of their own
 SOURCES = {".h", ".cpp", ".cu", ".cuh"}
 
 
+def height(parts):
+    """Where a path's room is in the order; -1 for the folder itself."""
+    if len(parts) < 3:
+        return -1
+    if parts[1] not in ROOMS[parts[0]]:
+        sys.exit(f"{parts[0]}/{parts[1]}/ is no room: add it to ROOMS")
+    return ROOMS[parts[0]].index(parts[1])
+
+
 def complaint(folder, file, quote, path):
-    """What is wrong with one include in `folder`, or None."""
-    top = path.split("/")[0]
+    """What is wrong with one include in `folder`, or None. `file` and `path`
+    are relative to the top."""
+    parts = path.split("/")
+    top = parts[0]
+    if top == folder and top in ROOMS and height(parts) > height(file.parts):
+        return f"{file.parent}/ must not include {path}"
+    if top == "caf" and folder != "tests" and str(file.parent) != CAF_ROOM:
+        return f"only {CAF_ROOM}/ includes CAF"
     if top in OURS and "/" in path:
         allowed = ALLOWED.get(folder, OURS)
         if top not in allowed:
             return f"{folder}/ must not include {path}"
         if quote == "<":
             return f'write "{path}", in quotes'
-    elif quote == '"' and (file.parent / path).exists():
+    elif quote == '"' and (TOP / file.parent / path).exists():
         return f"write the include of {path} from the top"
     return None
 
@@ -46,10 +69,10 @@ def ours_in(file):
     return [path for path in paths if path.split("/")[0] in OURS]
 
 
-def public_complaints(top):
+def public_complaints():
     """What is wrong with the list of public headers, line by line."""
     listed = {}  # header -> whether it is a detail
-    for line in (top / PUBLIC).read_text(encoding="utf-8").splitlines():
+    for line in (TOP / PUBLIC).read_text(encoding="utf-8").splitlines():
         header, _, mark = line.partition(" ")
         if not line or header == "#":
             continue
@@ -62,10 +85,10 @@ def public_complaints(top):
         yield "no header is listed"
     needed = set()
     for header in listed:
-        if not (top / header).is_file():
+        if not (TOP / header).is_file():
             yield f"{header} is not there"
             continue
-        for path in ours_in(top / header):
+        for path in ours_in(TOP / header):
             needed.add(path)
             if path not in listed:
                 yield f"{header} includes {path}, which is internal"
@@ -75,11 +98,10 @@ def public_complaints(top):
 
 
 def main():
-    top = pathlib.Path(__file__).resolve().parents[2]
     checked = bad = 0
     for folder in sorted(OURS):
-        for file in sorted((top / folder).rglob("*")):
-            if file.suffix not in SOURCES or top / APART in file.parents:
+        for file in sorted((TOP / folder).rglob("*")):
+            if file.suffix not in SOURCES or TOP / APART in file.parents:
                 continue
             checked += 1
             text = file.read_text(encoding="utf-8")
@@ -87,11 +109,12 @@ def main():
                 match = INCLUDE.match(line)
                 if not match:
                     continue
-                wrong = complaint(folder, file, *match.groups())
+                wrong = complaint(folder, file.relative_to(TOP),
+                                  *match.groups())
                 if wrong:
-                    print(f"{file.relative_to(top)}:{number}: {wrong}")
+                    print(f"{file.relative_to(TOP)}:{number}: {wrong}")
                     bad += 1
-    for wrong in public_complaints(top):
+    for wrong in public_complaints():
         print(f"{PUBLIC}: {wrong}")
         bad += 1
     print(f"{checked} files, {bad} forbidden includes")

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "actors/session.h"
+#include "actors/session/session.h"
 #include "autodiff/gradients.h"
 #include "devices/kernel_registry.h"
 #include "graph/builder/builder.h"

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "actors/session.h"
+#include "actors/session/session.h"
 #include "graph/builder/builder.h"
 #include "own_ops.h"
 

@@ -186,6 +186,7 @@ TEST_CASE("specs that no text could give are refused") {
 
 TEST_CASE("a program adds device types of its own") {
   CHECK(registered.ok());
+  CHECK(graph::DeviceName::parse("/job:a/imaginary:0")->type == "IMAGINARY");
   const auto devices =
       *make_devices(*parse_device_specs("imaginary:2:delay=3us"));
   REQUIRE(devices.size() == 3);

@@ -1,7 +1,7 @@
 // Tensor lists as tests make and use them.
 #pragma once
 
-#include "devices/cpu/tensor_list.h"
+#include "devices/cpu/containers/tensor_list.h"
 #include "tests/devices/one_step.h"
 
 namespace tagflow::devices {

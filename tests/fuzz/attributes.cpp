@@ -6,7 +6,7 @@
 #include <cstring>
 #include <limits>
 
-#include "graph/attr_proto.h"
+#include "graph/file/attr_proto.h"
 #include "graph/functions/lower.h"
 #include "graph/op_registry.h"
 #include "graph/proto/attr.pb.h"

@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "graph/frames.h"
-#include "graph/validate.h"
+#include "graph/analysis/frames.h"
+#include "graph/analysis/validate.h"
 #include "tests/actors/engine_check.h"
 #include "tests/reference/interpreter.h"
 #include "tests/reference/random_graph.h"

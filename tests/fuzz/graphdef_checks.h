@@ -5,9 +5,9 @@
 #include <cstdlib>
 #include <string>
 
-#include "graph/graphdef.h"
-#include "graph/prune.h"
-#include "graph/validate.h"
+#include "graph/analysis/prune.h"
+#include "graph/analysis/validate.h"
+#include "graph/file/graphdef.h"
 
 namespace tagflow::graph {
 

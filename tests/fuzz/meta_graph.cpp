@@ -5,10 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "graph/graph_proto.h"
-#include "graph/object_graph.h"
+#include "graph/file/graph_proto.h"
+#include "graph/file/object_graph.h"
+#include "graph/file/wire.h"
 #include "graph/proto/meta_graph.pb.h"
-#include "graph/wire.h"
 #include "tests/fuzz/graphdef_checks.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,

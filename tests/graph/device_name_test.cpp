@@ -70,6 +70,19 @@ TEST_CASE("short and old forms name a device too") {
   CHECK(canonical("device:gpu:0") == "/device:GPU:0");
 }
 
+TEST_CASE("a type from outside is written like ours once it is added") {
+  CHECK(error_of("/job:a/npu:1") ==
+        "[device] the name \"/job:a/npu:1\": \"npu:1\" is none of job, "
+        "replica, task and device");
+  add_short_device_type("Npu");
+  CHECK(canonical("/job:a/npu:1") == "/job:a/device:NPU:1");
+  CHECK(canonical("/NPU:*") == "/device:NPU:*");
+  add_short_device_type("a/b");
+  CHECK(
+      error_of("/a/b:0").ends_with("is none of job, replica, task and "
+                                   "device"));
+}
+
 TEST_CASE("words are understood in any case") {
   CHECK(canonical("/JOB:Worker/Replica:1/TASK:2/Device:gpu:3") ==
         "/job:worker/replica:1/task:2/device:GPU:3");

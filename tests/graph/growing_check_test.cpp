@@ -1,8 +1,8 @@
-// GrowingCheck of graph/validate.h, and FrameMap::extend.
+// GrowingCheck of graph/analysis/validate.h, and FrameMap::extend.
 #include <doctest/doctest.h>
 
+#include "graph/analysis/validate.h"
 #include "graph/function.h"
-#include "graph/validate.h"
 #include "tests/graph/hand_made.h"
 
 using namespace tagflow;

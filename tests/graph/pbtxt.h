@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "graph/graphdef.h"
-#include "graph/validate.h"
+#include "graph/analysis/validate.h"
+#include "graph/file/graphdef.h"
 
 namespace tagflow::graph::pbtxt {
 

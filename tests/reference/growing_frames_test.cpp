@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "graph/analysis/prune.h"
+#include "graph/analysis/validate.h"
 #include "graph/function.h"
-#include "graph/prune.h"
-#include "graph/validate.h"
 #include "tests/reference/random_graph.h"
 
 namespace tagflow::reference {

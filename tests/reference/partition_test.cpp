@@ -7,11 +7,11 @@
 #include <map>
 #include <set>
 
+#include "graph/analysis/validate.h"
 #include "graph/function.h"
 #include "graph/functions/lower.h"
 #include "graph/partition/recv_schedule.h"
 #include "graph/placement/whole_loops.h"
-#include "graph/validate.h"
 #include "tests/graph/partition/cut.h"
 #include "tests/reference/interpreter.h"
 #include "tests/reference/odd_loops.h"

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "graph/validate.h"
+#include "graph/analysis/validate.h"
 #include "tests/reference/interpreter.h"
 
 namespace tagflow::reference {

@@ -1,8 +1,8 @@
 // Variables and containers whose contents are in a GPU's memory.
 #include <map>
 
-#include "actors/restore.h"
-#include "actors/saver.h"
+#include "actors/checkpoint/restore.h"
+#include "actors/checkpoint/saver.h"
 #include "devices/training_rules.h"
 #include "graph/op_registry.h"
 #include "tests/actors/accelerator.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "actors/session.h"
+#include "actors/session/session.h"
 #include "graph/builder/builder.h"
 
 namespace tagflow::apps {

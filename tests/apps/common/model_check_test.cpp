@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "graph/frames.h"
+#include "graph/analysis/frames.h"
 #include "tests/graph/hand_made_functions.h"
 
 namespace tagflow::apps {

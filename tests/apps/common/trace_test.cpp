@@ -7,7 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "actors/session.h"
+#include "actors/session/session.h"
 #include "apps/io/file.h"
 #include "graph/builder/builder.h"
 #include "tests/temp_path.h"

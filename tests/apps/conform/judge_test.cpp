@@ -8,7 +8,7 @@
 #include "apps/io/file.h"
 #include "apps/io/npy.h"
 #include "graph/builder/builder.h"
-#include "graph/graphdef.h"
+#include "graph/file/graphdef.h"
 #include "tests/temp_path.h"
 
 namespace tagflow::apps {

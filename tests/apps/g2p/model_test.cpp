@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "actors/session.h"
+#include "actors/session/session.h"
 #include "apps/g2p/batches.h"
 #include "autodiff/train/clip.h"
 #include "autodiff/train/optimizers.h"

@@ -8,7 +8,7 @@
 #include <random>
 #include <set>
 
-#include "actors/observer.h"
+#include "actors/watch/observer.h"
 #include "apps/kmeans/progress.h"
 #include "apps/kmeans/reference.h"
 
@@ -70,11 +70,11 @@ void check_shards(const Problem& problem, int shards) {
 // Sees of how many points each device computes distances.
 class ShareObserver : public actors::Observer {
  public:
-  void on_fired(const actors::Place& place, const graph::Node& node,
+  void on_fired(const actors::Location& location, const graph::Node& node,
                 std::span<const Tensor> outputs) override {
     if (node.op() != "ArgMin") return;
     const std::lock_guard lock(mutex_);
-    shares[std::string(place.device)].insert(outputs[0].dim(0));
+    shares[std::string(location.device)].insert(outputs[0].dim(0));
   }
 
   std::map<std::string, std::set<int64_t>> shares;

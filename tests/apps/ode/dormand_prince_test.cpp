@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "actors/session.h"
+#include "actors/session/session.h"
 #include "autodiff/gradients.h"
 #include "graph/builder/builder.h"
 

@@ -10,7 +10,7 @@
 #include "apps/draw/layout.h"
 #include "apps/draw/svg.h"
 #include "graph/builder/builder.h"
-#include "graph/graphdef.h"
+#include "graph/file/graphdef.h"
 #include "tests/actors/sessions.h"
 #include "tests/graph/builder/dump.h"
 #include "tests/graph/hand_made.h"

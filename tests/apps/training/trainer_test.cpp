@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "actors/saver.h"
+#include "actors/checkpoint/saver.h"
 #include "apps/io/file.h"
 #include "autodiff/train/loss.h"
 #include "autodiff/train/optimizers.h"

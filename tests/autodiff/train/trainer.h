@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "actors/session.h"
+#include "actors/session/session.h"
 #include "graph/builder/builder.h"
 #include "tests/autodiff/evaluate.h"
 

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "actors/session.h"
+#include "actors/session/session.h"
 #include "graph/builder/builder.h"
 
 using namespace tagflow;         // NOLINT: a program

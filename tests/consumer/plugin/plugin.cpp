@@ -1,7 +1,7 @@
 // Counts to `limit` in a loop; -1 where anything fails.
 #include <cstdint>
 
-#include "actors/session.h"
+#include "actors/session/session.h"
 #include "graph/builder/builder.h"
 
 using namespace tagflow;         // NOLINT: a plug-in

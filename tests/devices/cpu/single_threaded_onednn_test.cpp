@@ -3,8 +3,8 @@
 
 #include <vector>
 
+#include "devices/cpu/convolution/packed_convolution.h"
 #include "devices/cpu/onednn.h"
-#include "devices/cpu/packed_convolution.h"
 #include "tests/devices/kernel_fixture.h"
 
 namespace tagflow::devices {

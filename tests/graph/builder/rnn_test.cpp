@@ -3,8 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include "graph/analysis/validate.h"
 #include "graph/builder/builder.h"
-#include "graph/validate.h"
 #include "tests/graph/hand_made.h"
 
 namespace tagflow::graph {

@@ -2,10 +2,10 @@
 // TensorFlow's v1 control flow but for the names of ordinary ops.
 #include <doctest/doctest.h>
 
+#include "graph/analysis/validate.h"
 #include "graph/builder/builder.h"
 #include "graph/op_registry.h"
 #include "graph/shape_context.h"
-#include "graph/validate.h"
 #include "tests/graph/builder/dump.h"
 
 namespace tagflow::graph {

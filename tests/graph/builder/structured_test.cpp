@@ -2,8 +2,8 @@
 // what is refused with the path of the leaf.
 #include <doctest/doctest.h>
 
+#include "graph/analysis/validate.h"
 #include "graph/builder/builder.h"
-#include "graph/validate.h"
 #include "tests/graph/builder/dump.h"
 
 namespace tagflow::graph {

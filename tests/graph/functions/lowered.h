@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "graph/analysis/validate.h"
 #include "graph/functions/lower.h"
-#include "graph/validate.h"
 #include "tests/graph/hand_made_functions.h"
 
 namespace tagflow::graph::testing {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "graph/analysis/validate.h"
 #include "graph/partition/partition.h"
-#include "graph/validate.h"
 #include "tests/graph/passes/whole_program.h"
 
 namespace tagflow::graph::testing {

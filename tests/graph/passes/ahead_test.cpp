@@ -3,8 +3,8 @@
 
 #include <functional>
 
+#include "graph/analysis/loop_shapes.h"
 #include "graph/builder/builder.h"
-#include "graph/loop_shapes.h"
 #include "tests/graph/hand_made_loops.h"
 #include "tests/graph/passes/whole_program.h"
 

@@ -3,7 +3,7 @@
 #include <functional>
 #include <limits>
 
-#include "graph/loop_shapes.h"
+#include "graph/analysis/loop_shapes.h"
 #include "tests/graph/hand_made_loops.h"
 #include "tests/graph/passes/whole_program.h"
 

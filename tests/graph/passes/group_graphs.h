@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "graph/loop_shapes.h"
+#include "graph/analysis/loop_shapes.h"
 #include "tests/graph/passes/whole_program.h"
 
 namespace tagflow::graph::testing {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "graph/analysis/validate.h"
 #include "graph/passes/passes.h"
-#include "graph/validate.h"
 #include "tests/graph/builder/dump.h"
 #include "tests/graph/hand_made.h"
 

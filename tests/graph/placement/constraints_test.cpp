@@ -4,9 +4,9 @@
 
 #include <map>
 
+#include "graph/analysis/validate.h"
 #include "graph/passes/passes.h"
 #include "graph/placement/colocation.h"
-#include "graph/validate.h"
 #include "tests/graph/functions/lowered.h"
 #include "tests/graph/placement/check_placement.h"
 #include "tests/graph/placement/random_program.h"

@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "graph/validate.h"
+#include "graph/analysis/validate.h"
 #include "tests/graph/placement/check_placement.h"
 #include "tests/graph/placement/random_program.h"
 

@@ -4,8 +4,8 @@
 
 #include <set>
 
+#include "graph/analysis/validate.h"
 #include "graph/placement/colocation.h"
-#include "graph/validate.h"
 #include "tests/graph/placement/check_placement.h"
 #include "tests/graph/placement/random_program.h"
 

@@ -1,0 +1,61 @@
+#include "actors/checkpoint/alone_at_border.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+namespace tagflow::actors {
+
+class AloneAtBorder::Waiter final : public devices::StateLock::Waiter {
+ public:
+  void on_granted() override {
+    std::lock_guard lock(mutex_);
+    granted_ = true;
+    changed_.notify_all();
+  }
+  bool wait_for(std::chrono::milliseconds time) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, time, [this] { return granted_; });
+    // Who grants it claims it before.
+    if (granted_ || claim()) return granted_;
+    changed_.wait(lock, [this] { return granted_; });
+    return true;
+  }
+
+ protected:
+  void on_cancel() override {}
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool granted_ = false;
+};
+
+AloneAtBorder::~AloneAtBorder() {
+  if (has_it_) border_.unlock(devices::StateLock::Mode::kExclusive);
+}
+
+bool AloneAtBorder::wait(std::chrono::steady_clock::time_point deadline) {
+  using std::chrono::milliseconds;
+  milliseconds patience(100);
+  while (std::chrono::steady_clock::now() < deadline) {
+    has_it_ = try_for(patience);
+    if (has_it_) return true;
+    // Those that wait behind may be what is waited for.
+    std::this_thread::sleep_for(milliseconds(10));
+    patience = std::min(2 * patience, milliseconds(2000));
+  }
+  return false;
+}
+
+bool AloneAtBorder::try_for(std::chrono::milliseconds time) {
+  const auto waiter = std::make_shared<Waiter>();
+  border_.wait(devices::StateLock::Mode::kExclusive, waiter);
+  if (waiter->wait_for(time)) return true;
+  border_.pass_over();
+  return false;
+}
+
+}  // namespace tagflow::actors

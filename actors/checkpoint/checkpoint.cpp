@@ -1,0 +1,208 @@
+#include "actors/checkpoint/checkpoint.h"
+
+#include <filesystem>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "devices/checkpoint/bundle_writer.h"
+#include "devices/checkpoint/tensor_file.h"
+#include "graph/file/object_graph.h"
+
+namespace tagflow::actors {
+namespace {
+
+constexpr std::string_view kOurs = "_tagflow/";
+constexpr std::string_view kSeed = "_tagflow/seed";
+constexpr std::string_view kRuns = "_tagflow/runs/";
+constexpr std::string_view kUnset = "_tagflow/unset/";
+// Of the program that wrote the file, in whatever tf.train.Checkpoint.save()
+// wrote: how often it did.
+constexpr std::string_view kSaveCounter =
+    "save_counter/.ATTRIBUTES/VARIABLE_VALUE";
+
+std::string unset_name(std::string_view variable) {
+  return fmt::format("{}{}", kUnset, variable);
+}
+
+// The only element, of 0 to `most`.
+template <class T>
+Result<T> read_number(const checkpoint::TensorFile& file, std::string_view name,
+                      T most) {
+  TAGFLOW_ASSIGN(const Tensor tensor, file.read(name));
+  const Result<T> value = tensor.item<T>();
+  if (value.ok() && *value >= T() && *value <= most) return value;
+  return error(Code::kDataLoss, "[checkpoint] \"{}\" of \"{}\" is {}", name,
+               file.path(), tensor.to_string());
+}
+
+// The name of the variable's tensor.
+const std::string& key_of(const std::string& variable,
+                          const ModelObjects::Places& places) {
+  const auto it = places.find(variable);
+  return it == places.end() ? variable : it->second.key;
+}
+
+// `wanted` is its type.
+std::string missing_text(const std::string& variable, std::string_view wanted,
+                         const ModelObjects::Places& places) {
+  const auto it = places.find(variable);
+  if (it == places.end())
+    return fmt::format("\"{}\" ({}) is not in it", variable, wanted);
+  return fmt::format("\"{}\" ({}), which is the object \"{}\", is not in it",
+                     variable, wanted, it->second.path);
+}
+
+// Whether it is not for the graph to have the tensor.
+bool is_no_variable(const std::string& tensor, const ModelObjects& objects) {
+  return tensor.starts_with(kOurs) || tensor == graph::kObjectGraphKey ||
+         tensor == kSaveCounter || objects.is_spare(tensor) ||
+         objects.has_object(tensor);
+}
+
+// What of the file is not as the graph has it; fills `unused`.
+std::vector<std::string> differences(const checkpoint::TensorFile& file,
+                                     std::span<const GraphVariable> variables,
+                                     const ModelObjects& objects,
+                                     const ModelObjects::Places& places,
+                                     std::vector<std::string>& unused) {
+  std::vector<std::string> wrong;
+  std::set<std::string_view> known;
+  for (const GraphVariable& variable : variables) {
+    const std::string& key = key_of(variable.name, places);
+    known.insert(key);
+    const std::string wanted = fmt::format("{}{}", dtype_name(variable.dtype),
+                                           variable.shape.to_string());
+    const checkpoint::TensorInfo* info = file.find(key);
+    if (info == nullptr) {
+      if (file.find(unset_name(variable.name)) == nullptr)
+        wrong.push_back(missing_text(variable.name, wanted, places));
+    } else if (info->dtype != dtype_name(variable.dtype) ||
+               !variable.shape.accepts(info->shape)) {
+      wrong.push_back(fmt::format("\"{}\" is {}, but the graph has {}",
+                                  variable.name, info->type_text(), wanted));
+    }
+  }
+  for (const checkpoint::TensorInfo& info : file.tensors())
+    if (!known.contains(info.name) && !is_no_variable(info.name, objects))
+      unused.push_back(info.name);
+  return wrong;
+}
+
+Status check(const checkpoint::TensorFile& file,
+             std::span<const GraphVariable> variables,
+             const ModelObjects& objects, const ModelObjects::Places& places,
+             OtherTensors others, std::vector<std::string>& unused) {
+  std::vector<std::string> wrong =
+      differences(file, variables, objects, places, unused);
+  if (wrong.empty() && (unused.empty() || others == OtherTensors::kIgnored))
+    return {};
+  for (const std::string& name : unused)
+    wrong.push_back(fmt::format("\"{}\" ({}) is no variable of the graph", name,
+                                file.find(name)->type_text()));
+  return invalid_argument("[checkpoint] \"{}\" is of another model: {}",
+                          file.path(), list_some(wrong));
+}
+
+// What random ops go on from, and the step; nothing where another program
+// wrote the file.
+Status load_counts(const checkpoint::TensorFile& file, Checkpoint& into) {
+  if (file.find(kStepKey) != nullptr) {
+    TAGFLOW_ASSIGN(into.step, read_number(file, kStepKey, kMostSteps));
+  }
+  if (file.find(kSeed) == nullptr) return {};
+  TAGFLOW_ASSIGN(into.snapshot.seed, read_number(file, kSeed, UINT64_MAX));
+  for (const checkpoint::TensorInfo& info : file.tensors()) {
+    if (!info.name.starts_with(kRuns)) continue;
+    TAGFLOW_ASSIGN(const int64_t runs,
+                   read_number(file, info.name, kMostSteps));
+    into.snapshot.run_counts.emplace(info.name.substr(kRuns.size()), runs);
+  }
+  return {};
+}
+
+// All of one file.
+Result<LoadedCheckpoint> load_file(const checkpoint::TensorFile& file,
+                                   std::span<const GraphVariable> variables,
+                                   const ModelObjects& objects,
+                                   OtherTensors others) {
+  LoadedCheckpoint loaded;
+  loaded.restored.path = file.path();
+  for (const auto& [prefix, what] : file.damaged()) {
+    loaded.restored.damaged.push_back(what);
+    loaded.passed_over.push_back(prefix);
+  }
+  TAGFLOW_ASSIGN(const ModelObjects::Places places, objects.places_in(file));
+  TAGFLOW_RETURN_IF_ERROR(
+      check(file, variables, objects, places, others, loaded.restored.unused));
+  for (const GraphVariable& variable : variables) {
+    const std::string& key = key_of(variable.name, places);
+    if (file.find(key) == nullptr) continue;
+    TAGFLOW_ASSIGN(Tensor value, file.read(key));
+    loaded.checkpoint.snapshot.variables.emplace(variable.name,
+                                                 std::move(value));
+  }
+  TAGFLOW_RETURN_IF_ERROR(load_counts(file, loaded.checkpoint));
+  loaded.restored.step = loaded.checkpoint.step;
+  loaded.restored.counts_steps = file.find(kStepKey) != nullptr;
+  return loaded;
+}
+
+}  // namespace
+
+Status write_checkpoint(const std::string& prefix, Checkpoint checkpoint,
+                        std::span<const std::string> names,
+                        const ModelObjects& objects,
+                        const checkpoint::WriteOptions& options) {
+  Snapshot& snapshot = checkpoint.snapshot;
+  TAGFLOW_ASSIGN(const auto writer,
+                 checkpoint::BundleWriter::create(prefix, 1, options));
+  for (const std::string& name : names) {
+    const std::string& key = objects.key_of(name);
+    if (key.starts_with(kOurs))
+      return invalid_argument(
+          "[checkpoint] variable \"{}\" cannot be saved as \"{}\": names that "
+          "begin with \"{}\" are the checkpoint's own",
+          name, key, kOurs);
+    if (!snapshot.variables.contains(name))
+      TAGFLOW_RETURN_IF_ERROR(
+          writer->add(unset_name(name), Tensor::scalar(true)));
+  }
+  TAGFLOW_ASSIGN(const Tensor described, objects.describe(snapshot));
+  if (described.valid())
+    TAGFLOW_RETURN_IF_ERROR(
+        writer->add(std::string(graph::kObjectGraphKey), described));
+  for (const std::string& name : names) {
+    const auto it = snapshot.variables.find(name);
+    if (it == snapshot.variables.end()) continue;
+    TAGFLOW_RETURN_IF_ERROR(writer->add(objects.key_of(name), it->second));
+    it->second.reset();
+  }
+  TAGFLOW_RETURN_IF_ERROR(
+      writer->add(kStepKey, Tensor::scalar(checkpoint.step)));
+  if (snapshot.seed)
+    TAGFLOW_RETURN_IF_ERROR(
+        writer->add(kSeed, Tensor::scalar<uint64_t>(*snapshot.seed)));
+  for (const auto& [node, runs] : snapshot.run_counts)
+    TAGFLOW_RETURN_IF_ERROR(
+        writer->add(fmt::format("{}{}", kRuns, node), Tensor::scalar(runs)));
+  TAGFLOW_RETURN_IF_ERROR(writer->finish());
+  return writer->publish();
+}
+
+Result<LoadedCheckpoint> load_checkpoint(
+    const std::string& path, std::span<const GraphVariable> variables,
+    const ModelObjects& objects, OtherTensors others) {
+  std::error_code unknown;
+  const bool is_folder = std::filesystem::is_directory(path, unknown);
+  checkpoint::DamagedCheckpoints damaged;
+  while (true) {
+    TAGFLOW_ASSIGN(const auto file,
+                   checkpoint::open_tensor_file(path, damaged));
+    auto loaded = load_file(*file, variables, objects, others);
+    if (!is_folder || loaded.status().code() != Code::kDataLoss) return loaded;
+    damaged.emplace(file->path(), std::move(loaded).status());
+  }
+}
+
+}  // namespace tagflow::actors

@@ -1,0 +1,163 @@
+#include "actors/checkpoint/saved_list.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "actors/checkpoint/checkpoint.h"
+#include "devices/checkpoint/bundle_index.h"
+#include "devices/checkpoint/bundle_reader.h"
+#include "devices/checkpoint/saved_files.h"
+#include "devices/checkpoint/state.h"
+
+namespace tagflow::actors {
+namespace {
+
+namespace fs = std::filesystem;
+
+double seconds_since_1970() {
+  return std::chrono::duration<double>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+bool is_in(const std::string& folder, const std::string& prefix) {
+  std::error_code unknown;
+  return fs::equivalent(checkpoint::folder_of(prefix), folder, unknown);
+}
+
+}  // namespace
+
+Status SavedList::read() {
+  checkpoint::FileSystem& files = options_.file_system();
+  auto state = checkpoint::read_checkpoint_state(folder_, files);
+  if (!state.ok()) {
+    if (!checkpoint::names_nothing(state.status())) return state.status();
+    state = checkpoint::CheckpointState();
+  }
+  saved_.clear();
+  last_preserved_ = state->last_preserved;
+  for (size_t i = 0; i < state->all.size(); ++i) {
+    const std::string& prefix = state->all[i];
+    if (has(prefix)) continue;
+    if (files.exists(checkpoint::index_path(prefix))) {
+      const double time = state->timestamps.empty() ? 0 : state->timestamps[i];
+      saved_.push_back({prefix, time, is_other(prefix)});
+    } else if (is_left_of_ours(prefix)) {
+      static_cast<void>(checkpoint::remove_bundle(prefix, options_));
+    }
+  }
+  const auto newest = checkpoint::find_newest_checkpoint(folder_);
+  const Code code = newest.status().code();
+  if (code == Code::kNotFound || code == Code::kDataLoss) return {};
+  TAGFLOW_RETURN_IF_ERROR(newest.status());
+  const std::string& prefix = newest->prefix;
+  if (!has(prefix) && has_our_name(prefix))
+    saved_.push_back({prefix, seconds_since_1970(), is_other(prefix)});
+  return {};
+}
+
+bool SavedList::has_our_name(const std::string& prefix) const {
+  std::string name = fs::path(prefix).filename().string();
+  if (!name.starts_with(name_ + "-")) return false;
+  name.erase(0, name_.size() + 1);
+  return !name.empty() &&
+         name.find_first_not_of("0123456789.") == std::string::npos;
+}
+
+// Ours have no MetaGraph beside them: what has one is somebody else's, as the
+// checkpoints of version 1 are, which have no index.
+bool SavedList::may_be_ours(const std::string& prefix) const {
+  return is_in(folder_, prefix) && has_our_name(prefix) &&
+         !options_.file_system().exists(prefix + ".meta");
+}
+
+bool SavedList::is_left_of_ours(const std::string& prefix) const {
+  return may_be_ours(prefix) && !options_.file_system().exists(prefix);
+}
+
+bool SavedList::is_other(const std::string& prefix) const {
+  if (!may_be_ours(prefix)) return true;
+  const auto file = checkpoint::BundleReader::open(prefix);
+  return !file.ok() || (*file)->find(kStepKey) == nullptr;
+}
+
+bool SavedList::has(const std::string& prefix) const {
+  return std::ranges::any_of(saved_, [&](const Saved& one) {
+    return checkpoint::is_same_path(one.prefix, prefix);
+  });
+}
+
+Result<std::string> SavedList::free_prefix(int64_t step) {
+  saved_.reserve(saved_.size() + 1);
+  const std::string first =
+      (fs::path(folder_) / fmt::format("{}-{}", name_, step)).string();
+  std::string prefix = first;
+  checkpoint::FileSystem& files = options_.file_system();
+  const auto is_taken = [&] {
+    return has(prefix) || files.exists(checkpoint::index_path(prefix)) ||
+           files.exists(prefix) || files.exists(prefix + ".meta");
+  };
+  constexpr int kMostTries = 10'000;
+  for (int i = 1; is_taken(); ++i) {
+    if (i > kMostTries)
+      return error(
+          Code::kResourceExhausted,
+          "[saver] no name is free for \"{}\", or its folder cannot be "
+          "searched",
+          first);
+    prefix = fmt::format("{}.{}", first, i);
+  }
+  return prefix;
+}
+
+Status SavedList::write() const {
+  checkpoint::CheckpointState state;
+  state.newest = newest_;
+  state.last_preserved = last_preserved_;
+  for (const Saved& one : saved_) {
+    state.all.push_back(one.prefix);
+    state.timestamps.push_back(one.time);
+  }
+  return checkpoint::write_checkpoint_state(folder_, state, options_);
+}
+
+Status SavedList::remove_oldest(size_t count) {
+  std::vector<Saved> left;
+  for (const Saved& one : saved_) {
+    if (one.is_other || count == 0) {
+      left.push_back(one);
+      continue;
+    }
+    --count;
+    TAGFLOW_RETURN_IF_ERROR(checkpoint::remove_bundle(one.prefix, options_));
+  }
+  saved_ = std::move(left);
+  return {};
+}
+
+void SavedList::put_first(std::span<const std::string> damaged) {
+  const auto is_damaged = [&](const Saved& one) {
+    return std::ranges::any_of(damaged, [&](const std::string& prefix) {
+      return checkpoint::is_same_path(one.prefix, prefix);
+    });
+  };
+  // Clang 14 cannot read that of std::ranges.
+  std::stable_partition(saved_.begin(), saved_.end(), is_damaged);
+}
+
+Status SavedList::add(std::string prefix) {
+  saved_.push_back({std::move(prefix), seconds_since_1970()});
+  newest_ = saved_.back().prefix;
+  Status status = write();
+  const auto ours = size_t(std::ranges::count(saved_, false, &Saved::is_other));
+  if (keep_ == 0 || ours <= size_t(keep_)) return status;
+  // Also where the list cannot be written, or the disk would fill.
+  Status removed = remove_oldest(ours - size_t(keep_));
+  if (removed.ok()) removed = write();
+  return status.ok() ? removed : status;
+}
+
+}  // namespace tagflow::actors

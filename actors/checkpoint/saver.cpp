@@ -1,0 +1,273 @@
+#include "actors/checkpoint/saver.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <span>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "actors/checkpoint/checkpoint.h"
+#include "actors/checkpoint/saved_list.h"
+#include "actors/checkpoint/snapshot.h"
+#include "actors/session/session.h"
+#include "devices/checkpoint/folder_lock.h"
+#include "devices/checkpoint/saved_files.h"
+#include "graph/fault.h"
+
+namespace tagflow::actors {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+Status check(const SaverOptions& options) {
+  if (options.folder.empty())
+    return invalid_argument("[saver] the folder has no name");
+  if (options.name.empty() || options.name.find('/') != options.name.npos)
+    return invalid_argument("[saver] \"{}\" is no name of files", options.name);
+  // A file's has at most 255, and more than the name in it.
+  constexpr size_t kMostNameBytes = 200;
+  if (options.name.size() > kMostNameBytes)
+    return invalid_argument(
+        "[saver] a name of {} bytes is too long, at most {} are possible",
+        options.name.size(), kMostNameBytes);
+  if (options.keep < 0 || options.every_steps < 0 || options.every.count() < 0)
+    return invalid_argument(
+        "[saver] what to keep, and after how many steps or how much time to "
+        "save, must not be negative");
+  return {};
+}
+
+bool has_any(const Snapshot& snapshot, std::span<const std::string> names) {
+  return std::ranges::any_of(names, [&](const std::string& name) {
+    return snapshot.variables.contains(name);
+  });
+}
+
+}  // namespace
+
+// Two threads at most are inside: who saves, one at a time, and the writer.
+class Saver::Parts {
+ public:
+  explicit Parts(SaverOptions options)
+      : options_(std::move(options)),
+        write_{options_.files, options_.sync},
+        list_(options_.folder, options_.name, options_.keep, write_) {}
+  ~Parts() { static_cast<void>(close()); }
+
+  Status open(const Session& session);
+  Result<std::optional<Restored>> restore();
+  Status save(int64_t step);
+  Status save_if_due(int64_t step);
+  Status wait();
+  Status close();
+  std::optional<int64_t> saved_step() const {
+    std::lock_guard lock(mutex_);
+    return saved_step_;
+  }
+
+ private:
+  void write_all();
+  Status write(Checkpoint checkpoint);
+  Status save_in_turn(int64_t step);
+  // Waits until the writer has nothing to do; what it failed with, once.
+  Status wait_for_writer();
+  Status take_error();
+
+  const SaverOptions options_;
+  const checkpoint::WriteOptions write_;
+  std::vector<GraphVariable> variables_;
+  std::vector<std::string> names_;
+  ModelObjects objects_;
+  std::unique_ptr<Snapshots> snapshots_;
+
+  std::mutex turn_;  // of who saves: guards these; before the other
+  int64_t last_step_ = 0;
+  Clock::time_point last_time_ = Clock::now();
+
+  mutable std::mutex mutex_;  // guards these
+  std::condition_variable changed_;
+  std::optional<Checkpoint> next_;  // to be written
+  bool is_writing_ = false;
+  bool is_closed_ = false;
+  Status error_;
+  std::optional<int64_t> saved_step_;
+
+  SavedList list_;  // the writer's own while it has something to write
+  // The writer's, too, as long as there is one.
+  std::unique_ptr<checkpoint::FolderLock> lock_;
+  std::thread writer_;  // joined by who closes
+};
+
+Status Saver::Parts::open(const Session& session) {
+  TAGFLOW_ASSIGN(objects_, ModelObjects::make(session.graph(), options_.model));
+  TAGFLOW_ASSIGN(auto variables, find_variables(session.graph()));
+  variables_ = objects_.without_spare(std::move(variables));
+  for (const GraphVariable& variable : variables_)
+    names_.push_back(variable.name);
+  TAGFLOW_ASSIGN(snapshots_, Snapshots::create(session));
+  TAGFLOW_RETURN_IF_ERROR(write_.file_system().make_folder(options_.folder));
+  TAGFLOW_ASSIGN(lock_, checkpoint::FolderLock::take(options_.folder));
+  if (lock_->is_exclusive())
+    checkpoint::remove_temporary_files(options_.folder, options_.name + "-",
+                                       write_);
+  TAGFLOW_RETURN_IF_ERROR(list_.read());
+  try {
+    writer_ = std::thread([this] { write_all(); });
+  } catch (const std::system_error& thrown) {
+    return error(Code::kResourceExhausted, "[saver] cannot create a thread: {}",
+                 thrown.what());
+  }
+  return {};
+}
+
+Result<std::optional<Restored>> Saver::Parts::restore() {
+  std::lock_guard turn(turn_);
+  TAGFLOW_RETURN_IF_ERROR(wait_for_writer());
+  auto loaded = load_checkpoint(options_.folder, variables_, objects_,
+                                OtherTensors::kRefused);
+  if (loaded.status().code() == Code::kNotFound)
+    return std::optional<Restored>();
+  if (!loaded.ok()) return std::move(loaded).status();
+  TAGFLOW_RETURN_IF_ERROR(snapshots_->restore(loaded->checkpoint.snapshot));
+  list_.put_first(loaded->passed_over);
+  last_step_ = loaded->restored.step;
+  last_time_ = Clock::now();
+  std::lock_guard lock(mutex_);
+  saved_step_ = last_step_;
+  return std::optional<Restored>(std::move(loaded->restored));
+}
+
+Status Saver::Parts::save(int64_t step) {
+  std::lock_guard turn(turn_);
+  return save_in_turn(step);
+}
+
+Status Saver::Parts::save_if_due(int64_t step) {
+  std::lock_guard turn(turn_);
+  const bool is_due =
+      (options_.every_steps > 0 && step - last_step_ >= options_.every_steps) ||
+      (options_.every.count() > 0 &&
+       Clock::now() - last_time_ >= options_.every);
+  return is_due ? save_in_turn(step) : take_error();
+}
+
+Status Saver::Parts::save_in_turn(int64_t step) {
+  if (step < 0 || step > kMostSteps)
+    return invalid_argument("[saver] {} is no number of a step", step);
+  {  // Nobody closes it out of turn.
+    std::lock_guard lock(mutex_);
+    if (is_closed_)
+      return error(Code::kFailedPrecondition, "[saver] it is closed");
+  }
+  TAGFLOW_RETURN_IF_ERROR(wait_for_writer());
+  Checkpoint checkpoint;
+  checkpoint.step = step;
+  TAGFLOW_ASSIGN(checkpoint.snapshot, snapshots_->take(options_.patience));
+  if (!names_.empty() && !has_any(checkpoint.snapshot, names_))
+    return error(Code::kFailedPrecondition,
+                 "[saver] there is nothing to save: variable \"{}\"{} "
+                 "initialized",
+                 names_[0],
+                 names_.size() == 1 ? " is not" : " and all others are not");
+  last_step_ = step;
+  last_time_ = Clock::now();
+  std::lock_guard lock(mutex_);
+  next_ = std::move(checkpoint);
+  changed_.notify_all();
+  return {};
+}
+
+Status Saver::Parts::wait() {
+  std::lock_guard turn(turn_);
+  return wait_for_writer();
+}
+
+Status Saver::Parts::wait_for_writer() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return !next_ && !is_writing_; });
+  return std::exchange(error_, Status());
+}
+
+Status Saver::Parts::take_error() {
+  std::lock_guard lock(mutex_);
+  return std::exchange(error_, Status());
+}
+
+Status Saver::Parts::close() {
+  std::lock_guard turn(turn_);
+  // Whatever comes of it, the thread has to end.
+  Status status = guarded("saver", [this] { return wait_for_writer(); });
+  {
+    std::lock_guard lock(mutex_);
+    is_closed_ = true;
+    changed_.notify_all();
+  }
+  if (writer_.joinable()) writer_.join();
+  lock_.reset();
+  return status;
+}
+
+void Saver::Parts::write_all() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return next_ || is_closed_; });
+    if (!next_) return;
+    Checkpoint checkpoint = *std::exchange(next_, std::nullopt);
+    const int64_t step = checkpoint.step;
+    is_writing_ = true;
+    lock.unlock();
+    Status status =
+        guarded("saver", [&] { return write(std::move(checkpoint)); });
+    lock.lock();
+    is_writing_ = false;
+    if (status.ok()) saved_step_ = step;
+    error_ = std::move(status);
+    changed_.notify_all();
+  }
+}
+
+Status Saver::Parts::write(Checkpoint checkpoint) {
+  const int64_t step = checkpoint.step;
+  // Else a file would make the folder anew, beside whoever has locked it then.
+  const auto write_there = [&]() -> Status {
+    TAGFLOW_RETURN_IF_ERROR(lock_->check_place());
+    TAGFLOW_ASSIGN(std::string prefix, list_.free_prefix(step));
+    TAGFLOW_RETURN_IF_ERROR(write_checkpoint(prefix, std::move(checkpoint),
+                                             names_, objects_, write_));
+    return list_.add(std::move(prefix));
+  };
+  return write_there().with_prefix(
+      fmt::format("[saver] the checkpoint of step {}: ", step));
+}
+
+Saver::Saver(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+Saver::~Saver() = default;
+
+Result<std::unique_ptr<Saver>> Saver::create(const Session& session,
+                                             SaverOptions options) try {
+  TAGFLOW_RETURN_IF_ERROR(check(options));
+  auto parts = std::make_unique<Parts>(std::move(options));
+  TAGFLOW_RETURN_IF_ERROR(parts->open(session));
+  return std::unique_ptr<Saver>(new Saver(std::move(parts)));
+} catch (...) {
+  return current_fault("saver");
+}
+
+Result<std::optional<Restored>> Saver::restore() {
+  return guarded("saver", [this] { return parts_->restore(); });
+}
+Status Saver::save(int64_t step) {
+  return guarded("saver", [&] { return parts_->save(step); });
+}
+Status Saver::save_if_due(int64_t step) {
+  return guarded("saver", [&] { return parts_->save_if_due(step); });
+}
+Status Saver::wait() { return parts_->wait(); }
+Status Saver::close() { return parts_->close(); }
+std::optional<int64_t> Saver::saved_step() const {
+  return parts_->saved_step();
+}
+
+}  // namespace tagflow::actors

@@ -1,0 +1,178 @@
+#include "actors/checkpoint/snapshot.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "actors/checkpoint/alone_at_border.h"
+#include "actors/checkpoint/graph_variables.h"
+#include "actors/session/session.h"
+#include "actors/session/shared_state.h"
+#include "graph/fault.h"
+
+namespace tagflow::actors {
+namespace {
+
+// A variable of the graph, and what the nodes that serve it are named.
+struct Entry {
+  GraphVariable variable;
+  std::string prefix;  // of its nodes
+
+  std::string node(std::string_view name) const {
+    return fmt::format("{}/{}", prefix, name);
+  }
+};
+
+using Entries = std::map<std::string, Entry, std::less<>>;
+
+// The nodes that look at a variable, read it, and assign to it.
+void add_nodes(const Entry& entry, std::vector<graph::NodeDef>& nodes) {
+  graph::NodeDef maker = entry.variable.maker;
+  maker.name = entry.node("variable");
+  const AttrMap type{{"dtype", entry.variable.dtype}};
+  const AttrMap t{{"T", entry.variable.dtype}};
+  const std::string source = maker.name;
+  const std::string value = entry.node("value");
+  nodes.push_back(std::move(maker));
+  nodes.push_back({value, "Placeholder", {}, "", type});
+  if (entry.variable.is_reference()) {
+    nodes.push_back({entry.node("is_initialized"),
+                     "IsVariableInitialized",
+                     {source},
+                     "",
+                     type});
+    nodes.push_back({entry.node("read"), "Identity", {source}, "", t});
+    AttrMap attrs = t;
+    attrs.insert_or_assign("validate_shape", false);
+    nodes.push_back(
+        {entry.node("assign"), "Assign", {source, value}, "", attrs});
+  } else {
+    nodes.push_back(
+        {entry.node("is_initialized"), "VarIsInitializedOp", {source}, "", {}});
+    nodes.push_back({entry.node("read"), "ReadVariableOp", {source}, "", type});
+    nodes.push_back(
+        {entry.node("assign"), "AssignVariableOp", {source, value}, "", type});
+  }
+}
+
+}  // namespace
+
+struct Snapshots::Parts {
+  std::shared_ptr<SharedState> state;
+  std::unique_ptr<Session> session;  // one of its own, over the same state
+  Entries entries;
+  std::optional<uint64_t> seed;  // of the session that it is of
+};
+
+Snapshots::Snapshots(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+Snapshots::~Snapshots() = default;
+
+Result<std::unique_ptr<Snapshots>> Snapshots::create(
+    const Session& session) try {
+  auto parts = std::make_unique<Parts>();
+  parts->state = session.shared_state();
+  TAGFLOW_ASSIGN(std::vector<GraphVariable> variables,
+                 find_variables(session.graph()));
+  for (GraphVariable& variable : variables) {
+    std::string name = variable.name;
+    const size_t number = parts->entries.size();
+    parts->entries.emplace(std::move(name), Entry{std::move(variable),
+                                                  fmt::format("v{}", number)});
+  }
+  parts->seed = session.options().seed;
+  SessionOptions options;
+  options.state = parts->state;
+  options.engine = parts->state->device_set()->shared_engine();
+  options.devices = session.options().devices;
+  options.soft_placement = session.options().soft_placement;
+  options.scatter = session.options().scatter;
+  // A form that is frozen would keep old values, and be made while all wait.
+  options.passes = session.options().passes.without(graph::Pass::kFreeze);
+  options.on_warning = [](const std::string&) {};
+  TAGFLOW_ASSIGN(parts->session, Session::create(std::move(options)));
+  std::vector<graph::NodeDef> nodes;
+  for (const auto& [name, entry] : parts->entries) add_nodes(entry, nodes);
+  TAGFLOW_RETURN_IF_ERROR(parts->session->extend(nodes));
+  return std::unique_ptr<Snapshots>(new Snapshots(std::move(parts)));
+} catch (...) {
+  return current_fault("snapshot");
+}
+
+Result<Snapshot> Snapshots::take(std::chrono::nanoseconds timeout) try {
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
+  std::vector<std::string> looks;
+  for (const auto& [name, entry] : parts_->entries)
+    looks.push_back(entry.node("is_initialized"));
+  AloneAtBorder alone(parts_->state->border());
+  if (!alone.wait(deadline))
+    return error(Code::kDeadlineExceeded,
+                 "[snapshot] in {} s there was no moment at which no step that "
+                 "updates variables was halfway through",
+                 std::chrono::duration<double>(timeout).count());
+  RunOptions run;
+  run.timeout = std::max<std::chrono::nanoseconds>(
+      deadline - std::chrono::steady_clock::now(), std::chrono::seconds(1));
+  Snapshot snapshot;
+  snapshot.seed = parts_->seed.value_or(parts_->state->seed());
+  snapshot.run_counts = parts_->state->run_counts().all();
+  TAGFLOW_ASSIGN(const auto initialized,
+                 parts_->session->run({}, looks, {}, run));
+  std::vector<std::string> names, reads;
+  size_t number = 0;
+  for (const auto& [name, entry] : parts_->entries)
+    if (initialized[number++].scalar_value<bool>()) {
+      names.push_back(name);
+      reads.push_back(entry.node("read"));
+    }
+  TAGFLOW_ASSIGN(auto values, parts_->session->run({}, reads, {}, run));
+  for (size_t i = 0; i < names.size(); ++i)
+    snapshot.variables.emplace(std::move(names[i]), std::move(values[i]));
+  return snapshot;
+} catch (...) {
+  return current_fault("snapshot");
+}
+
+Status Snapshots::restore(const Snapshot& snapshot,
+                          std::vector<std::string>* missing) try {
+  std::vector<std::string> wrong;
+  std::vector<Feed> feeds;
+  std::vector<std::string> targets;
+  for (const auto& [name, value] : snapshot.variables) {
+    const auto it = parts_->entries.find(name);
+    if (it == parts_->entries.end()) {
+      wrong.push_back(fmt::format("\"{}\" ({}) is no variable of the graph",
+                                  name, value.describe()));
+    } else if (const GraphVariable& variable = it->second.variable;
+               variable.dtype != value.dtype() ||
+               !variable.shape.accepts(value.shape())) {
+      wrong.push_back(fmt::format("\"{}\" is {}, but the graph has {}{}", name,
+                                  value.describe(), dtype_name(variable.dtype),
+                                  variable.shape.to_string()));
+    } else {
+      feeds.emplace_back(it->second.node("value"), value);
+      targets.push_back(it->second.node("assign"));
+    }
+  }
+  if (!wrong.empty())
+    return invalid_argument("[snapshot] it is of another graph: {}",
+                            list_some(wrong));
+  if (missing != nullptr)
+    for (const auto& [name, entry] : parts_->entries)
+      if (!snapshot.variables.contains(name)) missing->push_back(name);
+  if (!targets.empty())
+    TAGFLOW_RETURN_IF_ERROR(parts_->session->run(feeds, {}, targets).status());
+  if (snapshot.seed) {
+    parts_->state->set_seed(*snapshot.seed);
+    parts_->state->run_counts().restore(snapshot.run_counts);
+  }
+  return {};
+} catch (...) {
+  return current_fault("snapshot");
+}
+
+std::vector<std::string> Snapshots::names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : parts_->entries) names.push_back(name);
+  return names;
+}
+
+}  // namespace tagflow::actors

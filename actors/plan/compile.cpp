@@ -1,0 +1,103 @@
+#include "actors/plan/compile.h"
+
+#include <map>
+#include <tuple>
+#include <unordered_map>
+
+#include "devices/kernel_registry.h"
+
+namespace tagflow::actors {
+namespace {
+
+// What plans point into.
+struct Compiled {
+  std::vector<graph::Partition> partitions;
+  std::vector<std::unique_ptr<devices::Kernel>> kernels;
+};
+
+// A key of a device's earlier life is nobody's.
+Status check_incarnations(const graph::Graph& graph, Devices devices) {
+  std::unordered_map<std::string, uint64_t> incarnations;  // by name
+  for (const graph::Node* node : graph.nodes()) {
+    if (node->op() != "_Send" && node->op() != "_Recv") continue;
+    if (incarnations.empty())
+      for (const auto& device : devices)
+        incarnations.emplace(device->info().name.to_string(),
+                             device->info().incarnation);
+    TAGFLOW_ASSIGN(const auto sender, node->attr<std::string>("send_device"));
+    TAGFLOW_ASSIGN(const auto incarnation,
+                   node->attr<int64_t>("send_device_incarnation"));
+    const auto now = incarnations.find(sender);
+    if (now != incarnations.end() && now->second != uint64_t(incarnation))
+      return error(
+          Code::kFailedPrecondition,
+          "[{}] node \"{}\": the graph was cut for an earlier instance "
+          "of device {} (incarnation {:x}, now {:x})",
+          node->op(), node->name(), sender, uint64_t(incarnation), now->second);
+  }
+  return {};
+}
+
+// Constants are where the device reads them.
+Status upload_constants(Plan& plan, devices::Accelerator& accelerator) {
+  // Several tensors may share a buffer, each with a shape of its own.
+  using Key = std::tuple<const Buffer*, DataType, std::string>;
+  std::map<Key, Tensor> uploaded;
+  for (FramePlan& frame : plan.frames)
+    for (ConstantSlot& constant : frame.constants) {
+      Tensor& value = constant.value;
+      if (value.buffer() == nullptr || !is_plain(value.dtype())) continue;
+      Tensor& copy =
+          uploaded[{value.buffer(), value.dtype(), value.shape().to_string()}];
+      if (!copy.valid()) {
+        TAGFLOW_ASSIGN(copy, accelerator.upload(value));
+      }
+      value = copy;
+    }
+  return {};
+}
+
+Result<std::unique_ptr<Plan>> plan_partition(Compiled& compiled,
+                                             const graph::Partition& partition,
+                                             const PlanOptions& common,
+                                             devices::Device& device) {
+  PlanOptions options = common;
+  options.launches = device.accelerator() != nullptr;
+  const auto make_kernel =
+      [&](const graph::Node& node) -> Result<const devices::Kernel*> {
+    TAGFLOW_ASSIGN(auto kernel,
+                   devices::KernelRegistry::global().make(node, device.type()));
+    return compiled.kernels.emplace_back(std::move(kernel)).get();
+  };
+  TAGFLOW_ASSIGN(auto plan,
+                 compile_plan(partition.program, options, make_kernel));
+  plan->device = partition.device;
+  const graph::DeviceName& name = device.info().name;
+  plan->device_name = name.to_string();
+  plan->device_label =
+      graph::DeviceName{.type = name.type, .id = name.id}.to_string();
+  if (devices::Accelerator* accelerator = device.accelerator())
+    TAGFLOW_RETURN_IF_ERROR(upload_constants(*plan, *accelerator));
+  return plan;
+}
+
+}  // namespace
+
+Result<std::vector<std::unique_ptr<Plan>>> compile(
+    std::vector<graph::Partition> partitions, const PlanOptions& options,
+    Devices devices) {
+  const auto compiled = std::make_shared<Compiled>();
+  compiled->partitions = std::move(partitions);
+  std::vector<std::unique_ptr<Plan>> plans;
+  for (const graph::Partition& partition : compiled->partitions) {
+    TAGFLOW_RETURN_IF_ERROR(
+        check_incarnations(partition.program.graph, devices));
+    TAGFLOW_ASSIGN(auto plan, plan_partition(*compiled, partition, options,
+                                             *devices[partition.device]));
+    plan->owned = compiled;
+    plans.push_back(std::move(plan));
+  }
+  return plans;
+}
+
+}  // namespace tagflow::actors

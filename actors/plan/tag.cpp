@@ -1,0 +1,31 @@
+#include "actors/plan/tag.h"
+
+namespace tagflow::actors {
+namespace {
+
+uint64_t mix(uint64_t x) {
+  x = (x ^ (x >> 33)) * 0xff51afd7ed558ccdu;
+  x = (x ^ (x >> 33)) * 0xc4ceb9fe1a85ec53u;
+  return x ^ (x >> 33);
+}
+
+}  // namespace
+
+devices::Tag frame_tag(const devices::Tag& parent, int64_t parent_iteration,
+                       uint64_t name_hash) {
+  const auto half = [&](uint64_t seed, uint64_t own) {
+    return mix(mix(mix(seed ^ own) + uint64_t(parent_iteration)) ^ name_hash);
+  };
+  devices::Tag tag;
+  tag.frame_hi = half(0x9ae16a3b2f90404fu, parent.frame_hi);
+  tag.frame_lo = half(0xc949d7c7509e6557u, parent.frame_lo);
+  return tag;
+}
+
+uint64_t frame_name_hash(std::string_view name) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (char c : name) hash = (hash ^ uint8_t(c)) * 0x100000001b3u;
+  return hash;
+}
+
+}  // namespace tagflow::actors

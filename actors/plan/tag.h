@@ -1,0 +1,19 @@
+// Ids of frame instances, which are parts of tags (devices/kernel.h).
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "devices/kernel.h"
+
+namespace tagflow::actors {
+
+// The id of a frame instance is a pure function of (parent instance, parent
+// iteration, frame name): devices and processes agree on it without talking.
+// Three rounds of the 64-bit finalizer of MurmurHash3 per half.
+devices::Tag frame_tag(const devices::Tag& parent, int64_t parent_iteration,
+                       uint64_t name_hash);
+// FNV-1a, 64 bits, of a frame's static name.
+uint64_t frame_name_hash(std::string_view name);
+
+}  // namespace tagflow::actors

@@ -1,0 +1,188 @@
+#include "actors/runtime/device_actor.h"
+
+#include <caf/actor_system.hpp>
+#include <caf/send.hpp>
+
+#include "actors/runtime/iteration_actor.h"
+#include "actors/runtime/step.h"
+#include "actors/watch/trace.h"
+#include "devices/guard.h"
+#include "graph/fault.h"
+
+namespace tagflow::actors {
+namespace {
+
+// Tells the step's observer and its trace, if any, when a lane computes.
+class ObservedCompute {
+ public:
+  ObservedCompute(const Step& step, const KernelRequest& request,
+                  Runner& runner)
+      : observer_(step.observer), node_(*request.item->node), runner_(runner) {
+    const FrameInstance& frame =
+        static_cast<const IterationActor&>(*request.owner).frame();
+    if (observer_ != nullptr) {
+      location_ = frame.location(request.tag);
+      observer_->on_compute(location_, node_);
+    }
+    if (step.trace == nullptr) return;
+    TraceBuffer& trace = runner.trace(*step.trace);
+    trace.clock();
+    trace.turn_to(TraceBuffer::kLane, frame.trace_number,
+                  request.tag.iteration);
+    trace.add(TraceBuffer::kCompute, request.node);
+  }
+  ObservedCompute(const ObservedCompute&) = delete;
+  ObservedCompute& operator=(const ObservedCompute&) = delete;
+  ~ObservedCompute() { runner_.leave_trace(); }
+
+  // Where the kernel returned.
+  void end() {
+    if (observer_ != nullptr) observer_->on_computed(location_, node_);
+  }
+
+ private:
+  Observer* const observer_;
+  const graph::Node& node_;
+  Runner& runner_;
+  Location location_;
+};
+
+}  // namespace
+
+LaneActor::LaneActor(caf::actor_config& config, HandOff policy,
+                     EngineActor& device)
+    : EngineActor(config, policy), device_(&device) {
+  idle_.kind = BatchKind::kIdle;
+  idle_.sender = this;
+}
+
+std::optional<Status> LaneActor::compute(KernelRequest& request,
+                                         Runner& runner) {
+  Step& step = *request.batch.step;
+  try {
+    ObservedCompute observed(step, request, runner);
+    std::optional<Status> status =
+        request.item->kind == NodeKind::kState
+            ? devices::try_state_kernel(
+                  static_cast<const devices::StateKernel&>(
+                      *request.item->kernel),
+                  *request.context, request.claim)
+            : devices::run_kernel(*request.item->kernel, *request.context);
+    observed.end();
+    return status;
+  } catch (...) {
+    return current_fault("observer");
+  }
+}
+
+void LaneActor::on_batch(Batch* batch, Runner& runner) {
+  KernelRequest& request = *batch->request;
+  Step* step = batch->step;
+  request.is_granted = false;
+  bool parks = false;
+  if (!step->cancelled()) {
+    runner.flush();
+    std::optional<Status> status = compute(request, runner);
+    parks = !status;
+    if (!parks) request.status = *std::move(status);
+    runner.note_time();
+  }
+  // The lane is free first: its note must hold a unit of its own, since the
+  // answer may end the step.
+  idle_.step = step;
+  step->add_activity();
+  runner.post_counted(device_, &idle_);
+  if (parks) {
+    request.park();
+  } else {
+    runner.post(request.owner, batch);
+  }
+}
+
+DeviceActor::DeviceActor(caf::actor_config& config, HandOff policy, int lanes)
+    : EngineActor(config, policy) {
+  set_shared();
+  for (int i = 0; i < lanes; ++i) {
+    handles_.push_back(spawn_actor<LaneActor, caf::lazy_init + caf::hidden>(
+        home_system(), policy, std::ref(static_cast<EngineActor&>(*this))));
+    idle_.push_back(actor_pointer<LaneActor>(handles_.back()));
+  }
+}
+
+void DeviceActor::on_batch(Batch* batch, Runner& runner) {
+  if (batch->kind == BatchKind::kIdle) {
+    idle_.push_back(static_cast<LaneActor*>(batch->sender));
+  } else {
+    // It waits here on the unit of activity that it brought.
+    batch->step->add_activity();
+    admit(batch);
+  }
+  dispatch(runner);
+}
+
+void DeviceActor::Ring::push_front(StepTurn& turn) {
+  turn.next = first;
+  if (first == nullptr) last = &turn;
+  first = &turn;
+}
+
+void DeviceActor::Ring::push_back(StepTurn& turn) {
+  turn.next = nullptr;
+  (first == nullptr ? first : last->next) = &turn;
+  last = &turn;
+}
+
+void DeviceActor::Ring::pop_front() {
+  first = first->next;
+  if (first == nullptr) last = nullptr;
+}
+
+void DeviceActor::admit(Batch* batch) {
+  StepTurn& turn = *batch->request->turn;
+  const bool is_new = turn.empty();
+  turn.push(batch, batch->request->frees);
+  if (is_new) (batch->step->urgent ? urgent_ : normal_).push_back(turn);
+}
+
+Batch* DeviceActor::take_next() {
+  Ring& ring =
+      order_.take_urgent(urgent_.first != nullptr, normal_.first != nullptr)
+          ? urgent_
+          : normal_;
+  StepTurn* const turn = ring.first;
+  if (turn == nullptr) return nullptr;
+  Batch* const batch = turn->pop();
+  ring.pop_front();
+  if (turn->empty()) return batch;
+  if (batch->step->cancelled()) {
+    // All of it goes back to its owners, now.
+    ring.push_front(*turn);
+  } else {
+    // Its next turn is after that of the others.
+    ring.push_back(*turn);
+  }
+  return batch;
+}
+
+void DeviceActor::dispatch(Runner& runner) {
+  while (!idle_.empty()) {
+    Batch* const batch = take_next();
+    if (batch == nullptr) break;
+    if (batch->step->cancelled()) {
+      runner.post_counted(batch->request->owner, batch);
+      continue;
+    }
+    LaneActor* lane = idle_.back();
+    idle_.pop_back();
+    runner.post_counted(lane, batch);
+  }
+  // Lanes are there to run side by side: let other workers take them.
+  runner.flush();
+}
+
+void DeviceActor::on_stop() {
+  for (const caf::actor& lane : handles_) caf::anon_send(lane, Stop{});
+  handles_.clear();
+}
+
+}  // namespace tagflow::actors

@@ -1,0 +1,247 @@
+// Interpreter: fires the nodes of one iteration, and knows no actor: tokens are
+// put in, and what is to be sent to others is taken out.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "actors/plan/plan.h"
+#include "actors/runtime/batch.h"
+#include "actors/runtime/frame.h"
+#include "actors/runtime/iteration_state.h"
+#include "actors/runtime/kernel_request.h"
+#include "actors/watch/observer.h"
+#include "actors/watch/trace.h"
+
+namespace tagflow::actors {
+
+class Runner;  // actors/runtime/runner.h
+
+// One for each iteration actor, for all iterations that fall to it:
+//
+//   begin; { arrive, take_...; run; take what is in out() }, until nothing is
+//   ready or outstanding; end
+//
+// Nothing is ready once run() returns, unless the step is cancelled, the thread
+// is to be given to others, or a heavy kernel is due. Whether the iteration may
+// end is for its actor to say, who knows whether the one before it is over.
+//
+// Thread-compatible. What a kernel or an observer throws goes through.
+class Interpreter {
+ public:
+  // What is to be sent, each null while there is nothing.
+  struct Outbox {
+    Batch* next = nullptr;       // tokens of NextIterations
+    Batch* exit = nullptr;       // of Exits
+    Batch* transfers = nullptr;  // of Sends, and what Recvs ask for
+    std::vector<Batch*> enter;   // of Enters or a call's inputs, by child
+    KernelRequest* first_request = nullptr;  // to an accelerator, a list
+    KernelRequest* last_request = nullptr;
+  };
+
+  // Batches come from `pool`, and answers of kernels go to `owner`.
+  Interpreter(const FrameInstance& frame, BatchPool& pool, EngineActor* owner);
+  Interpreter(const Interpreter&) = delete;
+  Interpreter& operator=(const Interpreter&) = delete;
+
+  // --- The iteration
+  // An iteration of the frame's instance. `constants` are those that have
+  // arrived, or null.
+  void begin(Step* step, int64_t iteration, const ConstSet* constants,
+             Runner& runner);
+  // It is over.
+  void end() {
+    if (fired_ != plan_.nodes.size()) holds_values_ = true;
+    if (observer_ != nullptr) observer_->on_iteration_end(location());
+  }
+  // It would have begun, had the step not been cut short.
+  void note_unstarted(int64_t iteration) { iteration_ = iteration; }
+  // The thread's next words in the trace are about this iteration.
+  void turn_to(Runner& runner);
+  // The thread leaves the iteration.
+  void note_pause() {
+    if (observer_ != nullptr) observer_->on_pause(location());
+  }
+
+  // --- Tokens that come
+  void arrive(uint32_t arrival, bool is_dead, Tensor&& value);
+  // Loop constants that came late: those beyond what it knows.
+  void take_constants(const ConstSet* constants);
+  // An output of the call that node `node` is.
+  void take_result(uint32_t node, Token& token);
+  // It has given all of them.
+  void end_call(uint32_t node);
+  // A child frame runs, which Enters or a call have started; and has ended.
+  void begin_child() { ++outstanding_; }
+  void end_child(uint32_t child);
+  // What Recvs have waited for.
+  void take_received(Batch& batch);
+  // A kernel or a copy is done.
+  void take_answer(KernelRequest& request);
+
+  // --- Firing
+  // Fires what is ready. Whether a heavy kernel is due: others should have what
+  // is in out() before that.
+  bool run(Runner& runner);
+  // Gives all heavy kernels but `kept` to f(KernelRequest&), in the order in
+  // which they became ready: what is waited for is likely to be among the
+  // first.
+  template <class F>
+  void give_heavy(size_t kept, const F& f) {
+    if (heavy_.size() <= kept) return;
+    std::reverse(heavy_.begin() + ptrdiff_t(kept), heavy_.end());
+    while (heavy_.size() > kept) f(*take_heavy());
+  }
+  // Fires the one that is left, if any.
+  void fire_heavy(Runner& runner);
+  // Something is left for run().
+  bool is_ready() const { return state_.has_ready() || !heavy_.empty(); }
+  // Child frames, kernels and Recvs that have not answered.
+  bool is_outstanding() const { return outstanding_ != 0; }
+
+  // --- What is to be sent
+  Outbox& out() { return out_; }
+  Batch* take_batch(BatchKind kind);
+  const ConstSet* constants() const { return constants_; }
+
+  // --- For who reads a quiet step, and for its actor
+  int64_t iteration() const { return iteration_; }
+  const devices::Tag& tag() const { return tag_; }
+  Step* step() const { return step_; }
+  bool is_watched() const { return watched_; }
+  const IterationState& state() const { return state_; }
+  // Whether the node fired, and its kernel or Recv has not answered.
+  bool awaits(uint32_t node) const;
+  // See IterationActor.
+  std::string_view reason_at_stop(uint32_t node) const;
+  const Counters& counters() const { return counters_; }
+  // Lets go of tensors that outlive an iteration: loop constants, and what was
+  // not consumed.
+  void release_values();
+  // Forgets an unfinished iteration, and all that is to be sent.
+  void reset();
+
+ private:
+  void load_constants();
+  void arrive_constant(const Token& token);
+
+  // Calls fire_one(node) until none is ready, the step is cancelled, or the
+  // thread is to be given to others.
+  template <class F>
+  void fire_ready(Runner& runner, const F& fire_one);
+  bool goes_on(Runner& runner);
+  bool must_run_heavy() const;
+  bool run_traced(Runner& runner);
+  bool run_observed(Runner& runner);
+  bool trace_firing(uint32_t node, bool clock_is_due);
+  void fire(uint32_t node);
+  void fire_observed(uint32_t node);
+  void fire_other(uint32_t node, bool is_dead);
+  bool fire_scalar(const NodeItem& item);
+  void skip(const NodeItem& item);
+  // Whether there is an observer: known where the code is compiled.
+  enum class Observed : bool { kNo, kYes };
+  void fire_switch(uint32_t node, Observed observed);
+  std::optional<bool> read_predicate(uint32_t node);
+  void fire_switch_n(uint32_t node);
+  bool fetch_chooser(uint32_t node);
+  void fire_merge(const NodeItem& item);
+  void fire_call(const NodeItem& item);
+  void fire_kernel(uint32_t node, const NodeItem& item);
+  void park(uint32_t node, devices::StateClaim&& claim);
+  void fire_async(uint32_t node, const NodeItem& item);
+  bool compute_at_once(const NodeItem& item,
+                       const devices::AsyncKernel& kernel);
+  void fire_send(uint32_t node, const NodeItem& item);
+  void send_transfer(const NodeItem& item, bool is_dead, Tensor&& value);
+  void fire_recv(uint32_t node, const NodeItem& item);
+  Token& add_transfer(const NodeItem& item, bool is_dead);
+  bool defer_if_heavy(uint32_t node, const NodeItem& item);
+  KernelRequest* take_heavy();
+  void finish_kernel(const NodeItem& item, Tensor* outputs);
+  void pass_on(const NodeItem& item, const PortItem& port, Observed observed);
+  void drop_input(const NodeItem& item, uint32_t i);
+  void consume_inputs(const NodeItem& item);
+  Tensor take_input(const NodeItem& item, uint32_t i);
+  void fail(Status status, const graph::Node& node);
+  Location location() const { return frame_.location(tag_); }
+
+  void send_port(const PortItem& port, Tensor&& value);
+  void send_control(const PortItem& port);
+  void send_dead_edge(const EdgeItem& edge);
+  void send_dead(const PortItem& port);
+  Token& add_token(Batch*& batch, BatchKind kind, const EdgeItem& edge);
+  void send_edge(const EdgeItem& edge, Tensor&& value);
+  void send_to_many(const PortItem& port, Tensor&& value);
+  void send_copies(const EdgeItem* edge, const EdgeItem* end,
+                   const Tensor& value);
+  void send_dead_to_many(const PortItem& port);
+  void send_control_to_many(const PortItem& port);
+  // Puts what leads to very many, from edge `first` on, into `wide_`.
+  void send_in_parts(const PortItem& port, uint32_t first, bool is_dead,
+                     Tensor&& value);
+  void send_part();
+  void send_elsewhere(const EdgeItem& edge, Tensor&& value);
+  void send_copy(const EdgeItem& edge, const Tensor& value);
+  void send_dead_elsewhere(const EdgeItem& edge);
+
+  void request_kernel(uint32_t node);
+  void request_copy(uint32_t node, KernelRequest::Work work, Tensor&& value);
+  KernelRequest* take_request(uint32_t node);
+  KernelRequest* take_kernel_request(uint32_t node);
+  void add_to_requests(KernelRequest* request);
+  static bool frees_memory(const KernelRequest& request);
+  void take_copy(uint32_t node, Tensor&& value);
+  bool must_copy_in(const Tensor& value) const;
+  void give_request(KernelRequest* request);
+
+  const FrameInstance& frame_;
+  BatchPool& pool_;
+  EngineActor* const owner_;
+  const FramePlan& plan_;
+  // The plan's arrays, a step nearer.
+  const NodeItem* const nodes_;
+  const PortItem* const ports_;
+  const EdgeItem* const edges_;
+  const ArrivalItem* const arrivals_;
+  // The frame instance's, from begin() on.
+  bool watched_ = false;
+  Observer* observer_ = nullptr;
+  TraceBuffer* trace_ = nullptr;  // the thread's, while it handles a batch
+  IterationState state_;
+  int64_t iteration_ = -1;
+  devices::Tag tag_;
+  Step* step_ = nullptr;
+  int outstanding_ = 0;
+  uint32_t fired_ = 0;  // nodes of this iteration, skipped ones included
+  const ConstSet* constants_ = nullptr;
+  uint64_t loaded_epoch_ = 0;  // of the constants in the slots
+  bool holds_values_ = false;  // beyond an iteration's end
+  Outbox out_;
+  // Ready nodes worth a hop, and this for each of `wide_`, so that there is one
+  // list to look at.
+  static constexpr uint32_t kWideSends = ~0u;
+  std::vector<uint32_t> heavy_;
+  // An output with so many consumers that they get it a part at a time: to
+  // serve a million of them takes longer than a time slice.
+  struct WideSend {
+    const EdgeItem* next;
+    const EdgeItem* end;
+    bool is_dead;
+    Tensor value;
+  };
+  std::vector<WideSend> wide_;
+  std::vector<Tensor> outputs_;  // of the kernel that fires
+  // By arrival; for the constant edges.
+  std::vector<const Token*> constant_at_;
+  Tensor passing_;  // between a node and its edges; then empty
+  std::vector<std::unique_ptr<KernelRequest>> requests_;
+  std::vector<KernelRequest*> free_requests_;
+  Counters counters_;
+};
+
+}  // namespace tagflow::actors

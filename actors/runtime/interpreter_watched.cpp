@@ -1,0 +1,69 @@
+// The inner loop of a run that is observed or traced.
+#include "actors/runtime/iteration_view.h"
+#include "actors/runtime/token_path.h"
+#include "actors/watch/observer.h"
+
+namespace tagflow::actors {
+
+void Interpreter::fire_observed(uint32_t node) {
+  uint32_t& word = state_.pending(node);
+  const bool is_dead = (word & IterationState::kDead) != 0;
+  word |= IterationState::kFired;
+  observer_->on_fire(location(), *nodes_[node].node, is_dead);
+  fire_other(node, is_dead);
+  observer_->on_settle(location(), IterationView(plan_, state_));
+}
+
+// Returns whether the clock is to be looked at afterwards: see Note [Trace
+// words].
+[[gnu::always_inline]] inline bool Interpreter::trace_firing(
+    uint32_t node, bool clock_is_due) {
+  const NodeItem& item = nodes_[node];
+  const bool is_dead = (state_.pending(node) & IterationState::kDead) != 0;
+  const bool may_be_long = !is_dead && item.kind == NodeKind::kKernel &&
+                           (item.scalar == nullptr ||
+                            state_.slot(item.first_slot).buffer() != nullptr);
+  if (may_be_long || clock_is_due) trace_->clock();
+  trace_->add(is_dead ? TraceBuffer::kSkip : TraceBuffer::kNode, node);
+  return may_be_long;
+}
+
+bool Interpreter::run_traced(Runner& runner) {
+  bool clock_is_due = false;
+  do {
+    fire_ready(runner, [&](uint32_t node) {
+      clock_is_due = trace_firing(node, clock_is_due);
+      fire(node);
+    });
+    if (std::exchange(clock_is_due, false)) trace_->clock();
+  } while (goes_on(runner));
+  return must_run_heavy();
+}
+
+// Looks at the abort flag after each firing: what is seen ends with an error.
+bool Interpreter::run_observed(Runner& runner) {
+  do {
+    observer_->on_settle(location(), IterationView(plan_, state_));
+    bool clock_is_due = false;
+    while (state_.has_ready() && !step_->cancelled()) {
+      const uint32_t node = state_.pop_ready();
+      if (trace_ != nullptr) clock_is_due = trace_firing(node, clock_is_due);
+      fire_observed(node);
+      ++counters_.fired;
+      if (++fired_ % kFiringsPerCheck == 0) {
+        step_->check_deadline();
+        if (runner.must_yield_between()) break;
+      }
+    }
+    if (clock_is_due) trace_->clock();
+  } while (goes_on(runner));
+  return must_run_heavy();
+}
+
+void Interpreter::turn_to(Runner& runner) {
+  if (frame_.trace == nullptr) return;
+  trace_ = &runner.trace(*frame_.trace);
+  trace_->turn_to(TraceBuffer::kActivity, frame_.trace_number, iteration_);
+}
+
+}  // namespace tagflow::actors

@@ -1,0 +1,41 @@
+// IterationView: what an observer sees of an iteration.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace tagflow::graph {
+class Node;
+}
+
+namespace tagflow::actors {
+
+class IterationState;  // actors/runtime/iteration_state.h
+struct FramePlan;      // actors/plan/plan.h
+
+// How an iteration stands: a look at the engine's own state. Nodes are those
+// of its frame that fire, in a fixed order.
+class IterationView {
+ public:
+  IterationView(const FramePlan& plan, const IterationState& state)
+      : plan_(plan), state_(state) {}
+
+  size_t num_nodes() const;
+  // REQUIRES of these: i < num_nodes()
+  const graph::Node& node(size_t i) const;
+  // How many inputs it still waits for; a Merge for one, beyond its control
+  // inputs. Inputs that constants provide are not waited for.
+  uint32_t pending(size_t i) const;
+  bool has_fired(size_t i) const;  // it ran, or was skipped
+  // The output that a Switch took which has fired.
+  uint32_t taken(size_t i) const;
+  // Nodes that can fire; the last one is the next.
+  std::span<const uint32_t> ready() const;
+
+ private:
+  const FramePlan& plan_;
+  const IterationState& state_;
+};
+
+}  // namespace tagflow::actors

@@ -1,0 +1,25 @@
+// WorkerParallel: shards of one kernel over the workers of a scheduler.
+#pragma once
+
+#include "actors/runtime/scheduler.h"
+#include "devices/kernel.h"
+
+namespace tagflow::actors {
+
+// The caller takes shards until none is left, helpers on other workers do the
+// same; a helper that comes late finds nothing to do. The caller waits only
+// for shards that another worker is in the middle of. Thread-safe.
+class WorkerParallel : public devices::Parallel {
+ public:
+  WorkerParallel(Scheduler& scheduler, int workers)
+      : scheduler_(scheduler), workers_(workers) {}
+
+  void run(int64_t total, double unit_cost,
+           const std::function<void(int64_t, int64_t)>& body) override;
+
+ private:
+  Scheduler& scheduler_;
+  int workers_;
+};
+
+}  // namespace tagflow::actors

@@ -1,0 +1,170 @@
+#include "actors/runtime/rendezvous.h"
+
+#include <algorithm>
+
+#include "actors/runtime/step.h"
+
+namespace tagflow::actors {
+
+LocalRendezvous::LocalRendezvous(caf::actor_config& config, HandOff policy,
+                                 const std::vector<std::string>& transfers,
+                                 BatchStore* store)
+    : Rendezvous(config, policy, store),
+      transfers_(transfers),
+      slots_(transfers.size()) {}
+
+size_t LocalRendezvous::KeyHash::operator()(const Key& key) const {
+  // The frame's id is a hash already.
+  uint64_t h = key.tag.frame_lo ^ (uint64_t(key.tag.iteration) << 32) ^
+               uint64_t(key.transfer);
+  h *= 0x9e3779b97f4a7c15u;
+  return size_t(h ^ (h >> 32));
+}
+
+void LocalRendezvous::on_batch(Batch* batch, Runner& runner) {
+  Step& step = *batch->step;
+  if (!step.cancelled()) {
+    if (batch->kind == BatchKind::kTransfers) {
+      EngineActor* const sender = batch->sender;
+      for (Token& token : batch->tokens) {
+        const Key key{token.arrival, batch->tag};
+        if (token.waiter == Token::kNobody) {
+          send(key, token, step);
+        } else {
+          receive(key, {sender, token.waiter}, step);
+        }
+      }
+    }
+    if (!held_.empty()) release_some(step, runner);
+    post_answers(runner);
+  }
+  pool().give(batch);
+}
+
+void LocalRendezvous::send(const Key& key, Token& token, Step& step) {
+  Entry first;
+  if (!take(key, first)) {
+    Entry& entry = add(key);
+    entry.is_dead = token.is_dead;
+    entry.value.take(token.value);
+  } else if (first.receiver.actor != nullptr) {
+    meet(first.receiver, token.is_dead, std::move(token.value), step);
+  } else {
+    step.fail(error(Code::kAlreadyExists, "[rendezvous] {} was sent twice",
+                    describe(key)));
+  }
+}
+
+void LocalRendezvous::receive(const Key& key, const Receiver& receiver,
+                              Step& step) {
+  Entry first;
+  if (!take(key, first)) {
+    add(key).receiver = receiver;
+  } else if (first.receiver.actor == nullptr) {
+    meet(receiver, first.is_dead, std::move(first.value), step);
+  } else {
+    step.fail(error(Code::kAlreadyExists, "[rendezvous] {} is received twice",
+                    describe(key)));
+  }
+}
+
+bool LocalRendezvous::take(const Key& key, Entry& entry) {
+  Slot& slot = slots_[key.transfer];
+  if (slot.is_full && slot.tag == key.tag) [[likely]] {
+    slot.is_full = false;
+    --num_full_;
+    entry = std::move(slot.entry);
+    return true;
+  }
+  if (table_.empty()) return false;
+  const auto it = table_.find(key);
+  if (it == table_.end()) return false;
+  entry = std::move(it->second);
+  spare_.push_back(table_.extract(it));
+  return true;
+}
+
+LocalRendezvous::Entry& LocalRendezvous::add(const Key& key) {
+  Slot& slot = slots_[key.transfer];
+  if (!slot.is_full) [[likely]] {
+    slot.is_full = true;
+    slot.tag = key.tag;
+    ++num_full_;
+    slot.entry.receiver.actor = nullptr;
+    return slot.entry;
+  }
+  if (spare_.empty()) return table_[key];
+  Table::node_type node = std::move(spare_.back());
+  spare_.pop_back();
+  node.key() = key;
+  Entry& entry = table_.insert(std::move(node)).position->second;
+  entry.receiver.actor = nullptr;
+  return entry;
+}
+
+void LocalRendezvous::meet(const Receiver& receiver, bool is_dead,
+                           Tensor&& value, Step& step) {
+  if (policy() == HandOff::kRandom && random() % 2 == 0) {
+    held_.push_back({receiver, is_dead, std::move(value)});
+  } else {
+    answer(receiver, is_dead, std::move(value), step);
+  }
+}
+
+void LocalRendezvous::answer(const Receiver& receiver, bool is_dead,
+                             Tensor&& value, Step& step) {
+  const auto is_for = [&](const Batch* batch) {
+    return batch->receiver == receiver.actor;
+  };
+  auto it = std::ranges::find_if(answers_, is_for);
+  if (it == answers_.end()) {
+    Batch* batch = pool().take(BatchKind::kReceived);
+    batch->step = &step;
+    batch->receiver = receiver.actor;
+    it = answers_.insert(answers_.end(), batch);
+  }
+  (*it)->tokens.add(receiver.node, is_dead).value.take(value);
+}
+
+void LocalRendezvous::post_answers(Runner& runner) {
+  for (Batch* batch : answers_) runner.post(batch->receiver, batch);
+  answers_.clear();
+}
+
+// What stays behind asks for another turn: nothing is held for ever.
+void LocalRendezvous::release_some(Step& step, Runner& runner) {
+  for (size_t count = 1 + random() % held_.size(); count > 0; --count) {
+    std::swap(held_[random() % held_.size()], held_.back());
+    Entry met = std::move(held_.back());
+    held_.pop_back();
+    answer(met.receiver, met.is_dead, std::move(met.value), step);
+  }
+  if (held_.empty()) return;
+  Batch* again = pool().take(BatchKind::kIdle);
+  again->step = &step;
+  runner.post_later(this, again);
+}
+
+uint64_t LocalRendezvous::random() {
+  random_ = random_ * 6364136223846793005u + 1442695040888963407u;
+  return random_ >> 33;
+}
+
+std::string LocalRendezvous::describe(const Key& key) const {
+  const std::string& name = transfers_[key.transfer];
+  if (key.tag.frame_hi == 0 && key.tag.frame_lo == 0) return name;
+  return fmt::format("{}, iteration {} of frame instance {:016x}{:016x}", name,
+                     key.tag.iteration, key.tag.frame_hi, key.tag.frame_lo);
+}
+
+void LocalRendezvous::reset() {
+  if (std::exchange(num_full_, 0) > 0)
+    for (Slot& slot : slots_) {
+      slot.is_full = false;
+      slot.entry.value.reset();
+    }
+  if (!table_.empty()) table_.clear();
+  held_.clear();
+}
+
+}  // namespace tagflow::actors

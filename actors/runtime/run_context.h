@@ -1,0 +1,50 @@
+// RunContext: the actors of a compiled signature, for one run at a time.
+#pragma once
+
+#include <caf/actor.hpp>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "actors/runtime/device_set.h"
+#include "actors/runtime/frame.h"
+#include "actors/runtime/partition_actor.h"
+#include "actors/runtime/rendezvous.h"
+#include "devices/step_resources.h"
+
+namespace tagflow::actors {
+
+// How much recursion a run may do: see SessionOptions.
+struct CallLimits {
+  int max_depth = 0;
+  int max_open = 0;
+};
+
+// Only its executable, and the step that it runs, touch it.
+struct RunContext {
+  // One partition per plan, and a rendezvous where there are transfers; these
+  // by number. The plans and the names must outlive the context. Who made it
+  // calls supervise().
+  static std::unique_ptr<RunContext> make(
+      const DeviceSet& devices, const CallLimits& limits,
+      std::span<const std::unique_ptr<Plan>> plans,
+      const std::vector<std::string>& transfers);
+
+  // The engine stops the actors when it ends, if nobody did before. Throws
+  // std::bad_alloc; then it does so for some of them.
+  void supervise(const Engine& engine) const;
+  // Stops the actors. Throws std::bad_alloc; then nothing has happened.
+  void end_actors(const Engine& engine) const;
+
+  BatchStore batches;  // goes last
+  std::vector<std::unique_ptr<PartitionRun>> runs;
+  std::vector<caf::actor> handles;  // of partitions, and of the rendezvous
+  std::vector<PartitionActor*> partitions;
+  Rendezvous* rendezvous = nullptr;  // null: nothing is transferred
+  devices::StepResources resources;  // of the step; empty between steps
+  Counters before;  // what the actors had counted when the step started
+  std::unique_ptr<RunContext> next;  // in a list
+};
+
+}  // namespace tagflow::actors

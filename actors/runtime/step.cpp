@@ -1,0 +1,294 @@
+#include "actors/runtime/step.h"
+
+#include <utility>
+
+#include "actors/runtime/engine.h"
+#include "graph/counted.h"
+#include "graph/fault.h"
+
+namespace tagflow::actors {
+namespace {
+
+// Of waits, in messages.
+constexpr size_t kMostNamed = 5;
+
+}  // namespace
+
+Step::Step(uint64_t id, size_t fetch_count) : fetches(fetch_count) {
+  info.step_id = id;
+  info.cancelled = &cancelled_;
+  info.cancels = &cancels_;
+  info.commits = &gate_;
+}
+
+Step::~Step() {
+  if (token_hook != nullptr) token_hook->claim();
+  Timer::forget(deadline_entry);
+}
+
+// --- Units and waits --------------------------------------------------------
+
+void Step::drop_activity() {
+  uint64_t word = word_.load(std::memory_order_relaxed);
+  for (;;) {
+    const bool last = (word & kUnits) == kUnit;
+    if (!last || (word & ~kClosed) == kUnit) {
+      const uint64_t wanted = last ? kClosed : word - kUnit;
+      if (!word_.compare_exchange_weak(word, wanted, std::memory_order_acq_rel,
+                                       std::memory_order_relaxed))
+        continue;
+      if (last) quiet();
+      return;
+    }
+    // From here on it may go on, and end, without us.
+    const std::shared_ptr<Step> alive = self_;
+    if (!word_.compare_exchange_weak(word, word - kUnit,
+                                     std::memory_order_acq_rel,
+                                     std::memory_order_relaxed))
+      continue;
+    if (on_waiting) on_waiting(*this);
+    return;
+  }
+}
+
+bool Step::try_enter() {
+  uint64_t word = word_.load(std::memory_order_relaxed);
+  do {
+    if (word & kClosed) return false;
+  } while (!word_.compare_exchange_weak(word, word + kUnit,
+                                        std::memory_order_acq_rel,
+                                        std::memory_order_relaxed));
+  return true;
+}
+
+void Step::begin_wait(StepWait& wait) {
+  std::lock_guard lock(mutex_);
+  waits_.push_back(wait);
+  if (wait.what == devices::WaitsFor::kSharedState) ++state_waits_;
+  word_.fetch_add(kWait);
+}
+
+void Step::end_wait(StepWait& wait) {
+  bool was_waiting;
+  {
+    std::lock_guard lock(mutex_);
+    waits_.erase(boost::intrusive::list<StepWait>::s_iterator_to(wait));
+    if (wait.what == devices::WaitsFor::kSharedState) --state_waits_;
+    waits_ended_.fetch_add(1);
+    was_waiting = (word_.fetch_add(kUnit - kWait) & kUnits) == 0;
+  }
+  if (was_waiting && on_resumed) on_resumed(*this);
+}
+
+bool Step::is_waiting() const {
+  const uint64_t word = word_.load();
+  return (word & kUnits) == 0 && (word & kClosed) == 0;
+}
+
+bool Step::waits_for_state() const {
+  std::lock_guard lock(mutex_);
+  const bool is_active = (word_.load() & kUnits) != 0;
+  return !is_active && state_waits_ > 0 && state_waits_ == waits_.size();
+}
+
+std::string StepWait::reason() const {
+  return kernel == nullptr ? std::string() : kernel->describe_wait(*context);
+}
+
+std::string Step::describe_waits() const {
+  std::lock_guard lock(mutex_);
+  return first_of(waits_, kMostNamed, [](const StepWait& wait) {
+    const std::string reason = wait.reason();
+    return fmt::format("{} \"{}\"{}", wait.node->op(), wait.node->name(),
+                       reason.empty() ? "" : fmt::format(" ({})", reason));
+  });
+}
+
+void Step::note_waits() {
+  std::string waits = describe_waits();
+  std::lock_guard lock(mutex_);
+  waits_at_stop_ = std::move(waits);
+  size_t noted = 0;
+  for (StepWait& wait : waits_) {
+    if (noted++ == kMostNamed) break;
+    wait.at_stop = wait.reason();
+  }
+}
+
+void Step::quiet() {
+  const std::shared_ptr<Step> self = std::move(self_);
+  on_quiet(*this);
+}
+
+// --- Errors -----------------------------------------------------------------
+
+void Step::fail(Status status) {
+  bool first;
+  {
+    std::lock_guard lock(mutex_);
+    first = fail_locked(std::move(status));
+  }
+  if (first) cancels_.cancel();
+}
+
+void Step::fault() noexcept {
+  faulted_.store(true, std::memory_order_relaxed);
+  fail(current_fault("engine"));
+}
+
+bool Step::fail_locked(Status&& status) {
+  const bool first = error_.ok();
+  if (first) error_ = std::move(status);
+  cancelled_.store(true, std::memory_order_release);
+  return first;
+}
+
+Status Step::error() const {
+  if (!cancelled_.load(std::memory_order_acquire)) return {};
+  std::lock_guard lock(mutex_);
+  return error_;
+}
+
+// --- The answer -------------------------------------------------------------
+
+bool Step::write_answer(Answer&& answer, const RunStats& stats) {
+  if (answered_.exchange(true)) return false;
+  answer_.emplace(std::move(answer));
+  stats_ = stats;
+  return gate_.close();
+}
+
+void Step::answer(Answer answer, const RunStats& stats) {
+  if (!write_answer(std::move(answer), stats)) return;
+  Timer* const clock = on_answer ? Timer::this_clock() : nullptr;
+  if (clock != nullptr) {
+    clock->deliver(*this);
+  } else {
+    deliver_answer();
+  }
+}
+
+void Step::answer_on_worker(Answer answer, const RunStats& stats) {
+  if (!write_answer(std::move(answer), stats)) return;
+  if (Engine::is_worker()) {
+    deliver_answer();
+  } else {
+    deliver_on_worker();
+  }
+}
+
+void Step::deliver_answer() {
+  if (on_answer) {
+    try {
+      on_answer(std::move(*answer_), stats_);
+    } catch (...) {
+      // The session's callback reports what the user's throws.
+    }
+    return;
+  }
+  std::lock_guard lock(mutex_);
+  delivered_ = true;
+  changed_.notify_all();
+}
+
+// Who leaves the gate last is a kernel, with locks of its own, perhaps on a
+// thread of its own.
+void Step::deliver_on_worker() {
+  if (!on_answer) return deliver_answer();
+  later_self_ = shared_from_this();
+  later_ready_.urgent = urgent;
+  scheduler->enqueue(later_ready_);
+}
+
+caf::resumable::resume_result Step::Later::resume(caf::execution_unit*,
+                                                  size_t) {
+  step_.deliver_answer();
+  return done;
+}
+
+void Step::Later::intrusive_ptr_release_impl() {
+  const std::shared_ptr<Step> self = std::move(step_.later_self_);
+}
+
+template <class F>
+void Step::await(const F& is_delivered) {
+  std::unique_lock lock(mutex_);
+  if (timeout.count() == 0) {
+    changed_.wait(lock, is_delivered);
+  } else if (!changed_.wait_until(lock, deadline, is_delivered)) {
+    lock.unlock();
+    expire();
+    lock.lock();
+    if (!changed_.wait_for(lock, kGrace, is_delivered)) {
+      lock.unlock();
+      give_up();
+      lock.lock();
+      changed_.wait(lock, is_delivered);
+    }
+  }
+}
+
+Step::Answer Step::wait(RunStats* stats) {
+  const auto is_delivered = [this] {
+    return delivered_.load(std::memory_order_acquire);
+  };
+  // Most often this thread has done it all itself.
+  if (!is_delivered()) await(is_delivered);
+  if (stats != nullptr) *stats = stats_;
+  return std::move(*answer_);
+}
+
+// --- Stopping -----------------------------------------------------------
+
+void Step::check_deadline() {
+  if (timeout.count() > 0 && std::chrono::steady_clock::now() > deadline)
+    expire();
+}
+
+void Step::expire() { stop(late()); }
+
+// None of this needs memory but the message.
+void Step::stop(Status reason) {
+  bool first;
+  {
+    std::lock_guard lock(mutex_);
+    first = fail_locked(std::move(reason));
+    if (first) stopped_ = true;
+  }
+  if (!first) return;
+  (void)guarded([this] { note_waits(); });
+  cancels_.cancel();
+}
+
+bool Step::was_stopped() const {
+  std::lock_guard lock(mutex_);
+  return stopped_;
+}
+
+void Step::give_up() {
+  const Status first = error();
+  // error() needs no memory where there is none.
+  const auto say = [&](std::string_view what, std::string_view waits) {
+    return tagflow::error(first.code(), "{}; {} ms later {}{}", first.message(),
+                          kGrace.count(), what, waits);
+  };
+  Status last = guarded("session", [&] {
+    if (is_waiting()) return say("the run still waited for ", describe_waits());
+    std::lock_guard lock(mutex_);
+    return say(
+        "the run had not ended: a kernel that does not look for a "
+        "cancellation may still run",
+        waits_at_stop_.empty() ? ""
+                               : ", after it had waited for " + waits_at_stop_);
+  });
+  answer(std::move(last));
+}
+
+Status Step::late() const {
+  const double seconds = std::chrono::duration<double>(timeout).count();
+  return tagflow::error(
+      Code::kDeadlineExceeded,
+      "[session] the run took longer than its time-out of {} s", seconds);
+}
+
+}  // namespace tagflow::actors

@@ -1,0 +1,251 @@
+#include "actors/session/executable.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "actors/diagnosis/diagnosis.h"
+#include "graph/fault.h"
+
+namespace tagflow::actors {
+namespace {
+
+// How long a thread that lends itself runs, before the workers go on alone.
+constexpr std::chrono::microseconds kLentQuantum{200};
+
+}  // namespace
+
+Executable::Executable(std::shared_ptr<DeviceSet> devices,
+                       const CallLimits& limits,
+                       std::vector<std::unique_ptr<Plan>> plans,
+                       std::vector<std::string> fetches)
+    : devices_(std::move(devices)),
+      limits_(limits),
+      plans_(std::move(plans)),
+      fetches_(std::move(fetches)) {
+  number_transfers();
+}
+
+// All contexts are idle: a step that runs has a reference.
+Executable::~Executable() {
+  if (std::unique_ptr<RunContext> context = take_spare()) {
+    context->next = std::move(idle_);
+    idle_ = std::move(context);
+  }
+  while (unended_ != nullptr) {
+    std::unique_ptr<RunContext> context = std::move(unended_);
+    unended_ = std::move(context->next);
+    context->next = std::move(idle_);
+    idle_ = std::move(context);
+  }
+  while (idle_ != nullptr) {
+    std::unique_ptr<RunContext> context = std::move(idle_);
+    idle_ = std::move(context->next);
+    end_actors(std::move(context));
+  }
+  // Without memory for a message: the engine stops them when it ends.
+  while (unended_ != nullptr) {
+    std::unique_ptr<RunContext> context = std::move(unended_);
+    unended_ = std::move(context->next);
+  }
+}
+
+// A Send and its Recv, which are in different plans, have the same number.
+void Executable::number_transfers() {
+  std::unordered_map<std::string, uint32_t> numbers;
+  for (const auto& plan : plans_)
+    for (TransferItem& transfer : plan->transfers) {
+      const auto [it, is_new] =
+          numbers.emplace(transfer.name, uint32_t(transfers_.size()));
+      transfer.number = it->second;
+      if (is_new) transfers_.push_back(transfer.name);
+    }
+}
+
+std::unique_ptr<RunContext> Executable::make_context() {
+  auto context = RunContext::make(*devices_, limits_, plans_, transfers_);
+  try {
+    context->supervise(devices_->engine());
+  } catch (...) {
+    end_actors(std::move(context));
+    throw;
+  }
+  return context;
+}
+
+std::unique_ptr<RunContext> Executable::take_spare() {
+  return std::unique_ptr<RunContext>(
+      spare_.exchange(nullptr, std::memory_order_acquire));
+}
+
+std::unique_ptr<RunContext> Executable::acquire() {
+  if (auto context = take_spare()) return context;
+  {
+    std::lock_guard lock(mutex_);
+    if (idle_ != nullptr) {
+      --num_idle_;
+      auto context = std::move(idle_);
+      idle_ = std::move(context->next);
+      return context;
+    }
+  }
+  return make_context();
+}
+
+int Executable::num_idle() const {
+  std::lock_guard lock(mutex_);
+  return num_idle_ + (spare_.load() != nullptr ? 1 : 0);
+}
+
+void Executable::release(std::unique_ptr<RunContext> context, bool reusable) {
+  if (reusable) {
+    RunContext* none = nullptr;
+    if (spare_.compare_exchange_strong(none, context.get(),
+                                       std::memory_order_release)) {
+      context.release();
+      return;
+    }
+    std::lock_guard lock(mutex_);
+    if (num_idle_ + 1 < kMostIdle) {
+      ++num_idle_;
+      context->next = std::move(idle_);
+      idle_ = std::move(context);
+      return;
+    }
+  }
+  end_actors(std::move(context));
+}
+
+void Executable::end_actors(std::unique_ptr<RunContext> context) noexcept {
+  try {
+    context->end_actors(devices_->engine());
+  } catch (...) {
+    std::lock_guard lock(mutex_);
+    context->next = std::move(unended_);
+    unended_ = std::move(context);
+  }
+}
+
+Status Executable::start(const std::shared_ptr<Step>& step,
+                         std::span<const Tensor> feeds, bool lend, bool count) {
+  const Engine& engine = devices_->engine();
+  std::unique_ptr<RunContext> context;
+  try {
+    context = acquire();
+    for (const auto& plan : plans_)
+      for (const ConstantFetch& constant : plan->constant_fetches)
+        step->fetches[constant.fetch] = {constant.value, FetchSlot::kLive};
+    if (step->trace != nullptr)
+      devices_->begin_trace(step->info.step_id, *step->trace);
+  } catch (...) {
+    if (context != nullptr) release(std::move(context), true);
+    return current_fault("session");
+  }
+  RunContext* const raw = context.get();
+  step->info.parallel = engine.parallel();
+  step->info.resources = &raw->resources;
+  raw->before = Counters();
+  if (count)
+    for (PartitionActor* partition : raw->partitions)
+      partition->collect(raw->before);
+  // The step owns the context until it is quiet.
+  step->executable = shared_from_this();
+  step->counts = count;
+  step->on_quiet = [this, raw](Step& quiet) {
+    finish(quiet, std::unique_ptr<RunContext>(raw), quiet.counts);
+  };
+  context.release();
+  step->keep_alive();
+  step->add_activity();  // the start itself
+  Runner runner(nullptr, engine.hand_off(), kLentQuantum, step->info.step_id);
+  try {
+    for (size_t p = 0; p < raw->partitions.size(); ++p) {
+      Batch* const batch = raw->partitions[p]->take_start();
+      batch->step = step.get();
+      const std::vector<uint32_t>& taken = plans_[p]->feeds;
+      for (uint32_t i = 0; i < taken.size(); ++i)
+        batch->tokens.add(i).value = feeds[taken[i]];
+      runner.post(raw->partitions[p], batch);
+    }
+  } catch (...) {
+    step->fault();
+  }
+  if (lend) {
+    const Engine::Lent lent(Engine::Lender::kCaller);
+    runner.drain();
+  } else {
+    runner.flush();
+  }
+  step->drop_activity();
+  return {};
+}
+
+Step::Answer Executable::outcome(Step& step, const RunContext& context) {
+  if (Status error = step.error(); !error.ok()) {
+    return step.was_stopped() && !step.answered() ? explain_late(error, context)
+                                                  : error;
+  }
+  std::vector<std::string> missing;
+  for (size_t i = 0; i < step.fetches.size(); ++i)
+    if (step.fetches[i].state == FetchSlot::kMissing)
+      missing.push_back(fetches_[i]);
+  const bool done =
+      std::ranges::all_of(context.partitions, &PartitionActor::done);
+  if (!done || !missing.empty()) return explain_deadlock(context, missing);
+  std::vector<Tensor> values;
+  values.reserve(step.fetches.size());
+  for (size_t i = 0; i < step.fetches.size(); ++i) {
+    FetchSlot& fetch = step.fetches[i];
+    if (fetch.state == FetchSlot::kDead)
+      return explain_dead(context, i, fetches_[i]);
+    values.push_back(std::move(fetch.value));
+  }
+  return values;
+}
+
+void Executable::finish(Step& step, std::unique_ptr<RunContext> context,
+                        bool count) {
+  // What is thrown in here is an error of the step, too.
+  try {
+    if (step.trace != nullptr)
+      devices_->end_trace(step.info.step_id, *step.trace);
+  } catch (...) {
+    step.fault();
+  }
+  const auto guarded_outcome = [&]() -> Step::Answer {
+    try {
+      return outcome(step, *context);
+    } catch (...) {
+      return current_fault("session");
+    }
+  };
+  Step::Answer answer = guarded_outcome();
+  RunStats stats;
+  if (count) {
+    Counters after;
+    for (PartitionActor* partition : context->partitions)
+      partition->collect(after);
+    after.subtract(context->before);
+    after.add_to(stats);
+  }
+  // Where a handler threw, its actor may be in any state.
+  bool reusable = !step.faulted();
+  try {
+    if (!answer.ok() && reusable)
+      for (PartitionActor* partition : context->partitions) partition->reset();
+    // What nobody received must not be taken for the next step's.
+    if (context->rendezvous != nullptr) context->rendezvous->reset();
+    if (reusable)
+      for (PartitionActor* partition : context->partitions) partition->trim();
+  } catch (...) {
+    reusable = false;
+  }
+  context->resources.end();
+  release(std::move(context), reusable);
+  if (step.on_over) {
+    step.on_over(step, std::move(answer), stats);
+  } else {
+    step.answer_on_worker(std::move(answer), stats);
+  }
+}
+
+}  // namespace tagflow::actors

@@ -1,0 +1,78 @@
+#include "actors/session/forms.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tagflow::actors {
+
+bool Forms::is_for(const Slot& slot, std::span<const Tensor> feeds) const {
+  for (size_t i = 0; i < open_feeds_.size(); ++i)
+    if (slot.shapes[i] != feeds[open_feeds_[i]].shape()) return false;
+  return true;
+}
+
+std::shared_ptr<Forms::Slot> Forms::slot_for(std::span<const Tensor> feeds,
+                                             std::shared_ptr<Slot>& old) {
+  ++num_runs_;
+  for (const auto& slot : slots_)
+    if (is_for(*slot, feeds)) {
+      slot->last_run = num_runs_;
+      return slot;
+    }
+  auto slot = std::make_shared<Slot>();
+  for (const size_t i : open_feeds_) slot->shapes.push_back(feeds[i].shape());
+  slot->last_run = num_runs_;
+  slot->wait = first_wait_;
+  if (slots_.size() < kMostForms) return slots_.emplace_back(std::move(slot));
+  const auto oldest = std::ranges::min_element(
+      slots_, {}, [](const auto& other) { return other->last_run; });
+  // Shapes that push each other out are compiled less and less.
+  if ((*oldest)->form.prepared != nullptr)
+    first_wait_ = next_wait(first_wait_, (*oldest)->runs);
+  slot->wait = first_wait_;
+  old = std::exchange(*oldest, slot);
+  return slot;
+}
+
+int Forms::next_wait(int wait, int64_t runs) {
+  return runs > wait ? std::max(wait / 2, kFewestRuns)
+                     : std::min(wait * 2, kMostRuns);
+}
+
+std::shared_ptr<const Prepared> Forms::pick(std::span<const Tensor> feeds,
+                                            const Make& make) {
+  std::shared_ptr<Slot> slot, old_slot;
+  Form old;  // ends outside of the lock, as the slot does
+  {
+    std::lock_guard lock(mutex_);
+    slot = slot_for(feeds, old_slot);
+    if (slot->form.prepared != nullptr) {
+      if (slot->form.variables.are_current()) {
+        ++slot->runs;
+        return slot->form.prepared;
+      }
+      slot->wait = next_wait(slot->wait, slot->runs);
+      slot->runs = 0;
+      old = std::exchange(slot->form, {});
+    }
+    if (slot->is_making || ++slot->runs <= slot->wait || make == nullptr)
+      return nullptr;
+    slot->is_making = true;
+  }
+  std::vector<Shape> shapes;
+  if (!open_feeds_.empty())
+    for (const Tensor& feed : feeds) shapes.push_back(feed.shape());
+  Result<Form> form = make(signature_, std::move(shapes), is_frozen_);
+  std::lock_guard lock(mutex_);
+  slot->is_making = false;
+  slot->runs = 0;
+  if (!form.ok() || form->prepared == nullptr) {
+    slot->wait = std::min(slot->wait * 2, kMostRuns);
+    return nullptr;
+  }
+  slot->form = std::move(form).value();
+  // What changed meanwhile is seen by the next run: this one has started.
+  return slot->form.variables.are_current() ? slot->form.prepared : nullptr;
+}
+
+}  // namespace tagflow::actors

@@ -1,0 +1,38 @@
+// Queue runners: threads that run the operations which fill a program's queues,
+// as its MetaGraph asks for, or a function of the builder such as bucket().
+//
+//   actors::Coordinator threads;
+//   Status status = start_queue_runners(*session, file.queue_runners, threads);
+//   while (status.ok()) status = train(*session);   // OutOfRange at the end
+//   threads.request_stop();
+//   status = threads.join();
+#pragma once
+
+#include <span>
+
+#include "actors/session/coordinator.h"
+#include "actors/session/session.h"
+#include "graph/file/queue_runner.h"
+
+namespace tagflow::actors {
+
+// Starts one thread for each enqueue operation, which runs it again and again.
+//
+// - An error that means the end of a queue ends the thread; the last thread of
+//   a runner runs its close operation.
+// - A stop of the coordinator cancels what the threads run; the last one runs
+//   the cancel operation instead.
+// - Where the session is closed, all end, and the coordinator's stop is a usual
+//   one. Any other error is the reason of a stop.
+//
+// The threads keep the session's state, as a Callable does: stop them, or close
+// the session. InvalidArgument or NotFound where there is no such operation,
+// or no enqueue operation; then nothing was started. ResourceExhausted where
+// there are not enough threads, and FailedPrecondition after a stop: then the
+// coordinator stops those that were.
+// REQUIRES: the coordinator outlives the call, and its threads.
+Status start_queue_runners(Session& session,
+                           std::span<const graph::QueueRunnerDef> runners,
+                           Coordinator& coordinator);
+
+}  // namespace tagflow::actors

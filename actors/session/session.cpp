@@ -1,0 +1,242 @@
+#include "actors/session/session.h"
+
+#include "actors/session/session_state.h"
+#include "actors/session/shared_state.h"
+#include "devices/cancellation.h"
+#include "graph/fault.h"
+
+namespace tagflow::actors {
+namespace {
+
+// A call's feeds, as names for the signature and as values for the run.
+struct SplitFeeds {
+  explicit SplitFeeds(const std::vector<Feed>& feeds) {
+    for (const auto& [name, value] : feeds) {
+      names.push_back(name);
+      values.push_back(value);
+    }
+  }
+  std::vector<std::string> names;
+  std::vector<Tensor> values;
+};
+
+}  // namespace
+
+class Callable::Impl {
+ public:
+  std::shared_ptr<SessionHandle> session;
+  std::shared_ptr<const Prepared> prepared;
+};
+
+Callable::Callable() = default;
+Callable::Callable(Callable&&) noexcept = default;
+Callable& Callable::operator=(Callable&&) noexcept = default;
+Callable::~Callable() = default;
+Callable::Callable(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+Result<std::vector<Tensor>> Callable::operator()(std::span<const Tensor> feeds,
+                                                 const RunOptions& options,
+                                                 RunStats* stats) const {
+  if (!impl_)
+    return error(Code::kFailedPrecondition, "[session] the callable is empty");
+  // The run keeps what it needs, should its caller let go of the callable.
+  return impl_->session->state->run(impl_->prepared, feeds, options, stats);
+}
+
+bool Callable::is_closed() const {
+  return !impl_ || impl_->session->state->is_closed();
+}
+
+void Callable::run_async(std::span<const Tensor> feeds,
+                         const RunOptions& options, Done done) const {
+  if (!impl_) {
+    // What it throws is dropped: there is no session to warn.
+    (void)guarded([&] {
+      done(error(Code::kFailedPrecondition, "[session] the callable is empty"),
+           {});
+    });
+    return;
+  }
+  // A `done` may free this callable and its session before the call returns.
+  const std::shared_ptr<SessionState> state = impl_->session->state;
+  state->run_async(impl_->prepared, feeds, options, std::move(done));
+}
+
+namespace {
+
+Status check(const SessionOptions& options) {
+  struct Limit {
+    const char* option;
+    int64_t value;
+    int64_t least;
+  };
+  for (const auto& [option, value, least] : {
+           Limit{"window", options.window, 0},
+           Limit{"max_call_depth", options.max_call_depth, 1},
+           Limit{"max_open_calls", options.max_open_calls, 1},
+           Limit{"timeout", options.timeout.count(), 0},
+           Limit{"max_active_runs", options.max_active_runs, 1},
+           Limit{"max_queued_runs", options.max_queued_runs, 0},
+           Limit{"max_signatures", options.max_signatures, 1},
+       })
+    if (value < least)
+      return invalid_argument("[session] {} must be at least {}, but is {}",
+                              option, least, value);
+  return {};
+}
+
+// The engine that the options mean.
+Result<std::shared_ptr<Engine>> choose_engine(const SessionOptions& options) {
+  if (options.engine != nullptr) {
+    TAGFLOW_RETURN_IF_ERROR(options.engine->check_process());
+    if (options.workers != 0 && options.workers != options.engine->workers())
+      return invalid_argument(
+          "[session] the options request {} workers, but their engine has {}",
+          options.workers, options.engine->workers());
+    if (options.pin_workers || (options.hand_off != HandOff::kDirect &&
+                                options.hand_off != options.engine->hand_off()))
+      return invalid_argument(
+          "[session] pin_workers and hand_off are options of the engine that "
+          "the session names, which was made without them");
+    return options.engine;
+  }
+  const bool is_plain =
+      !options.pin_workers && options.hand_off == HandOff::kDirect;
+  if (is_plain) {
+    TAGFLOW_ASSIGN(auto engine, Engine::process());
+    if (options.workers == 0 || options.workers == engine->workers())
+      return engine;
+  }
+  return Engine::create({.workers = options.workers,
+                         .pin_workers = options.pin_workers,
+                         .hand_off = options.hand_off,
+                         .on_warning = options.on_warning});
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Session>> Session::create(SessionOptions options) try {
+  TAGFLOW_RETURN_IF_ERROR(check(options));
+  TAGFLOW_ASSIGN(auto engine, choose_engine(options));
+  TAGFLOW_ASSIGN(auto devices, engine->devices(options.devices));
+  if (options.state != nullptr && options.state->device_set() != devices)
+    return invalid_argument(
+        "[session] the state that the session is to share lies in other "
+        "devices: a session that shares it needs the same engine, and the same "
+        "text of devices as the first");
+  // The device set holds it.
+  options.engine = nullptr;
+  options.hand_off = engine->hand_off();
+  auto handle = std::make_shared<SessionHandle>(
+      std::make_shared<SessionState>(std::move(options), std::move(devices)));
+  return std::unique_ptr<Session>(new Session(std::move(handle)));
+} catch (...) {
+  return current_fault("session");
+}
+
+Session::Session(std::shared_ptr<SessionHandle> handle)
+    : handle_(std::move(handle)) {}
+Session::~Session() = default;
+
+Status Session::close(std::optional<std::chrono::nanoseconds> deadline) {
+  return guarded("session", [&] { return state()->close(deadline); });
+}
+
+// A reference of its own for each call: another thread may close the session
+// and let go of it meanwhile.
+std::shared_ptr<SessionState> Session::state() const { return handle_->state; }
+
+Status Session::extend(std::span<const graph::NodeDef> nodes) {
+  return guarded("session", [&] { return state()->extend(nodes); });
+}
+
+Status Session::extend(const graph::Graph& graph) {
+  return guarded("session", [&] { return state()->extend(graph); });
+}
+
+Result<std::vector<Tensor>> Session::run(
+    const std::vector<Feed>& feeds, const std::vector<std::string>& fetches,
+    const std::vector<std::string>& targets, const RunOptions& options,
+    RunStats* stats) try {
+  const std::shared_ptr<SessionState> session = state();
+  SplitFeeds split(feeds);
+  TAGFLOW_ASSIGN(auto prepared,
+                 session->prepare({std::move(split.names), fetches, targets}));
+  return session->run(prepared, split.values, options, stats);
+} catch (...) {
+  return current_fault("session");
+}
+
+Result<Callable> Session::make_callable(
+    const std::vector<std::string>& feeds,
+    const std::vector<std::string>& fetches,
+    const std::vector<std::string>& targets) try {
+  TAGFLOW_ASSIGN(auto prepared, state()->prepare({feeds, fetches, targets}));
+  auto impl = std::make_unique<Callable::Impl>();
+  impl->session = handle_;
+  impl->prepared = std::move(prepared);
+  return Callable(std::move(impl));
+} catch (...) {
+  return current_fault("session");
+}
+
+void Session::run_async(const std::vector<Feed>& feeds,
+                        const std::vector<std::string>& fetches,
+                        const std::vector<std::string>& targets,
+                        const RunOptions& options, Done done) {
+  const std::shared_ptr<SessionState> session = state();
+  std::shared_ptr<const Prepared> prepared;
+  std::vector<Tensor> values;
+  Status status = guarded("session", [&]() -> Status {
+    SplitFeeds split(feeds);
+    TAGFLOW_ASSIGN(
+        prepared, session->prepare({std::move(split.names), fetches, targets}));
+    values = std::move(split.values);
+    return {};
+  });
+  if (status.ok()) {
+    session->run_async(std::move(prepared), values, options, std::move(done));
+  } else {
+    session->call(done, std::move(status), {});
+  }
+}
+
+Result<Distribution> Session::explain(
+    const std::vector<std::string>& feeds,
+    const std::vector<std::string>& fetches,
+    const std::vector<std::string>& targets) try {
+  return state()->explain({feeds, fetches, targets});
+} catch (...) {
+  return current_fault("session");
+}
+
+Status Session::learn(graph::CostModel costs) {
+  return state()->learn(std::move(costs));
+}
+
+Status Session::reset(const std::vector<std::string>& containers) try {
+  state()->options().state->resources().reset(containers);
+  return {};
+} catch (...) {
+  return current_fault("session");
+}
+
+std::shared_ptr<SharedState> Session::shared_state() const {
+  return state()->options().state;
+}
+
+std::optional<std::string> Session::stalled() const {
+  return state()->stalled();
+}
+SessionCounters Session::counters() const { return state()->counters(); }
+
+std::span<const std::unique_ptr<devices::Device>> Session::devices() const {
+  return handle_->state->device_set().devices();
+}
+
+const graph::Graph& Session::graph() const { return handle_->state->graph(); }
+const SessionOptions& Session::options() const {
+  return handle_->state->options();
+}
+
+}  // namespace tagflow::actors

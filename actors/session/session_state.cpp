@@ -1,0 +1,234 @@
+#include "actors/session/session_state.h"
+
+#include "actors/plan/compile.h"
+#include "actors/session/forms.h"
+#include "actors/session/shared_state.h"
+#include "devices/kernel_catalog.h"
+
+namespace tagflow::actors {
+namespace {
+
+// What the name of a feed or fetch stands for.
+Result<graph::Endpoint> find_endpoint(const graph::Graph& graph,
+                                      const std::string& name) {
+  if (name.empty())
+    return invalid_argument(
+        "[session] the name of a feed or fetch is empty. An Output has no name "
+        "if its Scope has an error: check Scope::status()");
+  return graph.endpoint(name);
+}
+
+SessionOptions with_state(SessionOptions options,
+                          const std::shared_ptr<DeviceSet>& devices) {
+  if (options.state == nullptr)
+    options.state = std::make_shared<SharedState>(devices);
+  return options;
+}
+
+}  // namespace
+
+SessionState::SessionState(SessionOptions options,
+                           std::shared_ptr<DeviceSet> devices)
+    : options_(with_state(std::move(options), devices)),
+      devices_(std::move(devices)),
+      cache_(size_t(options_.max_signatures)) {}
+
+class SessionState::CompileLock {
+ public:
+  explicit CompileLock(SessionState& session)
+      : session_(&session), lock_(session.compile_mutex_) {
+    session.compiling_thread_.store(std::this_thread::get_id());
+  }
+  CompileLock(CompileLock&&) = default;
+  CompileLock& operator=(CompileLock&&) = delete;
+  ~CompileLock() {
+    if (lock_.owns_lock()) session_->compiling_thread_.store({});
+  }
+
+ private:
+  SessionState* session_;
+  std::unique_lock<std::mutex> lock_;
+};
+
+Result<SessionState::CompileLock> SessionState::lock_compiling() {
+  if (compiling_thread_.load() == std::this_thread::get_id())
+    return error(Code::kFailedPrecondition,
+                 "[session] a kernel, a factory, a shape function or a warning "
+                 "called this session while it compiled or extended its graph");
+  if (is_closed()) return closed_session();
+  return CompileLock(*this);
+}
+
+Status SessionState::extend(std::span<const graph::NodeDef> nodes) {
+  TAGFLOW_ASSIGN(const CompileLock no_compiling, lock_compiling());
+  std::unique_lock lock(graph_mutex_);
+  return graph_.extend(nodes);
+}
+
+Status SessionState::extend(const graph::Graph& graph) {
+  TAGFLOW_ASSIGN(const CompileLock no_compiling, lock_compiling());
+  std::unique_lock lock(graph_mutex_);
+  return graph_.extend(graph);
+}
+
+Status SessionState::check_graph() {
+  TAGFLOW_RETURN_IF_ERROR(check_.run(graph_));
+  const std::span<const std::string> warnings = check_.frames().warnings();
+  warn_once(warnings.subspan(num_frame_warnings_));
+  num_frame_warnings_ = warnings.size();
+  return {};
+}
+
+// The graph is only read: a run that is prepared already does not come here,
+// and an extension waits.
+Result<std::shared_ptr<const Prepared>> SessionState::prepare(
+    const Signature& signature) {
+  const std::string key = SignatureCache::key(signature);
+  if (auto prepared = cache_.find(key)) return prepared;
+  TAGFLOW_ASSIGN(const CompileLock one_at_a_time, lock_compiling());
+  if (auto prepared = cache_.find(key)) return prepared;
+  std::shared_lock lock(graph_mutex_);
+  TAGFLOW_ASSIGN(auto prepared, compile(signature, {}, nullptr));
+  std::vector<size_t> open_feeds = find_open_feeds(*prepared);
+  const bool is_frozen = options_.passes.has(graph::Pass::kFreeze) &&
+                         prepared->executable->can_be_frozen();
+  if (!open_feeds.empty() || is_frozen)
+    prepared->forms =
+        std::make_shared<Forms>(signature, std::move(open_feeds), is_frozen);
+  cache_.add(key, prepared);
+  return std::shared_ptr<const Prepared>(std::move(prepared));
+}
+
+Result<Request> SessionState::find_request(const Signature& signature) {
+  Request request;
+  for (const std::string& name : signature.feeds) {
+    TAGFLOW_ASSIGN(auto endpoint, find_endpoint(graph_, name));
+    request.feeds.push_back(endpoint);
+  }
+  for (const std::string& name : signature.fetches) {
+    TAGFLOW_ASSIGN(auto endpoint, find_endpoint(graph_, name));
+    request.fetches.push_back(endpoint);
+  }
+  for (const std::string& name : signature.targets) {
+    graph::Node* node = graph_.find(name);
+    if (node == nullptr) {
+      // For the message, which suggests the nearest name.
+      TAGFLOW_RETURN_IF_ERROR(find_endpoint(graph_, name).status());
+      return error(Code::kNotFound, "[session] no node \"{}\" to run", name);
+    }
+    request.targets.push_back(node);
+  }
+  return request;
+}
+
+Result<Distribution> SessionState::distribute(const Request& request,
+                                              Purpose purpose) {
+  TAGFLOW_RETURN_IF_ERROR(check_graph());
+  // Each try that fails was overtaken by another session, which claimed a home.
+  // These stay, so that there are few such tries.
+  constexpr int kMostTries = 100;
+  for (int tries = 1;; ++tries) {
+    Result<Distribution> distribution =
+        actors::distribute(graph_, check_.frames(), request, options_,
+                           devices_->devices(), costs_, purpose, &groups());
+    if (distribution.status().code() != Code::kAborted) return distribution;
+    if (tries == kMostTries)
+      return std::move(distribution)
+          .status()
+          .with_prefix(fmt::format(
+              "[session] other sessions of this state decided {} times, while "
+              "this run was placed, where variables are: ",
+              kMostTries));
+  }
+}
+
+const StateGroups& SessionState::groups() {
+  if (!groups_ || !groups_->covers(graph_)) {
+    std::vector<graph::DeviceInfo> infos;
+    for (const auto& device : devices_->devices())
+      infos.push_back(device->info());
+    groups_.emplace(graph_, infos, devices::RegisteredKernels());
+  }
+  return *groups_;
+}
+
+Result<Distribution> SessionState::explain(const Signature& signature) {
+  TAGFLOW_ASSIGN(const CompileLock one_at_a_time, lock_compiling());
+  std::shared_lock lock(graph_mutex_);
+  TAGFLOW_ASSIGN(const Request request, find_request(signature));
+  return distribute(request, Purpose::kExplanation);
+}
+
+Status SessionState::learn(graph::CostModel costs) {
+  TAGFLOW_ASSIGN(const CompileLock no_compiling, lock_compiling());
+  costs_ = std::move(costs);
+  cache_.clear();
+  return {};
+}
+
+Result<std::shared_ptr<Prepared>> SessionState::compile(
+    const Signature& signature, const Special& special,
+    FrozenVariables* frozen) {
+  TAGFLOW_ASSIGN(Request request, find_request(signature));
+  request.feed_shapes = special.feed_shapes;
+  TAGFLOW_ASSIGN(Distribution distribution,
+                 distribute(request, special.is_frozen ? Purpose::kFrozenRun
+                                                       : Purpose::kRun));
+  if (special.is_frozen) {
+    const bool is_any =
+        distribution.frozen != nullptr && !distribution.frozen->empty();
+    if (!is_any && special.feed_shapes.empty())
+      return std::shared_ptr<Prepared>();
+    if (is_any) *frozen = std::move(*distribution.frozen);
+  }
+  warn_once(distribution.placement.warnings);
+  TAGFLOW_ASSIGN(auto plans,
+                 actors::compile(
+                     std::move(distribution.partitions),
+                     {.compile_edges = options_.passes.has(graph::Pass::kEdges),
+                      .window = options_.window},
+                     devices_->devices()));
+  for (const auto& plan : plans) warn_once(plan->warnings);
+  auto prepared = std::make_shared<Prepared>();
+  prepared->feeds = request.feeds;
+  prepared->executable = std::make_shared<Executable>(
+      devices_, CallLimits{options_.max_call_depth, options_.max_open_calls},
+      std::move(plans), signature.fetches);
+  prepared->updates_state = prepared->executable->updates_state();
+  return prepared;
+}
+
+std::vector<size_t> SessionState::find_open_feeds(
+    const Prepared& prepared) const {
+  std::vector<size_t> open;
+  if (!options_.passes.has(graph::Pass::kShapes)) return open;
+  for (size_t i = 0; i < prepared.feeds.size(); ++i) {
+    const auto& [node, port] = prepared.feeds[i];
+    if (!node->output_shape(port).fully_known()) open.push_back(i);
+  }
+  return open;
+}
+
+Result<Form> SessionState::make_form(const Signature& signature,
+                                     const Special& special) {
+  TAGFLOW_ASSIGN(const CompileLock one_at_a_time, lock_compiling());
+  std::shared_lock lock(graph_mutex_);
+  Form form;
+  TAGFLOW_ASSIGN(form.prepared, compile(signature, special, &form.variables));
+  return form;
+}
+
+void SessionState::warn(const std::string& text) const {
+  if (options_.on_warning) {
+    options_.on_warning(text);
+  } else {
+    fmt::print(stderr, "warning: {}\n", text);
+  }
+}
+
+void SessionState::warn_once(std::span<const std::string> warnings) {
+  for (const std::string& warning : warnings)
+    if (warned_.insert(warning).second) warn(warning);
+}
+
+}  // namespace tagflow::actors

@@ -1,0 +1,71 @@
+// Observer: one hook on everything the engine does; the stepper, traces,
+// watches and the examples' logs hang on it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "devices/kernel.h"
+#include "graph/tensor.h"
+
+namespace tagflow::actors {
+
+class IterationView;  // actors/runtime/iteration_view.h
+
+// Where something happened. `frame` is the frame's static name, "" for the
+// root frame; `tag` identifies its instance and iteration, `device` the
+// partition, by its full name.
+struct Location {
+  std::string_view frame;
+  devices::Tag tag;
+  std::string_view device;
+};
+
+// Methods are called synchronously by the thread that does the work, often
+// several at once: implementations must be thread-safe and quick. A method must
+// not wait: it must not call Session::run(), and Session::close() does not wait
+// in it. What it throws is the error of the run. References are valid during
+// the call only. RunOptions::observer says how long the observer must live.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  // A node is about to run (`dead` false) or is skipped because an input is
+  // dead. With the pass "edges", nodes that became edges do not fire.
+  virtual void on_fire(const Location&, const graph::Node&, bool dead) {
+    (void)dead;
+  }
+  // The node above has run. `outputs` are its values, before they are passed
+  // on; of a Switch the one value, whichever side it takes. Not called where
+  // the node failed or has no data output.
+  virtual void on_fired(const Location&, const graph::Node&,
+                        std::span<const Tensor> outputs) {
+    (void)outputs;
+  }
+  // A kernel that is worth a hop was put off when it fired: now it runs, on
+  // this thread, until on_computed(). on_fired() may come on another one.
+  virtual void on_compute(const Location&, const graph::Node&) {}
+  virtual void on_computed(const Location&, const graph::Node&) {}
+  // A token entered this iteration from outside it: through an Enter, a
+  // NextIteration, an Exit of a child frame, or a feed. `node` is that node.
+  virtual void on_arrive(const Location&, const graph::Node& node,
+                         const Tensor& value, bool dead) {
+    (void)node, (void)value, (void)dead;
+  }
+  // The tokens of the last arrivals, or of the last firing, are where they
+  // go within this iteration.
+  virtual void on_settle(const Location&, const IterationView&) {}
+  // Nothing is ready here: this thread leaves the iteration, and what it sent
+  // to others is on its way.
+  virtual void on_pause(const Location&) {}
+  virtual void on_iteration_start(const Location&) {}
+  virtual void on_iteration_end(const Location&) {}
+  // `caller` is the iteration whose Enters started the frame; of the root
+  // frame, itself.
+  virtual void on_frame_start(const Location&, const Location& caller) {
+    (void)caller;
+  }
+  virtual void on_frame_end(const Location&) {}
+};
+
+}  // namespace tagflow::actors

@@ -1,0 +1,311 @@
+#include "actors/watch/trace.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "actors/plan/plan.h"
+#include "graph/graph.h"
+
+namespace tagflow::actors {
+namespace {
+
+// The buffer that this thread used last, and whose it is.
+struct TraceCache {
+  uint64_t trace = 0;
+  TraceBuffer* buffer = nullptr;
+};
+thread_local TraceCache trace_cache;
+
+std::atomic<uint64_t> last_trace{0};
+
+TraceNode trace_node(const graph::Node* node) {
+  if (node == nullptr) return {};
+  TraceNode copy{node->name(),
+                 node->op(),
+                 node->is_enter(),
+                 node->is_exit(),
+                 node->is_next_iteration(),
+                 {}};
+  if (node->op() != "_Recv") return copy;
+  Result<std::string> sender = node->attr<std::string>("send_device");
+  if (sender.ok()) copy.sender = *std::move(sender);
+  return copy;
+}
+
+// Makes events of words. What happens between two looks at the clock counts as
+// equally long: it is noted in steps, of which the next look says how long
+// they were.
+class Decoder {
+ public:
+  Decoder(const std::vector<TraceFrame>& frames, int64_t start,
+          double ns_per_tick)
+      : frames_(frames), start_(start), ns_per_tick_(ns_per_tick) {}
+
+  void read(const uint32_t* word, const uint32_t* end) {
+    while (word != end) {
+      const uint32_t index = *word & TraceBuffer::kIndex;
+      const auto kind = TraceBuffer::Word(*word++ & ~TraceBuffer::kIndex);
+      if (kind == TraceBuffer::kActivity || kind == TraceBuffer::kLane) {
+        turn_to(kind, index, read_long(word));
+      } else if (kind == TraceBuffer::kClock) {
+        if (index != 0) leave();
+        const int64_t ticks = read_long(word);
+        look(int64_t(double(ticks - start_) * ns_per_tick_));
+      } else if (frame_ != nullptr) {
+        add(kind, index);
+      }
+    }
+  }
+
+  std::vector<TraceEvent> take() {
+    leave();
+    look(last_look_);
+    return std::move(events_);
+  }
+
+ private:
+  // An end of an event whose time is not known yet.
+  struct Mark {
+    size_t event;
+    int64_t TraceEvent::*time;
+    int64_t step;
+  };
+  static constexpr size_t kNone = size_t(-1);
+
+  static int64_t read_long(const uint32_t*& word) {
+    const uint64_t low = *word++;
+    return int64_t(low | uint64_t{*word++} << 32);
+  }
+
+  void turn_to(TraceBuffer::Word kind, uint32_t frame, int64_t iteration) {
+    leave();
+    frame_ = frame < frames_.size() ? &frames_[frame] : nullptr;
+    if (frame_ == nullptr) return;
+    tag_ = frame_->instance;
+    tag_.iteration = iteration;
+    if (kind == TraceBuffer::kActivity) {
+      activity_ = events_.size();
+      begin(TraceEvent::kActivity, nullptr);
+      ++step_;  // to hand over
+    }
+  }
+
+  void add(TraceBuffer::Word kind, uint32_t index) {
+    const TracePlan& plan = *frame_->plan;
+    const size_t event = events_.size();
+    if (kind == TraceBuffer::kArrival || kind == TraceBuffer::kResult) {
+      begin(TraceEvent::kArrive, kind == TraceBuffer::kArrival
+                                     ? &plan.arrivals[index]
+                                     : &plan.nodes[index]);
+    } else {
+      begin(kind == TraceBuffer::kNode   ? TraceEvent::kNode
+            : kind == TraceBuffer::kSkip ? TraceEvent::kSkip
+                                         : TraceEvent::kCompute,
+            &plan.nodes[index]);
+      if (kind != TraceBuffer::kSkip) ++step_;
+    }
+    end(event);
+  }
+
+  void begin(TraceEvent::Kind kind, const TraceNode* node) {
+    TraceEvent event;
+    event.kind = kind;
+    event.device = frame_->plan->device;
+    event.frame = frame_->plan->frame;
+    event.tag = tag_;
+    event.node = node;
+    marks_.push_back({events_.size(), &TraceEvent::begin, step_});
+    events_.push_back(event);
+  }
+  void end(size_t event) { marks_.push_back({event, &TraceEvent::end, step_}); }
+
+  void leave() {
+    if (activity_ != kNone) end(activity_);
+    activity_ = kNone;
+    frame_ = nullptr;
+  }
+
+  void look(int64_t now) {
+    // Another processor's clock may be behind.
+    now = std::max(now, last_look_);
+    const int64_t steps = std::max<int64_t>(step_, 1);
+    for (const Mark& mark : marks_)
+      events_[mark.event].*mark.time =
+          mark.step == step_
+              ? now
+              : last_look_ + (now - last_look_) * mark.step / steps;
+    marks_.clear();
+    step_ = 0;
+    last_look_ = now;
+  }
+
+  const std::vector<TraceFrame>& frames_;
+  const int64_t start_;
+  const double ns_per_tick_;
+  std::vector<TraceEvent> events_;
+  std::vector<Mark> marks_;  // since the last look
+  int64_t step_ = 0;         // as many since then
+  int64_t last_look_ = 0;
+  const TraceFrame* frame_ = nullptr;  // of what is open, if anything
+  size_t activity_ = kNone;            // that is open
+  devices::Tag tag_;
+};
+
+}  // namespace
+
+bool TraceBuffer::grow() {
+  // What is full stays so: what is kept is what came first.
+  if (is_full_) {
+    ++dropped_;
+    return false;
+  }
+  if (!blocks_.empty())
+    blocks_.back().used = size_t(at_ - blocks_.back().words);
+  uint32_t* words = trace_.take_block();
+  try {
+    if (words != nullptr) blocks_.push_back({words, 0});
+  } catch (...) {
+    words = nullptr;  // a trace is less than the run
+  }
+  if (words == nullptr) {
+    is_full_ = true;
+    at_ = end_;
+    ++dropped_;
+    return false;
+  }
+  at_ = words;
+  end_ = at_ + kBlock;
+  next_look_ = at_;
+  return true;
+}
+
+Trace::Trace(size_t max_words)
+    : id_(++last_trace),
+      num_blocks_((max_words + TraceBuffer::kBlock - 1) / TraceBuffer::kBlock),
+      words_(std::make_unique<uint32_t[]>(num_blocks_ * TraceBuffer::kBlock)) {}
+
+Trace::~Trace() = default;
+
+TraceBuffer& Trace::buffer() {
+  if (trace_cache.trace != id_) [[unlikely]]
+    trace_cache = {id_, &find_buffer()};
+  return *trace_cache.buffer;
+}
+
+TraceBuffer& Trace::find_buffer() {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [id, buffer] : buffers_)
+    if (id == std::this_thread::get_id()) return *buffer;
+  buffers_.emplace_back(std::this_thread::get_id(),
+                        std::make_unique<TraceBuffer>(*this));
+  return *buffers_.back().second;
+}
+
+uint32_t* Trace::take_block() {
+  if (!is_full_.load(std::memory_order_relaxed)) {
+    const size_t block = blocks_taken_.fetch_add(1, std::memory_order_relaxed);
+    if (block < num_blocks_) return words_.get() + block * TraceBuffer::kBlock;
+    is_full_.store(true, std::memory_order_relaxed);
+  }
+  return nullptr;
+}
+
+uint32_t Trace::add_frame(const FramePlan& plan, std::string_view device,
+                          const devices::Tag& instance,
+                          const devices::Tag& caller) {
+  // A number that no frame has: what names it is left out.
+  constexpr uint32_t kNone = TraceBuffer::kIndex;
+  const std::lock_guard lock(mutex_);
+  if (is_full_.load(std::memory_order_relaxed) || frames_.size() >= kNone)
+    return kNone;
+  frames_.push_back({copy_of(plan, device), instance, caller});
+  return uint32_t(frames_.size() - 1);
+}
+
+void Trace::add_activity(std::string_view device,
+                         const devices::AcceleratorActivity& activity) {
+  constexpr size_t kWordsPerLaunch = 16;
+  const auto since_start = [this](std::chrono::steady_clock::time_point time) {
+    return int64_t(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(time - start_.time)
+            .count());
+  };
+  const std::lock_guard lock(mutex_);
+  if (launches_.size() >= num_blocks_ * TraceBuffer::kBlock / kWordsPerLaunch) {
+    ++dropped_launches_;
+    return;
+  }
+  launches_.push_back({std::string(device), activity.stream,
+                       std::string(activity.what), activity.bytes,
+                       since_start(activity.start), since_start(activity.end)});
+}
+
+const TracePlan* Trace::copy_of(const FramePlan& plan,
+                                std::string_view device) {
+  if (const auto known = plans_.find(plan.id); known != plans_.end())
+    return &known->second;
+  TracePlan copy;
+  copy.device = device;
+  copy.frame = plan.name;
+  copy.is_body = plan.is_body;
+  for (const NodeItem& item : plan.nodes)
+    copy.nodes.push_back(trace_node(item.node));
+  for (const ArrivalItem& arrival : plan.arrivals)
+    copy.arrivals.push_back(trace_node(arrival.node));
+  for (const ExitItem& exit : plan.exits)
+    copy.exits.push_back(exit.node == nullptr ? "" : exit.node->name());
+  return &plans_.emplace(plan.id, std::move(copy)).first->second;
+}
+
+// The closest of several readings: the first may wait for memory, and in each
+// the thread may lose its core. What a thread and an accelerator recorded would
+// differ by as much.
+Trace::Moment Trace::now() {
+  constexpr int kReadings = 8;
+  Moment moment;
+  int64_t least = std::numeric_limits<int64_t>::max();
+  for (int i = 0; i < kReadings; ++i) {
+    const int64_t before = TraceBuffer::ticks();
+    const auto time = std::chrono::steady_clock::now();
+    const int64_t between = TraceBuffer::ticks() - before;
+    if (between >= least) continue;
+    least = between;
+    moment = {before + between / 2, time};
+  }
+  return moment;
+}
+
+std::vector<std::vector<TraceEvent>> Trace::tracks() const {
+  const std::lock_guard lock(mutex_);
+  const Moment end = now();
+  double ns_per_tick = 1;
+  if (end.ticks > start_.ticks) {
+    const std::chrono::duration<double, std::nano> time =
+        end.time - start_.time;
+    ns_per_tick = time.count() / double(end.ticks - start_.ticks);
+  }
+  std::vector<std::vector<TraceEvent>> tracks;
+  for (const auto& [id, buffer] : buffers_)
+    tracks.push_back(decode(*buffer, ns_per_tick));
+  return tracks;
+}
+
+std::vector<TraceEvent> Trace::decode(const TraceBuffer& buffer,
+                                      double ns_per_tick) const {
+  Decoder decoder(frames_, start_.ticks, ns_per_tick);
+  for (const TraceBuffer::Block& block : buffer.blocks_) {
+    const uint32_t* words = block.words;
+    const bool is_open = &block == &buffer.blocks_.back() && !buffer.is_full_;
+    decoder.read(words, is_open ? buffer.at_ : words + block.used);
+  }
+  return decoder.take();
+}
+
+uint64_t Trace::dropped() const {
+  const std::lock_guard lock(mutex_);
+  uint64_t dropped = dropped_launches_;
+  for (const auto& [id, buffer] : buffers_) dropped += buffer->dropped_;
+  return dropped;
+}
+
+}  // namespace tagflow::actors

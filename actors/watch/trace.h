@@ -1,0 +1,238 @@
+// Trace: what a run did and when, at a few bytes a node.
+//
+// Note [Trace words]
+// Each thread appends words of 32 bits to a buffer of its own: the upper three
+// bits say what the word is, the others which.
+//
+//   kActivity  the thread turns to an iteration of frame instance i; which one
+//              follows in two words
+//   kLane      the same, for one kernel that was sent to this thread
+//   kNode      node i of the frame's plan fires
+//   kSkip      it is dead, and skipped
+//   kCompute   it was put off when it fired; now its kernel runs
+//   kArrival   a token comes along arrival i
+//   kResult    a token comes back from the call, or to the Recv, that node i is
+//   kClock     the clock follows, in two words; i is 1 where the thread leaves
+//              the iteration with nothing else to turn to
+//
+// To look at the clock costs more than to fire a cheap node. So it is looked
+// at before and after a kernel that may take long, where a thread begins and
+// ends to be busy, and now and then where it turns to an iteration. What
+// happens between two looks shares the time between them evenly.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "devices/device.h"
+
+namespace tagflow::actors {
+
+struct FramePlan;  // actors/plan/plan.h
+class Trace;
+
+// One thread's words. Written by that thread only.
+class TraceBuffer {
+ public:
+  enum Word : uint32_t {
+    kActivity = 0u << 29,
+    kLane = 1u << 29,
+    kNode = 2u << 29,
+    kSkip = 3u << 29,
+    kCompute = 4u << 29,
+    kArrival = 5u << 29,
+    kResult = 6u << 29,
+    kClock = 7u << 29,
+  };
+  static constexpr uint32_t kIndex = (1u << 29) - 1;
+  static constexpr size_t kBlock = 1024;  // words
+  static constexpr ptrdiff_t kWordsPerLook = 32;
+
+  explicit TraceBuffer(Trace& trace) : trace_(trace) {}
+
+  void add(Word kind, uint32_t index) {
+    if (has_room(1)) *at_++ = kind | (index & kIndex);
+  }
+  // `kind` is kActivity or kLane.
+  void turn_to(Word kind, uint32_t frame, int64_t iteration) {
+    if (next_look_ == nullptr || at_ >= next_look_) clock();
+    if (!has_room(3)) return;
+    *at_++ = kind | (frame & kIndex);
+    add_long(iteration);
+  }
+  void clock() { look(0); }
+  // The thread turns to nothing that it would record.
+  void leave() {
+    look(1);
+    next_look_ = nullptr;
+  }
+
+  // The cheapest clock that there is: a third of the price of the system's.
+  static int64_t ticks() {
+#ifdef __x86_64__
+    return int64_t(__builtin_ia32_rdtsc());
+#else
+    return std::chrono::steady_clock::now().time_since_epoch().count();
+#endif
+  }
+
+ private:
+  friend class Trace;
+  struct Block {
+    uint32_t* words = nullptr;  // the trace's
+    size_t used = 0;            // of all but the last
+  };
+
+  // Counts what finds none.
+  bool has_room(ptrdiff_t words) { return end_ - at_ >= words || grow(); }
+  bool grow();
+  void look(uint32_t leaves) {
+    if (!has_room(3)) return;
+    *at_++ = kClock | leaves;
+    add_long(ticks());
+    next_look_ = end_ - at_ > kWordsPerLook ? at_ + kWordsPerLook : end_;
+  }
+  void add_long(int64_t value) {
+    *at_++ = uint32_t(uint64_t(value));
+    *at_++ = uint32_t(uint64_t(value) >> 32);
+  }
+
+  Trace& trace_;
+  uint32_t* at_ = nullptr;  // in the last block
+  uint32_t* end_ = nullptr;
+  uint32_t* next_look_ = nullptr;  // where one is due
+  std::vector<Block> blocks_;
+  uint64_t dropped_ = 0;
+  bool is_full_ = false;
+};
+
+// What is told of a node: a copy, since the node may not live as long.
+struct TraceNode {
+  std::string name;
+  std::string op;
+  bool is_enter = false;
+  bool is_exit = false;
+  bool is_next_iteration = false;
+  std::string sender;  // of a Recv: the device that its token comes from
+};
+
+// What a frame's plan calls things.
+struct TracePlan {
+  std::string device;    // full name
+  std::string frame;     // "" for the root
+  bool is_body = false;  // of a function
+  std::vector<TraceNode> nodes;
+  std::vector<TraceNode> arrivals;
+  std::vector<std::string> exits;
+};
+
+// A frame instance, and the iteration that it was started from: of the root,
+// itself.
+struct TraceFrame {
+  const TracePlan* plan = nullptr;
+  devices::Tag instance;
+  devices::Tag caller;
+};
+
+// A slice of a thread's time, or a moment of it.
+struct TraceEvent {
+  enum Kind : uint8_t {
+    kNode,      // a node fires
+    kCompute,   // a kernel that was put off runs
+    kSkip,      // a node is skipped
+    kActivity,  // the thread is busy with an iteration
+    kArrive,    // a token comes into an iteration
+  };
+  Kind kind = kNode;
+  int64_t begin = 0;  // nanoseconds since the trace was made
+  int64_t end = 0;
+  std::string_view device;
+  std::string_view frame;
+  devices::Tag tag;
+  const TraceNode* node = nullptr;  // null of an activity
+};
+
+// What an accelerator did: a kernel on its execution stream, or a copy.
+struct TraceLaunch {
+  std::string device;  // full name
+  devices::AcceleratorActivity::Stream stream;
+  std::string node;   // of a kernel
+  int64_t bytes = 0;  // of a copy
+  int64_t begin = 0;  // nanoseconds since the trace was made
+  int64_t end = 0;
+};
+
+// Records the runs that it is given to (RunOptions::trace). The first
+// `max_words` are kept, and one launch for sixteen of them. Thread-safe but for
+// the last four methods, for which no run may be under way.
+class Trace {
+ public:
+  static constexpr size_t kMaxWords = size_t{1} << 20;
+
+  explicit Trace(size_t max_words = kMaxWords);
+  Trace(const Trace&) = delete;
+  Trace& operator=(const Trace&) = delete;
+  ~Trace();
+
+  // The calling thread's.
+  TraceBuffer& buffer();
+  // Returns the number by which words name the instance.
+  uint32_t add_frame(const FramePlan& plan, std::string_view device,
+                     const devices::Tag& instance, const devices::Tag& caller);
+
+  // What an accelerator does while a run is recorded, also for others.
+  void add_activity(std::string_view device,
+                    const devices::AcceleratorActivity& activity);
+
+  const std::vector<TraceFrame>& frames() const { return frames_; }
+  // In the order of their ends, of each stream.
+  const std::vector<TraceLaunch>& launches() const { return launches_; }
+  // Each thread's events, in the order of their beginnings; activities come
+  // before what happens in them.
+  std::vector<std::vector<TraceEvent>> tracks() const;
+  // How many words and launches found no room.
+  uint64_t dropped() const;
+
+ private:
+  friend class TraceBuffer;
+  // Two clocks at one moment.
+  struct Moment {
+    int64_t ticks = 0;
+    std::chrono::steady_clock::time_point time;
+  };
+  static Moment now();
+
+  // Null where there are no more.
+  uint32_t* take_block();
+  TraceBuffer& find_buffer();
+  const TracePlan* copy_of(const FramePlan& plan, std::string_view device);
+  std::vector<TraceEvent> decode(const TraceBuffer& buffer,
+                                 double ns_per_tick) const;
+
+  const uint64_t id_;
+  const Moment start_ = now();
+  // Room for all words, made at once: memory that is touched for the first
+  // time costs more than the run that it is to record.
+  const size_t num_blocks_;
+  const std::unique_ptr<uint32_t[]> words_;
+  std::atomic<size_t> blocks_taken_{0};
+  std::atomic<bool> is_full_{false};
+  mutable std::mutex mutex_;  // guards the below, but not what buffers hold
+  std::vector<std::pair<std::thread::id, std::unique_ptr<TraceBuffer>>>
+      buffers_;
+  std::unordered_map<uint64_t, TracePlan> plans_;  // by FramePlan::id
+  std::vector<TraceFrame> frames_;
+  std::vector<TraceLaunch> launches_;
+  uint64_t dropped_launches_ = 0;
+};
+
+}  // namespace tagflow::actors

@@ -1,0 +1,164 @@
+// Bucketize, NthElement, UnravelIndex, PopulationCount: elements, each by
+// itself or by its rank among others.
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+#include "devices/cpu/array/kernels.h"
+
+namespace tagflow::devices {
+
+namespace {
+
+// How many boundaries are not above the element.
+class BucketizeKernel final : public Kernel {
+ public:
+  static Result<std::unique_ptr<Kernel>> make(const KernelInfo& info) {
+    auto boundaries = attr_of<std::vector<float>>(info, "boundaries");
+    // Not true of NaN either.
+    for (size_t i = 1; i < boundaries.size(); ++i)
+      if (!(boundaries[i - 1] <= boundaries[i]))
+        return invalid_argument(
+            "[Bucketize] boundaries must ascend, but {} comes before {}",
+            boundaries[i - 1], boundaries[i]);
+    return std::unique_ptr<Kernel>(new BucketizeKernel(std::move(boundaries)));
+  }
+
+  Status compute(KernelContext& context) const override {
+    const Tensor& input = context.input(0);
+    TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, input.shape()));
+    auto* buckets = output->mutable_data<int32_t>();
+    visit_real(input.dtype(), [&]<class T>(TypeTag<T>) {
+      const T* values = input.data<T>();
+      context.parallel_for(
+          input.num_elements(), kNanoseconds, [&](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; ++i)
+              buckets[i] =
+                  int32_t(std::upper_bound(boundaries_.begin(),
+                                           boundaries_.end(), values[i]) -
+                          boundaries_.begin());
+          });
+    });
+    return {};
+  }
+
+  double cost(const KernelContext& context) const override {
+    return kNanoseconds * double(context.input(0).num_elements());
+  }
+
+ private:
+  static constexpr double kNanoseconds = 10;
+
+  explicit BucketizeKernel(std::vector<float> boundaries)
+      : boundaries_(std::move(boundaries)) {}
+
+  const std::vector<float> boundaries_;
+};
+
+// Of each row the element that would be at place n if the row were sorted. NaN
+// comes last.
+class NthElementKernel final : public BytesKernel {
+ public:
+  explicit NthElementKernel(const KernelInfo& info)
+      : BytesKernel(info, Work::kInputs, 2),
+        is_reversed_(attr_of<bool>(info, "reverse")) {}
+
+  Status compute(KernelContext& context) const override {
+    const Tensor& input = context.input(0);
+    if (input.rank() < 1)
+      return context.fail("input must be at least a vector, got {}",
+                          input.describe());
+    TAGFLOW_ASSIGN(int64_t n, index_scalar(context, 1, "n"));
+    const int64_t size = input.dim(input.rank() - 1);
+    if (n < 0 || n >= size)
+      return context.fail("n {} is outside [0, {}) of {}", n, size,
+                          input.describe());
+    if (is_reversed_) n = size - n - 1;
+    Shape shape = input.shape();
+    shape.remove_dim(shape.rank() - 1);
+    TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, shape));
+    visit_real(input.dtype(), [&]<class T>(TypeTag<T>) {
+      const auto is_before = [](T a, T b) {
+        return a < b || (b != b && a == a);
+      };
+      std::vector<T> row;
+      for (int64_t i = 0; i < shape.num_elements(); ++i) {
+        const T* from = input.data<T>() + i * size;
+        row.assign(from, from + size);
+        std::nth_element(row.begin(), row.begin() + n, row.end(), is_before);
+        output->mutable_data<T>()[i] = row[size_t(n)];
+      }
+    });
+    return {};
+  }
+
+ private:
+  const bool is_reversed_;
+};
+
+// The coordinates of elements that are named by their numbers.
+class UnravelIndexKernel final : public BytesKernel {
+ public:
+  explicit UnravelIndexKernel(const KernelInfo& info)
+      : BytesKernel(info, Work::kInputs, 2) {}
+
+  Status compute(KernelContext& context) const override {
+    const Tensor& indices = context.input(0);
+    if (indices.rank() > 1)
+      return context.fail("indices must be a scalar or a vector, got {}",
+                          indices.describe());
+    Shape::Dims dims;
+    TAGFLOW_RETURN_IF_ERROR(index_vector(context, 1, "dims", dims));
+    int64_t limit = 1;
+    for (const int64_t dim : dims) {
+      const auto larger = checked_multiply(limit, dim);
+      if (dim <= 0 || !larger)
+        return context.fail("dims [{}] are no dimensions of a tensor",
+                            fmt::join(dims, ","));
+      limit = *larger;
+    }
+    Shape shape{int64_t(dims.size())};
+    if (indices.rank() == 1) shape.add_dim(indices.dim(0));
+    TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, shape));
+    const int64_t count = indices.num_elements();
+    for (int64_t i = 0; i < count; ++i) {
+      int64_t index = index_at(indices, i);
+      if (index < 0 || index >= limit)
+        return context.fail("index {} is outside [0, {})", index, limit);
+      for (size_t d = dims.size(); d-- > 0; index /= dims[d])
+        TAGFLOW_RETURN_IF_ERROR(store_index(
+            context, *output, int64_t(d) * count + i, index % dims[d]));
+    }
+    return {};
+  }
+};
+
+// How many bits are set.
+class PopulationCountKernel final : public BytesKernel {
+ public:
+  explicit PopulationCountKernel(const KernelInfo& info)
+      : BytesKernel(info, Work::kInputs, 0.3) {}
+
+  Status compute(KernelContext& context) const override {
+    const Tensor& input = context.input(0);
+    TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, input.shape()));
+    visit_integer(input.dtype(), [&]<class T>(TypeTag<T>) {
+      std::ranges::transform(
+          input.flat<T>(), output->mutable_data<uint8_t>(), [](T x) {
+            return uint8_t(std::popcount(std::make_unsigned_t<T>(x)));
+          });
+    });
+    return {};
+  }
+};
+
+}  // namespace
+
+void register_array_bucket_kernels(KernelRegistry& registry) {
+  registry.add<BucketizeKernel>("Bucketize");
+  registry.add<NthElementKernel>("NthElement");
+  registry.add<UnravelIndexKernel>("UnravelIndex");
+  registry.add<PopulationCountKernel>("PopulationCount");
+}
+
+}  // namespace tagflow::devices

@@ -1,0 +1,36 @@
+// What strided slices select, of tensors and of variables.
+#pragma once
+
+#include <span>
+
+#include "devices/cpu/array/args.h"
+#include "devices/cpu/array/copy.h"
+#include "graph/ops/array_slice.h"
+
+namespace tagflow::devices {
+
+using graph::SliceGeometry;
+using graph::SliceMasks;
+
+// The node's attributes "begin_mask" and so on.
+SliceMasks read_slice_masks(const KernelInfo& info);
+
+// What inputs [first, first + 3), begin, end and strides, select of a shape.
+// InvalidArgument where that is outside.
+Result<SliceGeometry> read_slice(const KernelContext& context, int first,
+                                 const SliceMasks& masks, const Shape& shape);
+
+// The dimensions of the output. Valid as long as the geometry.
+std::span<const int64_t> slice_dims(const SliceGeometry& geometry);
+
+// A value in the slice's shape: as it is, or repeated along dimensions that it
+// does not have, or has one of. InvalidArgument where it does not fit.
+Result<Tensor> repeat_to_slice(const KernelContext& context,
+                               const Tensor& value,
+                               const SliceGeometry& geometry);
+
+// The copy from the selected elements to consecutive ones.
+// REQUIRES: no count is 0.
+StridedCopy slice_selection(const SliceGeometry& geometry, const Shape& shape);
+
+}  // namespace tagflow::devices

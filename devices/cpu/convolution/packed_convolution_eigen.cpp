@@ -1,0 +1,11 @@
+// Where there is no oneDNN, convolutions by constants are as any other.
+#include "devices/cpu/convolution/packed_convolution.h"
+
+namespace tagflow::devices {
+
+std::unique_ptr<PackedConvolution> PackedConvolution::make(const WeightLayout&,
+                                                           Tensor) {
+  return nullptr;
+}
+
+}  // namespace tagflow::devices

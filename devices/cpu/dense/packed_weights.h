@@ -1,0 +1,28 @@
+// PackedWeights: what _PackWeights makes, for one loop.
+#pragma once
+
+#include "devices/cpu/dense/packed_matrix.h"
+#include "graph/handle.h"
+
+namespace tagflow::devices {
+
+// What rows are multiplied by: a tensor, and the same in panels where it can be
+// packed. Thread-safe. Nobody may change the tensor's elements while this
+// lives.
+class PackedWeights final : public VariantValue {
+ public:
+  PackedWeights(Tensor tensor, bool is_transposed);
+
+  // "PackedWeights of float[3,4]".
+  std::string describe() const override;
+
+  const Tensor& tensor() const { return tensor_; }
+  // Null where it cannot be packed.
+  PackedMatrix* matrix() const { return matrix_.get(); }
+
+ private:
+  const Tensor tensor_;
+  const std::unique_ptr<PackedMatrix> matrix_;
+};
+
+}  // namespace tagflow::devices

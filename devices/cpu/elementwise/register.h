@@ -1,0 +1,153 @@
+// From element-wise ops, written once per op as a template over the element
+// type, to registered kernels.
+#pragma once
+
+#include <algorithm>
+#include <string>
+
+#include "devices/cpu/elementwise/elementwise.h"
+#include "devices/cpu/elementwise/narrow.h"
+#include "devices/kernel_registry.h"
+
+namespace tagflow::devices {
+
+// One per elementwise_*.cpp.
+void register_arithmetic_kernels(KernelRegistry& registry);
+void register_division_kernels(KernelRegistry& registry);
+void register_power_kernels(KernelRegistry& registry);
+void register_comparison_kernels(KernelRegistry& registry);
+void register_bitwise_kernels(KernelRegistry& registry);
+void register_unary_kernels(KernelRegistry& registry);
+void register_transcendental_kernels(KernelRegistry& registry);
+void register_special_kernels(KernelRegistry& registry);
+void register_gradient_kernels(KernelRegistry& registry);
+void register_complex_kernels(KernelRegistry& registry);
+void register_cast_kernels(KernelRegistry& registry);
+void register_select_kernels(KernelRegistry& registry);
+void register_broadcast_kernels(KernelRegistry& registry);
+void register_sum_kernels(KernelRegistry& registry);
+void register_fused_kernels(KernelRegistry& registry);
+
+template <class... Ts>
+struct Types {};
+
+using FloatingTypes = Types<float, double, Half, BFloat16>;
+using ComplexTypes = Types<Complex64, Complex128>;
+using SignedIntegers = Types<int32_t, int64_t, int8_t, int16_t>;
+using UnsignedIntegers = Types<uint8_t, uint16_t, uint32_t, uint64_t>;
+
+template <class T>
+inline constexpr bool kIsNarrow =
+    std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
+
+// Op<float> on 16-bit floats: computed in float, rounded to nearest even.
+template <template <class> class Op, class T>
+struct Narrow {
+  using Wide = Op<float>;
+  using In = T;
+  using Out = std::conditional_t<std::is_same_v<typename Wide::Out, float>, T,
+                                 typename Wide::Out>;
+  static constexpr double kCost = Wide::kCost + 0.3;
+
+  static Out apply(T a) { return Out(Wide::apply(float(a))); }
+  static Out apply(T a, T b) { return Out(Wide::apply(float(a), float(b))); }
+
+  // Piece by piece, through float arrays.
+  static void apply_row(const T* x, Out* z, int64_t n) {
+    float a[kPiece];
+    typename Wide::Out result[kPiece];
+    for (int64_t i = 0; i < n; i += kPiece) {
+      const int64_t m = std::min(kPiece, n - i);
+      widen(x + i, a, m);
+      run_row<Wide>(a, result, m);
+      finish(result, z + i, m);
+    }
+  }
+  static void apply_row(const T* x, bool x_moves, const T* y, bool y_moves,
+                        Out* z, int64_t n) {
+    float a[kPiece], b[kPiece];
+    typename Wide::Out result[kPiece];
+    for (int64_t i = 0; i < n; i += kPiece) {
+      const int64_t m = std::min(kPiece, n - i);
+      if (x_moves || i == 0) widen(x + i, a, x_moves ? m : 1);
+      if (y_moves || i == 0) widen(y + i, b, y_moves ? m : 1);
+      run_row<Wide>(a, x_moves, b, y_moves, result, m);
+      finish(result, z + i, m);
+    }
+  }
+
+ private:
+  static constexpr int64_t kPiece = 256;
+
+  static void finish(const float* x, T* z, int64_t n) { narrow(x, z, n); }
+  static void finish(const bool* x, bool* z, int64_t n) {
+    std::copy(x, x + n, z);
+  }
+};
+
+// Op<T>, or for 16-bit floats what computes it in float.
+template <template <class> class Op, class T>
+struct ResolveOp {
+  using type = Op<T>;
+};
+template <template <class> class Op, class T>
+requires kIsNarrow<T>
+struct ResolveOp<Op, T> {
+  using type = Narrow<Op, T>;
+};
+
+template <class K>
+Result<std::unique_ptr<Kernel>> make_kernel(const KernelInfo& info) {
+  return std::unique_ptr<Kernel>(std::make_unique<K>(info));
+}
+
+using KernelMaker = Result<std::unique_ptr<Kernel>> (*)(const KernelInfo&);
+
+// A kernel of `op` for nodes whose attribute "T" is `dtype`.
+void add_kernel(KernelRegistry& registry, const char* op, DataType dtype,
+                KernelMaker maker);
+
+// `Kind` (UnaryKernel, BinaryKernel, ...) of Op for each of the types.
+template <template <class> class Kind, template <class> class Op, class... Ts>
+void add_elementwise(KernelRegistry& registry, const char* op, Types<Ts...>) {
+  (add_kernel(registry, op, kDataTypeOf<Ts>,
+              make_kernel<Kind<typename ResolveOp<Op, Ts>::type>>),
+   ...);
+}
+template <template <class> class Op, class... Lists>
+void add_unary(KernelRegistry& registry, const char* op, Lists... types) {
+  (add_elementwise<UnaryKernel, Op>(registry, op, types), ...);
+}
+template <template <class> class Op, class... Lists>
+void add_binary(KernelRegistry& registry, const char* op, Lists... types) {
+  (add_elementwise<BinaryKernel, Op>(registry, op, types), ...);
+}
+
+// Integers as unsigned ones of at least 32 bits, whose arithmetic wraps around
+// instead of being undefined; other types as they are.
+template <class T>
+auto wrap(T x) {
+  if constexpr (std::is_integral_v<T>) {
+    return std::conditional_t<sizeof(T) <= 4, uint32_t, uint64_t>(x);
+  } else {
+    return x;
+  }
+}
+
+template <class T>
+inline constexpr bool kIsComplex =
+    std::is_same_v<T, Complex64> || std::is_same_v<T, Complex128>;
+
+// The product, wrapping around; of complex numbers by the schoolbook, without
+// the library's slow repair of infinities.
+template <class T>
+T multiply(T a, T b) {
+  if constexpr (kIsComplex<T>) {
+    return {a.real() * b.real() - a.imag() * b.imag(),
+            a.real() * b.imag() + a.imag() * b.real()};
+  } else {
+    return T(wrap(a) * wrap(b));
+  }
+}
+
+}  // namespace tagflow::devices

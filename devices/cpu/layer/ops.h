@@ -1,0 +1,93 @@
+// LayerOps: the ops that the node of a layer stands for.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "devices/cpu/dense/row_product.h"
+#include "devices/cpu/layer/tail.h"
+#include "devices/kernel.h"
+#include "graph/graph.h"
+
+namespace tagflow::devices {
+
+// A product, what comes before and after it: Note [What is a layer] in
+// graph/passes/layer.cpp. Each op has a kernel of its own, of a node that
+// nobody else sees. Thread-safe once it is built.
+class LayerOps {
+ public:
+  // InvalidArgument where the node's attributes are not those of a layer.
+  Status build(const KernelInfo& info);
+
+  const graph::Node& product() const { return *product_.node; }
+  // Whether the product has the attribute, and it is true.
+  bool is_set(std::string_view flag) const;
+  DataType dtype() const { return dtype_; }
+  // Whether there are element-wise ops.
+  bool has_tail() const { return tail_.node != nullptr; }
+  // Whether these, if there are any, can run block by block.
+  bool can_run_blocks() const { return !has_tail() || tiles_ != nullptr; }
+  // Whether they can, too, with one output of the product's shape.
+  bool is_in_place() const {
+    return can_run_blocks() && segments_ == 1 && num_outputs_ == 1;
+  }
+
+  // What is multiplied: the first input, or all that the ConcatV2 has.
+  int64_t num_parts() const { return 1 + num_more_; }
+  const Tensor& part(const KernelContext& context, int64_t i) const;
+  // The bias, or null where there is none; false where it is no vector of so
+  // many outputs. REQUIRES: dtype() is float.
+  bool find_bias(const KernelContext& context, int64_t outputs,
+                 const float*& bias) const;
+  // The layer of the product, block by block. False, and nothing was done,
+  // where the element-wise ops have to see the product as a whole. REQUIRES:
+  // can_run_blocks(), and `product` is its shape.
+  Result<bool> compute_rows(KernelContext& context, const RowFactors& factors,
+                            const Shape& product) const;
+  // Allocates the outputs of the element-wise ops for a product of that shape.
+  // False, and nothing was done, where they have to see it as a whole.
+  // REQUIRES: has_tail() and can_run_blocks().
+  Result<bool> begin_tail(KernelContext& context, Shape product,
+                          LayerTail& tail) const;
+  void run_tail(const LayerTail& tail, const LayerTail::Values& values) const {
+    tail.run(*tiles_, values);
+  }
+
+  // The product's, in nanoseconds of one thread.
+  double cost(const KernelContext& context, const Tensor& weights) const;
+  // All ops one by one, as they would run apart; fails as they would.
+  Status compute(KernelContext& context, const Tensor& weights) const;
+
+ private:
+  // One of the ops.
+  struct Stage {
+    graph::Node* node = nullptr;  // null: there is none
+    std::unique_ptr<Kernel> kernel;
+  };
+  using Strings = std::vector<std::string>;
+  using Operands = std::vector<Tensor>;
+
+  Result<graph::Endpoint> add_input();
+  Status add_stage(Stage& stage, const std::string& name, std::string_view op,
+                   std::span<const graph::Endpoint> inputs, AttrMap attrs = {});
+  Status add_join(const std::string& name);
+  Status add_product(const graph::Node& layer, const std::string& name);
+  Status add_tail(const KernelInfo& info, Strings names, size_t num_others);
+
+  std::span<const Tensor> others_of(const KernelContext& context) const;
+  static Status run(const KernelContext& context, const Stage& stage,
+                    std::span<Tensor> inputs, std::span<Tensor> outputs);
+
+  graph::Graph graph_;
+  Stage join_, product_, bias_, tail_;
+  const FusedTiles* tiles_ = nullptr;  // of the tail, where it can do that
+  DataType dtype_ = DataType::kInvalid;
+  // The product's columns, as the element-wise ops see them: so many of a
+  // width, which is known where there are several.
+  int64_t segments_ = 1, width_ = 0;
+  int num_outputs_ = 1;
+  int64_t num_more_ = 0;  // parts of what is multiplied, after the first
+};
+
+}  // namespace tagflow::devices

@@ -1,0 +1,114 @@
+// Private to devices/cpu/random/: the registering functions by theme, and
+// what the kernels share.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "devices/cpu/array/args.h"
+#include "devices/kernel_registry.h"
+#include "devices/philox.h"
+
+namespace tagflow::devices {
+
+void register_random_seed_kernels(KernelRegistry& registry);
+void register_random_uniform_kernels(KernelRegistry& registry);
+void register_random_normal_kernels(KernelRegistry& registry);
+void register_random_truncated_kernels(KernelRegistry& registry);
+void register_random_gamma_kernels(KernelRegistry& registry);
+void register_random_poisson_kernels(KernelRegistry& registry);
+void register_random_binomial_kernels(KernelRegistry& registry);
+void register_random_multinomial_kernels(KernelRegistry& registry);
+void register_random_shuffle_kernels(KernelRegistry& registry);
+void register_random_candidate_kernels(KernelRegistry& registry);
+
+// Where an op's numbers come from, which its inputs behind the first one say.
+enum class RandomSource : uint8_t {
+  kNode,  // none: devices/random_key.h
+  kSeed,  // two integers, as StatelessRandomUniform has them
+  kKey,   // a key, a counter and an algorithm, as StatelessRandomUniformV2
+};
+
+// How many inputs these are.
+int source_inputs(RandomSource source);
+// The stream that the inputs from `first` on say; an error where they are
+// malformed, Unimplemented for an algorithm that exists, but not here.
+Result<Philox> random_stream(const KernelContext& context, RandomSource source,
+                             int first);
+// Of two integers, scrambled: equal for no other two.
+Philox seeded_stream(const Tensor& seed);
+Status check_seed(const KernelContext& context, int input);
+
+// InvalidArgument unless the number is that of an algorithm, Unimplemented
+// where that exists, but not here.
+Status check_algorithm(const KernelContext& context, int64_t number);
+
+// The shape that an input is the vector of.
+Result<Shape> random_shape(const KernelContext& context, int input = 0);
+
+// How samples of several distributions lie in an output: those that are drawn
+// one after another from each lie a row of `parameters` apart.
+struct SampleLayout {
+  Shape shape;
+  int64_t samples = 0;     // from each distribution
+  int64_t parameters = 0;  // distributions
+};
+// Input 0 says how many samples, for kNode; the shape of the output, which must
+// end with that of the parameters, for others. `what` is for the message.
+Result<SampleLayout> sample_layout(const KernelContext& context,
+                                   RandomSource source, const Shape& parameters,
+                                   std::string_view what);
+// The same for an output of that shape.
+Result<SampleLayout> layout_of_output(const KernelContext& context,
+                                      const Shape& output,
+                                      const Shape& parameters,
+                                      std::string_view what);
+
+// Binomial samples into output 0, of which the stream has the numbers; `first`
+// is the input of the counts, before that of the chances.
+Status draw_binomial(KernelContext& context, const SampleLayout& layout,
+                     const Philox& stream, int first, double nanoseconds);
+// The broadcast shape of these two inputs.
+Result<Shape> binomial_shape(const KernelContext& context, int first);
+inline constexpr double kBinomialNanoseconds = 120;
+
+// A kernel of so many nanoseconds for each element of output 0.
+class RandomKernel : public Kernel {
+ public:
+  RandomKernel(const KernelInfo& info, double nanoseconds);
+
+  double cost(const KernelContext& context) const override;
+  bool may_be_expensive() const final { return may_be_expensive_; }
+
+ protected:
+  double nanoseconds() const { return nanoseconds_; }
+  // The elements of output 0, of inputs that were not checked: the product of
+  // input 0, where not overridden.
+  virtual double elements(const KernelContext& context) const;
+
+ private:
+  double nanoseconds_;
+  bool may_be_expensive_;
+};
+
+// The product of a tensor of integers; 1 where it is of another type.
+double product_of(const Tensor& shape);
+
+using TypeTable = std::map<std::string, std::vector<DataType>>;
+
+// Registers K(info, source, first) for the types.
+template <class K>
+void add_random(KernelRegistry& registry, std::string op, RandomSource source,
+                TypeTable types) {
+  registry.add(
+      {.op = std::move(op),
+       .types = std::move(types),
+       .factory =
+           [source](const KernelInfo& info) -> Result<std::unique_ptr<Kernel>> {
+         return std::unique_ptr<Kernel>(std::make_unique<K>(info, source));
+       }});
+}
+
+}  // namespace tagflow::devices

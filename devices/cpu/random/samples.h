@@ -1,0 +1,46 @@
+// Private to devices/cpu/random/: samples of distributions whose
+// parameters are elements of a tensor, and which take however many numbers.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+
+#include "devices/cpu/random/kernels.h"
+#include "devices/cpu/random/numbers.h"
+
+namespace tagflow::devices {
+
+// Blocks of the stream from the start of a sample to that of the next.
+inline constexpr uint64_t kBlocksOfSample = 256;
+
+// The largest number that a sample of the type can be.
+template <class T>
+double highest_sample() {
+  if constexpr (std::is_same_v<T, Half>) return 65504;
+  if constexpr (std::is_same_v<T, int64_t>) return 0x7ffffffffffffc00;
+  return double(std::numeric_limits<T>::max());
+}
+
+// Samples number i * samples + j go to element j of distribution i. For each
+// range of a distribution there is one `make_sampler(i)`, whose
+// `draw(stream, number)` gives that sample, whoever draws it.
+// REQUIRES: as many elements in `output` as the layout says.
+template <class T, class MakeSampler>
+void draw_samples(const KernelContext& context, const SampleLayout& layout,
+                  const Philox& stream, double nanoseconds, T* output,
+                  const MakeSampler& make_sampler) {
+  const int64_t samples = layout.samples, parameters = layout.parameters;
+  context.parallel_for(
+      samples * parameters, nanoseconds, [&](int64_t begin, int64_t end) {
+        for (int64_t number = begin; number < end;) {
+          const int64_t parameter = number / samples;
+          const auto sampler = make_sampler(parameter);
+          const int64_t last = std::min(end, (parameter + 1) * samples);
+          for (; number < last; ++number)
+            output[(number - parameter * samples) * parameters + parameter] =
+                T(sampler.draw(stream, uint64_t(number)));
+        }
+      });
+}
+
+}  // namespace tagflow::devices

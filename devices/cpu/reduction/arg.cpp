@@ -1,0 +1,164 @@
+// ArgMax and ArgMin.
+#include <limits>
+
+#include "devices/cpu/reduction/kernel.h"
+#include "devices/cpu/reduction/ops.h"
+
+namespace tagflow::devices {
+
+Result<int> arg_axis(const KernelContext& context) {
+  const Tensor& input = context.input(0);
+  const Tensor& axis_tensor = context.input(1);
+  if (!axis_tensor.is_scalar())
+    return context.fail("the dimension is {}, not a scalar",
+                        axis_tensor.describe());
+  int64_t axis = 0;
+  detail::visit_among<int16_t, int32_t, int64_t>(
+      axis_tensor.dtype(), [&]<class Index>(TypeTag<Index>) {
+        axis = axis_tensor.scalar_value<Index>();
+      });
+  if (axis < -input.rank() || axis >= input.rank())
+    return context.fail("dimension {} is not one of {}", axis,
+                        input.describe());
+  return int(axis < 0 ? axis + input.rank() : axis);
+}
+
+namespace {
+
+// Whether a is a better choice than b; never where one is NaN.
+struct Larger {
+  template <class T>
+  static bool better(T a, T b) {
+    return a > b;
+  }
+  template <class T>
+  static T worst() {
+    return lowest_value<T>();
+  }
+};
+struct Smaller {
+  template <class T>
+  static bool better(T a, T b) {
+    return a < b;
+  }
+  template <class T>
+  static T worst() {
+    return highest_value<T>();
+  }
+};
+
+// The first best position of a row; 0 where all are NaN.
+template <class Order, class T>
+int64_t best_of_row(const T* in, int64_t count) {
+  // Several candidates side by side, so that the loop vectorises.
+  constexpr int64_t kLanes = 32;
+  T lanes[kLanes];
+  std::fill_n(lanes, kLanes, Order::template worst<T>());
+  int64_t begin = 0;
+  for (; begin + kLanes <= count; begin += kLanes)
+    for (int64_t j = 0; j < kLanes; ++j)
+      lanes[j] =
+          Order::better(in[begin + j], lanes[j]) ? in[begin + j] : lanes[j];
+  T best = Order::template worst<T>();
+  for (T lane : lanes) best = Order::better(lane, best) ? lane : best;
+  for (; begin < count; ++begin)
+    best = Order::better(in[begin], best) ? in[begin] : best;
+  for (int64_t i = 0; i < count; ++i)
+    if (in[i] == best) return i;
+  return 0;
+}
+
+// The same for `width` neighbouring columns of rows `step` apart.
+template <class Order, class T, class Index>
+void best_of_columns(const T* in, int64_t count, int64_t step, int64_t width,
+                     Index* out) {
+  constexpr int64_t kTile = 256;
+  T best[kTile];
+  for (int64_t j0 = 0; j0 < width; j0 += kTile) {
+    const int64_t columns = std::min(kTile, width - j0);
+    for (int64_t j = 0; j < columns; ++j) {
+      best[j] = Order::template worst<T>();
+      out[j0 + j] = 0;
+    }
+    for (int64_t i = 0; i < count; ++i)
+      for (int64_t j = 0; j < columns; ++j) {
+        const T value = in[i * step + j0 + j];
+        if (Order::better(value, best[j])) {
+          best[j] = value;
+          out[j0 + j] = Index(i);
+        }
+      }
+  }
+}
+
+template <class Order, class T>
+class ArgKernel : public Kernel {
+ public:
+  explicit ArgKernel(const KernelInfo&) {}
+
+  Status compute(KernelContext& context) const override {
+    const Tensor& input = context.input(0);
+    TAGFLOW_ASSIGN(const int axis, arg_axis(context));
+    const int64_t count = input.dim(axis);
+    if (count == 0)
+      return context.fail("dimension {} of {} is empty", axis,
+                          input.describe());
+    Shape shape;
+    int64_t outer = 1, inner = 1;
+    for (int i = 0; i < input.rank(); ++i) {
+      if (i == axis) continue;
+      shape.add_dim(input.dim(i));
+    }
+    TAGFLOW_ASSIGN(Tensor * out, context.allocate_output(0, shape));
+    if (shape.num_elements() == 0) return Status();
+    for (int i = 0; i < input.rank(); ++i)
+      if (i != axis) (i < axis ? outer : inner) *= input.dim(i);
+    Status status;
+    detail::visit_among<int16_t, uint16_t, int32_t, int64_t>(
+        out->dtype(), [&]<class Index>(TypeTag<Index>) {
+          if (uint64_t(count - 1) >
+              uint64_t(std::numeric_limits<Index>::max())) {
+            status = context.fail("a position in {} does not fit in {}",
+                                  input.describe(), dtype_name(out->dtype()));
+            return;
+          }
+          search(context, outer, count, inner, input.data<T>(),
+                 out->mutable_data<Index>());
+        });
+    return status;
+  }
+
+  double cost(const KernelContext& context) const override {
+    return 100 + double(context.input(0).num_elements()) * 0.5;
+  }
+
+ private:
+  template <class Index>
+  static void search(const KernelContext& context, int64_t outer, int64_t count,
+                     int64_t inner, const T* in, Index* out) {
+    context.parallel_for(outer, 2 + double(count * inner) * 0.5,
+                         [&](int64_t begin, int64_t end) {
+                           for (int64_t i = begin; i < end; ++i) {
+                             const T* block = in + i * count * inner;
+                             if (inner == 1)
+                               out[i] = Index(best_of_row<Order>(block, count));
+                             else
+                               best_of_columns<Order>(block, count, inner,
+                                                      inner, out + i * inner);
+                           }
+                         });
+  }
+};
+
+}  // namespace
+
+void register_arg_reduction_kernels(KernelRegistry& registry) {
+  const auto add = [&]<class T>(TypeTag<T>) {
+    registry.add<ArgKernel<Larger, T>>("ArgMax", {{"T", {kDataTypeOf<T>}}});
+    registry.add<ArgKernel<Smaller, T>>("ArgMin", {{"T", {kDataTypeOf<T>}}});
+  };
+  for_each_real(add);
+  for_each<bool>(add);
+}
+
+}  // namespace tagflow::devices

@@ -1,0 +1,54 @@
+// Sum, Mean and L2Loss.
+#include "devices/cpu/reduction/kernel.h"
+#include "devices/cpu/reduction/ops.h"
+
+namespace tagflow::devices {
+namespace {
+
+// Half the sum of the squares.
+template <class T>
+struct L2LossOp {
+  using In = T;
+  using Acc = Accumulator<T>;
+  using Out = T;
+  static Acc initial() { return Acc(0); }
+  static Acc load(T value) { return Acc(value) * Acc(value); }
+  static Acc combine(Acc a, Acc b) { return a + b; }
+  static T finish(Acc sum, int64_t) { return static_cast<T>(sum / 2); }
+};
+
+template <class T>
+class L2LossKernel : public Kernel {
+ public:
+  explicit L2LossKernel(const KernelInfo&) {}
+
+  Status compute(KernelContext& context) const override {
+    const Tensor& input = context.input(0);
+    ReductionPlan plan;
+    plan.reduced_count = input.num_elements();
+    plan.ends_reduced = true;
+    if (plan.reduced_count > 1) plan.reduced.push_back({plan.reduced_count, 1});
+    TAGFLOW_ASSIGN(Tensor * out, context.allocate_output(0, Shape()));
+    reduce<L2LossOp<T>>(context, plan, input.data<T>(), out->mutable_data<T>());
+    return Status();
+  }
+
+  double cost(const KernelContext& context) const override {
+    return 100 + double(context.input(0).num_elements()) * 0.2;
+  }
+};
+
+}  // namespace
+
+void register_reduction_sum_kernels(KernelRegistry& registry) {
+  const auto add = [&]<class T>(TypeTag<T>) {
+    registry.add<ReductionKernel<SumOp<T>>>("Sum", {{"T", {kDataTypeOf<T>}}});
+    registry.add<ReductionKernel<MeanOp<T>>>("Mean", {{"T", {kDataTypeOf<T>}}});
+  };
+  for_each_numeric(add);
+  for_each_floating([&]<class T>(TypeTag<T>) {
+    registry.add<L2LossKernel<T>>("L2Loss", {{"T", {kDataTypeOf<T>}}});
+  });
+}
+
+}  // namespace tagflow::devices

@@ -1,0 +1,202 @@
+// SparseSegmentSum, -Mean, -SqrtN, with and without num_segments, and their
+// gradients.
+#include <algorithm>
+#include <cmath>
+
+#include "devices/cpu/array/args.h"
+#include "devices/cpu/reduction/kernel.h"
+#include "devices/cpu/reduction/ops.h"
+#include "devices/cpu/segment/rows.h"
+
+namespace tagflow::devices {
+namespace {
+
+// The sum divided by the square root of the number of rows.
+template <class T>
+struct SqrtNOp : SumOp<T> {
+  using typename SumOp<T>::Acc;
+  static T finish(Acc sum, int64_t count) {
+    return static_cast<T>(sum / static_cast<Acc>(std::sqrt(double(count))));
+  }
+};
+
+Status check_indices(const KernelContext& context, const Tensor& indices,
+                     int64_t rows) {
+  if (indices.rank() != 1)
+    return context.fail("indices are {}, not a vector", indices.describe());
+  for (int64_t i = 0; i < indices.dim(0); ++i) {
+    const int64_t index = indices.data<int64_t>()[i];
+    if (index < 0 || index >= rows)
+      return context.fail("indices[{}] = {} is out of range [0, {})", i, index,
+                          rows);
+  }
+  return Status();
+}
+
+template <class Op>
+class SparseSegmentKernel : public Kernel {
+  using T = typename Op::In;
+
+ public:
+  explicit SparseSegmentKernel(const KernelInfo& info)
+      : has_count_(info.num_inputs() == 4) {}
+
+  Status compute(KernelContext& context) const override {
+    const Tensor& data = context.input(0);
+    if (data.rank() == 0)
+      return context.fail("data is a scalar; it must have rows");
+    TAGFLOW_ASSIGN(const Tensor indices, as_int64(context, context.input(1)));
+    TAGFLOW_ASSIGN(const Tensor ids, as_int64(context, context.input(2)));
+    TAGFLOW_RETURN_IF_ERROR(check_indices(context, indices, data.dim(0)));
+    const int64_t count = indices.dim(0);
+    TAGFLOW_RETURN_IF_ERROR(check_sorted_ids(context, ids, count));
+    const int64_t last = count == 0 ? -1 : ids.data<int64_t>()[count - 1];
+    if (last == std::numeric_limits<int64_t>::max())
+      return context.fail("segment id {} is too large", last);
+    int64_t segments = last + 1;
+    if (has_count_) {
+      TAGFLOW_ASSIGN(segments, row_count(context, 3));
+      if (last >= segments)
+        return context.fail("segment id {} is not below num_segments {}", last,
+                            segments);
+    }
+    TAGFLOW_ASSIGN(const Shape shape, rows_shape(segments, data, 1));
+    TAGFLOW_ASSIGN(Tensor * out, context.allocate_output(0, shape));
+    const SegmentedRows<T> rows{data.data<T>(), row_size(data, 1),
+                                indices.data<int64_t>(), ids.data<int64_t>(),
+                                count};
+    reduce_segments<Op>(context, rows, segments, T(0), out->mutable_data<T>());
+    return Status();
+  }
+
+  double cost(const KernelContext& context) const override {
+    const Tensor& data = context.input(0);
+    if (data.rank() == 0) return 0;
+    return 100 + double(context.input(1).num_elements()) *
+                     double(row_size(data, 1)) * 0.5;
+  }
+
+ private:
+  bool has_count_;
+};
+
+enum class Scale { kNone, kMean, kSqrtN };
+
+// Row indices[i] of the output gets the gradient of segment ids[i], divided
+// as the forward op divided it. The second version has only rows that have one,
+// and says which.
+template <class T>
+class SparseSegmentGradKernel : public Kernel {
+  using W = std::conditional_t<std::is_same_v<T, double>, double, float>;
+
+ public:
+  explicit SparseSegmentGradKernel(const KernelInfo& info)
+      : scale_(info.node().op().find("Mean") != std::string::npos ? Scale::kMean
+               : info.node().op().find("SqrtN") != std::string::npos
+                   ? Scale::kSqrtN
+                   : Scale::kNone) {}
+
+  Status compute(KernelContext& context) const override {
+    const Tensor& grad = context.input(0);
+    if (grad.rank() == 0)
+      return context.fail("grad is a scalar; it must have rows");
+    TAGFLOW_ASSIGN(const Tensor indices, as_int64(context, context.input(1)));
+    TAGFLOW_ASSIGN(const Tensor ids, as_int64(context, context.input(2)));
+    TAGFLOW_ASSIGN(int64_t rows, row_count(context, 3));
+    TAGFLOW_RETURN_IF_ERROR(check_indices(context, indices, rows));
+    const bool is_unique = context.num_outputs() == 2;
+    const auto all = indices.flat<int64_t>();
+    std::vector<int64_t> unique;
+    if (is_unique) {
+      unique.assign(all.begin(), all.end());
+      std::ranges::sort(unique);
+      unique.erase(std::unique(unique.begin(), unique.end()), unique.end());
+      rows = int64_t(unique.size());
+      TAGFLOW_RETURN_IF_ERROR(set_unique(context, unique));
+    }
+    const auto row_of = [&](int64_t index) {
+      return is_unique
+                 ? std::ranges::lower_bound(unique, index) - unique.begin()
+                 : index;
+    };
+    const int64_t segments = grad.dim(0), count = indices.dim(0);
+    if (ids.rank() != 1 || ids.dim(0) != count)
+      return context.fail("segment_ids are {} for {} indices", ids.describe(),
+                          count);
+    TAGFLOW_ASSIGN(Tensor counts,
+                   context.allocate_temp(DataType::kInt64, Shape{segments}));
+    int64_t* in_segment = counts.mutable_data<int64_t>();
+    std::fill_n(in_segment, segments, 0);
+    const int64_t* id = ids.data<int64_t>();
+    for (int64_t i = 0; i < count; ++i) {
+      if (id[i] < 0 || id[i] >= segments)
+        return context.fail("segment_ids[{}] = {} is out of range [0, {})", i,
+                            id[i], segments);
+      ++in_segment[id[i]];
+    }
+    TAGFLOW_ASSIGN(const Shape shape, rows_shape(rows, grad, 1));
+    TAGFLOW_ASSIGN(Tensor * out, context.allocate_output(0, shape));
+    TAGFLOW_ASSIGN(Tensor wide, context.allocate_temp(kDataTypeOf<W>, shape));
+    W* sum = wide.mutable_data<W>();
+    std::fill_n(sum, wide.num_elements(), W(0));
+    const int64_t size = row_size(grad, 1);
+    for (int64_t i = 0; i < count; ++i) {
+      const W factor = factor_of(in_segment[id[i]]);
+      const T* from = grad.data<T>() + id[i] * size;
+      W* to = sum + row_of(all[size_t(i)]) * size;
+      for (int64_t j = 0; j < size; ++j) to[j] += W(from[j]) * factor;
+    }
+    for (int64_t i = 0; i < wide.num_elements(); ++i)
+      out->mutable_data<T>()[i] = static_cast<T>(sum[i]);
+    return Status();
+  }
+
+  double cost(const KernelContext& context) const override {
+    return 100 + double(context.input(0).num_elements()) * 2;
+  }
+
+ private:
+  static Status set_unique(KernelContext& context,
+                           const std::vector<int64_t>& unique) {
+    TAGFLOW_ASSIGN(Tensor * out,
+                   context.allocate_output(1, Shape{int64_t(unique.size())}));
+    for (size_t i = 0; i < unique.size(); ++i)
+      TAGFLOW_RETURN_IF_ERROR(
+          store_index(context, *out, int64_t(i), unique[i]));
+    return {};
+  }
+  // What one row's gradient is multiplied with.
+  W factor_of(int64_t rows) const {
+    if (scale_ == Scale::kMean) return W(1) / W(rows);
+    if (scale_ == Scale::kSqrtN) return W(1) / std::sqrt(W(rows));
+    return 1;
+  }
+
+  Scale scale_;
+};
+
+}  // namespace
+
+void register_sparse_segment_kernels(KernelRegistry& registry) {
+  const auto add = [&]<class Op>(const std::string& name, TypeTag<Op>) {
+    const std::map<std::string, std::vector<DataType>> types = {
+        {"T", {kDataTypeOf<typename Op::In>}}};
+    registry.add<SparseSegmentKernel<Op>>(name, types);
+    registry.add<SparseSegmentKernel<Op>>(name + "WithNumSegments", types);
+  };
+  for_each_real([&]<class T>(TypeTag<T>) {
+    add("SparseSegmentSum", TypeTag<SumOp<T>>{});
+  });
+  for_each_floating([&]<class T>(TypeTag<T>) {
+    add("SparseSegmentMean", TypeTag<MeanOp<T>>{});
+    add("SparseSegmentSqrtN", TypeTag<SqrtNOp<T>>{});
+    for (const std::string op :
+         {"SparseSegmentSumGrad", "SparseSegmentMeanGrad",
+          "SparseSegmentSqrtNGrad"})
+      for (const char* version : {"", "V2"})
+        registry.add<SparseSegmentGradKernel<T>>(op + version,
+                                                 {{"T", {kDataTypeOf<T>}}});
+  });
+}
+
+}  // namespace tagflow::devices

@@ -1,0 +1,69 @@
+// Private to the kernels of state: the registering functions by theme, and what
+// the themes share.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "devices/cpu/array/args.h"
+#include "devices/kernel_registry.h"
+#include "devices/state/state_kernel.h"
+
+namespace tagflow::devices {
+
+void register_variable_kernels(KernelRegistry& registry);
+void register_variable_life_kernels(KernelRegistry& registry);
+void register_dense_update_kernels(KernelRegistry& registry);
+void register_state_gather_kernels(KernelRegistry& registry);
+void register_state_scatter_kernels(KernelRegistry& registry);
+void register_state_slice_kernels(KernelRegistry& registry);
+void register_training_kernels(KernelRegistry& registry);
+void register_random_state_kernels(KernelRegistry& registry);
+void register_queue_kernels(KernelRegistry& registry);
+void register_table_kernels(KernelRegistry& registry);
+void register_staging_kernels(KernelRegistry& registry);
+void register_accumulator_kernels(KernelRegistry& registry);
+void register_barrier_kernels(KernelRegistry& registry);
+void register_mutex_kernels(KernelRegistry& registry);
+void register_session_tensor_kernels(KernelRegistry& registry);
+
+// Adds a kernel for both generations of an op: that on references, and that on
+// handles.
+template <class K>
+void add_both(KernelRegistry& registry, const std::string& op) {
+  registry.add<K>(op);
+  registry.add<K>(op + "V2");
+}
+
+// A kernel whose attribute timeout_ms must say that there is none:
+// InvalidArgument where it says what no implementation of the op does.
+template <class K>
+Result<std::unique_ptr<Kernel>> make_untimed(const KernelInfo& info) {
+  const auto timeout = attr_of<int64_t>(info, "timeout_ms");
+  if (timeout != -1)
+    return invalid_argument(
+        "[{}] node \"{}\": timeout_ms must be -1, not {}: a run has a time-out",
+        info.node().op(), info.name(), timeout);
+  return std::unique_ptr<Kernel>(std::make_unique<K>(info));
+}
+
+// Whether a kernel's variable travels on as its output: the op takes and gives
+// a reference, and none where it takes a handle.
+inline void pass_reference_on(KernelContext& context) {
+  if (context.num_outputs() > 0) context.set_output(0, context.input(0));
+}
+
+// InvalidArgument unless the variable is of that type.
+Status check_type(const KernelContext& context, const Variable& variable,
+                  DataType wanted);
+
+// The variable of an input, which is of that type and has a value. REQUIRES:
+// its lock is held.
+Result<Variable*> initialized_variable(const KernelContext& context, int input,
+                                       DataType wanted);
+
+// About how many bytes a slice of the variable of an input has, past the first
+// `depth` dimensions: a hint, for costs.
+double slice_bytes_hint(const KernelContext& context, int input, int depth);
+
+}  // namespace tagflow::devices

@@ -1,0 +1,261 @@
+// The functions of graph/file/graphdef.h that touch the file system.
+#include <fmt/ranges.h>
+#include <google/protobuf/arena.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include "graph/fault.h"
+#include "graph/file/graph_proto.h"
+#include "graph/file/graphdef.h"
+#include "graph/file/wire.h"
+#include "graph/proto/meta_graph.pb.h"
+
+namespace tagflow::graph {
+namespace {
+
+namespace fs = std::filesystem;
+namespace pb = google::protobuf;
+
+constexpr const char* kSavedModel = "saved_model.pb";
+
+bool is_text_name(const fs::path& path) {
+  return path.extension() == ".pbtxt" || path.extension() == ".txt";
+}
+
+Result<std::string> read_bytes(const fs::path& path, const Limits& limits) {
+  std::error_code code;
+  const fs::file_status status = fs::status(path, code);
+  if (code == std::errc::permission_denied)
+    return error(Code::kPermissionDenied, "[graphdef] cannot read \"{}\": {}",
+                 path.string(), code.message());
+  if (!fs::exists(status))
+    return error(Code::kNotFound, "[graphdef] no file \"{}\"", path.string());
+  if (!fs::is_regular_file(status))
+    return invalid_argument("[graphdef] \"{}\" is no regular file",
+                            path.string());
+  const uintmax_t size = fs::file_size(path, code);
+  if (!code && size > limits.max_bytes)
+    return error(Code::kResourceExhausted,
+                 "[graphdef] \"{}\" has {} bytes, the limit is {}",
+                 path.string(), size, limits.max_bytes);
+  std::ifstream file(path, std::ios::binary);
+  std::string bytes(code ? 0 : size_t(size), '\0');
+  file.read(bytes.data(), std::streamsize(bytes.size()));
+  if (code || !file)
+    return error(Code::kPermissionDenied, "[graphdef] cannot read \"{}\"",
+                 path.string());
+  // It would be a graph without nodes; nobody writes one to read it again.
+  if (bytes.empty())
+    return error(Code::kDataLoss, "[graphdef] \"{}\" is empty", path.string());
+  return bytes;
+}
+
+// What a file may have as many of as of nodes: those of the program.
+constexpr const char* kObjects = "objects and references to them";
+
+Result<GraphFile> parse_meta_graph(std::string_view bytes,
+                                   const Limits& limits) {
+  TAGFLOW_RETURN_IF_ERROR(
+      check_message(bytes, {{2, 1}, {2, 2, 1, 3}}, "MetaGraphDef", limits));
+  TAGFLOW_RETURN_IF_ERROR(check_count(bytes, {{7, 1}, {7, 1, 1}, {7, 1, 3}},
+                                      kObjects, limits.max_nodes));
+  pb::Arena arena;
+  auto* proto = pb::Arena::CreateMessage<tensorflow::MetaGraphDef>(&arena);
+  TAGFLOW_RETURN_IF_ERROR(parse_message(bytes, "MetaGraphDef", proto));
+  return meta_graph_from_proto(*proto, limits);
+}
+
+// Of several graphs of a model the one for inference, by its tag.
+Result<tensorflow::MetaGraphDef*> graph_to_serve(
+    tensorflow::SavedModel& model) {
+  if (model.meta_graphs_size() == 0)
+    return invalid_argument("the SavedModel has no graph");
+  if (model.meta_graphs_size() == 1) return model.mutable_meta_graphs(0);
+  std::string texts;
+  for (tensorflow::MetaGraphDef& graph : *model.mutable_meta_graphs()) {
+    const auto& tags = graph.meta_info_def().tags();
+    if (std::ranges::find(tags, "serve") != tags.end()) return &graph;
+    texts +=
+        fmt::format("{}[{}]", texts.empty() ? "" : ", ", fmt::join(tags, ", "));
+  }
+  return invalid_argument(
+      "none of the SavedModel's {} graphs has the tag \"serve\"; their tags "
+      "are "
+      "{}",
+      model.meta_graphs_size(), texts);
+}
+
+Result<GraphFile> parse_saved_model(std::string_view bytes,
+                                    const Limits& limits) {
+  TAGFLOW_RETURN_IF_ERROR(
+      check_message(bytes, {{2, 2, 1}, {2, 2, 2, 1, 3}}, "SavedModel", limits));
+  TAGFLOW_RETURN_IF_ERROR(check_count(bytes,
+                                      {{2, 7, 1}, {2, 7, 1, 1}, {2, 7, 1, 3}},
+                                      kObjects, limits.max_nodes));
+  pb::Arena arena;
+  auto* proto = pb::Arena::CreateMessage<tensorflow::SavedModel>(&arena);
+  TAGFLOW_RETURN_IF_ERROR(parse_message(bytes, "SavedModel", proto));
+  TAGFLOW_ASSIGN(const auto* chosen, graph_to_serve(*proto));
+  return meta_graph_from_proto(*chosen, limits);
+}
+
+Result<GraphFile> parse_file(const fs::path& path, std::string_view bytes,
+                             const Limits& limits) {
+  if (is_text_name(path)) return parse_graphdef_text(bytes, limits);
+  if (path.extension() == ".meta") return parse_meta_graph(bytes, limits);
+  if (path.filename() == kSavedModel) return parse_saved_model(bytes, limits);
+  return parse_graphdef(bytes, limits);
+}
+
+Status cannot_write(const fs::path& path, std::string_view why) {
+  return error(Code::kUnknown, "[graphdef] cannot write \"{}\": {}",
+               path.string(), why);
+}
+
+// Whoever reads meanwhile sees the old file or the new one.
+Status replace_file(const fs::path& path, const std::string& bytes) {
+  const fs::path temporary = fmt::format("{}.{}.tmp", path.string(), getpid());
+  errno = 0;
+  std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
+  file.write(bytes.data(), std::streamsize(bytes.size()));
+  file.close();
+  std::error_code code;
+  if (!file) {
+    const std::string why =
+        errno == 0 ? "the system refuses" : std::strerror(errno);
+    fs::remove(temporary, code);
+    return cannot_write(path, why);
+  }
+  fs::rename(temporary, path, code);
+  if (!code) return {};
+  const std::string why = code.message();
+  fs::remove(temporary, code);
+  return cannot_write(path, why);
+}
+
+// Copies the other files of a SavedModel, links as what they lead to. The
+// fingerprint is left out, since it is that of the old graph.
+Status copy_rest(const fs::path& from, const fs::path& to) {
+  // A SavedModel has folders in folders; a link that leads back has no end.
+  constexpr int kDeepest = 8;
+  std::error_code code;
+  fs::recursive_directory_iterator it(
+      from, fs::directory_options::follow_directory_symlink, code);
+  for (; !code && it != fs::recursive_directory_iterator();
+       it.increment(code)) {
+    const fs::path name = it->path().lexically_relative(from);
+    if (name == kSavedModel || name == "fingerprint.pb") continue;
+    if (it.depth() > kDeepest)
+      return invalid_argument("[graphdef] \"{}\" nests folders {} deep",
+                              from.string(), it.depth());
+    // Without the modes of the original, which may be read-only.
+    std::error_code failed;
+    if (it->is_directory(failed))
+      fs::create_directory(to / name, failed);
+    else
+      fs::copy_file(it->path(), to / name, failed);
+    if (failed)
+      return error(Code::kUnknown,
+                   "[graphdef] cannot copy \"{}\" to \"{}\": {}",
+                   it->path().string(), (to / name).string(), failed.message());
+  }
+  if (!code) return {};
+  return error(Code::kPermissionDenied, "[graphdef] cannot read \"{}\": {}",
+               from.string(), code.message());
+}
+
+// Whether a folder can be made there of which nobody has anything.
+Status check_new(const fs::path& original, const fs::path& folder) {
+  std::error_code code;
+  const fs::path whole = fs::weakly_canonical(fs::absolute(folder), code);
+  const fs::path inside =
+      whole.lexically_relative(fs::weakly_canonical(original, code));
+  if (!inside.empty() && *inside.begin() != "..")
+    return invalid_argument(
+        "[graphdef] \"{}\" is in the folder of the SavedModel that is copied",
+        folder.string());
+  const bool is_free =
+      !fs::exists(fs::symlink_status(folder, code)) ||
+      (fs::is_directory(folder, code) && fs::is_empty(folder, code) && !code);
+  if (is_free) return {};
+  return error(Code::kAlreadyExists,
+               "[graphdef] \"{}\" is there already; a SavedModel is written to "
+               "a new folder",
+               folder.string());
+}
+
+}  // namespace
+
+Result<GraphFile> load_file(const fs::path& path, const Limits& limits) try {
+  std::error_code code;
+  const bool is_folder = fs::is_directory(path, code);
+  const fs::path file = is_folder ? path / kSavedModel : path;
+  if (is_folder && fs::status(file, code).type() == fs::file_type::not_found)
+    return error(Code::kNotFound,
+                 "[graphdef] the folder \"{}\" is no SavedModel: it has no "
+                 "file \"{}\"",
+                 path.string(), kSavedModel);
+  TAGFLOW_ASSIGN(const std::string bytes, read_bytes(file, limits));
+  Result<GraphFile> parsed = parse_file(file, bytes, limits);
+  if (parsed.ok()) return parsed;
+  return std::move(parsed).status().with_prefix(path.string() + ": ");
+} catch (...) {
+  return current_fault("graphdef");
+}
+
+Result<Graph> load_graph(const fs::path& path, const Limits& limits) try {
+  TAGFLOW_ASSIGN(GraphFile file, load_file(path, limits));
+  Result<Graph> graph = build_graph(std::move(file));
+  if (graph.ok()) return graph;
+  return std::move(graph).status().with_prefix(path.string() + ": ");
+} catch (...) {
+  return current_fault("graphdef");
+}
+
+Status save_graph(const Graph& graph, const fs::path& path) try {
+  TAGFLOW_ASSIGN(const std::string bytes, is_text_name(path)
+                                              ? write_graphdef_text(graph)
+                                              : write_graphdef(graph));
+  return replace_file(path, bytes);
+} catch (...) {
+  return current_fault("graphdef");
+}
+
+Status save_model(const Graph& graph, const fs::path& original,
+                  const fs::path& folder) try {
+  TAGFLOW_ASSIGN(const std::string bytes,
+                 read_bytes(original / kSavedModel, {}));
+  pb::Arena arena;
+  auto* proto = pb::Arena::CreateMessage<tensorflow::SavedModel>(&arena);
+  TAGFLOW_RETURN_IF_ERROR(parse_message(bytes, "SavedModel", proto));
+  TAGFLOW_ASSIGN(auto* chosen, graph_to_serve(*proto));
+  chosen->clear_graph_def();
+  TAGFLOW_RETURN_IF_ERROR(graph_to_proto(graph, chosen->mutable_graph_def())
+                              .with_prefix("[graphdef] "));
+  TAGFLOW_ASSIGN(const std::string changed, write_message(*proto));
+  TAGFLOW_RETURN_IF_ERROR(check_new(original, folder));
+  // Beside it, so that it is there as a whole or not at all.
+  fs::path whole = fs::absolute(folder).lexically_normal();
+  if (!whole.has_filename()) whole = whole.parent_path();
+  const fs::path temporary = fmt::format("{}.{}.tmp", whole.string(), getpid());
+  std::error_code code;
+  fs::create_directory(temporary, code);
+  if (code) return cannot_write(folder, code.message());
+  Status status = copy_rest(original, temporary);
+  if (status.ok()) status = replace_file(temporary / kSavedModel, changed);
+  if (status.ok()) {
+    fs::rename(temporary, whole, code);
+    if (!code) return {};
+    status = cannot_write(folder, code.message());
+  }
+  fs::remove_all(temporary, code);
+  return status;
+} catch (...) {
+  return current_fault("graphdef");
+}
+
+}  // namespace tagflow::graph

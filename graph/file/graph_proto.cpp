@@ -1,0 +1,207 @@
+#include "graph/file/graph_proto.h"
+
+#include <google/protobuf/arena.h>
+
+#include <unordered_map>
+
+#include "graph/file/wire.h"
+#include "graph/proto/graph.pb.h"
+#include "graph/proto/meta_graph.pb.h"
+
+namespace tagflow::graph {
+namespace {
+
+namespace pb = google::protobuf;
+
+// How much of a name that is too long a message shows.
+constexpr size_t kShownName = 60;
+
+// Each is a thread.
+constexpr int kMostEnqueueOps = 1024;
+
+std::string shown(const std::string& name) {
+  if (name.size() <= kShownName) return fmt::format("{:?}", name);
+  return fmt::format("{:?}...", name.substr(0, kShownName));
+}
+
+Status check_length(const std::string& name, const char* what,
+                    const Limits& limits) {
+  if (name.size() <= limits.max_name_length) return {};
+  return error(Code::kResourceExhausted,
+               "the {} {} has {} bytes, the limit is {}", what, shown(name),
+               name.size(), limits.max_name_length);
+}
+
+// Graphs say from which version on their readers understand them; no version
+// of TensorFlow up to 2.21 is beyond this one.
+constexpr int kReaderVersion = 2500;
+
+Status check_versions(const tensorflow::VersionDef& versions) {
+  if (versions.min_consumer() > kReaderVersion)
+    return error(Code::kUnimplemented,
+                 "[graphdef] the graph is for readers of version {} on, this "
+                 "one is of {}",
+                 versions.min_consumer(), kReaderVersion);
+  if (versions.producer() < 0)
+    return invalid_argument("[graphdef] its producer has the version {}",
+                            versions.producer());
+  return {};
+}
+
+// Up to this producer, a Placeholder without a shape was written with that of
+// a scalar.
+constexpr int kScalarMeansUnknown = 21;
+
+void open_placeholder(NodeDef& node) {
+  if (node.op != "Placeholder") return;
+  const auto it = node.attrs.find("shape");
+  if (it == node.attrs.end()) return;
+  const auto* shape = it->second.get_if<PartialShape>();
+  if (shape != nullptr && *shape == PartialShape::scalar())
+    node.attrs.insert_or_assign("shape", PartialShape());
+}
+
+}  // namespace
+
+Result<NodeDef> node_from_proto(const tensorflow::NodeDef& proto,
+                                ReadBudget& budget) {
+  const Limits& limits = budget.limits;
+  TAGFLOW_RETURN_IF_ERROR(check_length(proto.name(), "node name", limits));
+  if (budget.nodes == 0)
+    return error(Code::kResourceExhausted,
+                 "node {} is one more than the limit of {} nodes",
+                 shown(proto.name()), limits.max_nodes);
+  --budget.nodes;
+  const auto in_node = [&](Status status) {
+    return std::move(status).with_prefix(
+        fmt::format("node {}: ", shown(proto.name())));
+  };
+  if (Status s = check_length(proto.op(), "op", limits); !s.ok())
+    return in_node(std::move(s));
+  if (Status s = check_length(proto.device(), "device", limits); !s.ok())
+    return in_node(std::move(s));
+  NodeDef node;
+  node.name = proto.name();
+  node.op = proto.op();
+  node.device = proto.device();
+  node.inputs.assign(proto.input().begin(), proto.input().end());
+  Result<AttrMap> attrs = attrs_from_proto(proto.attr(), budget);
+  if (!attrs.ok()) return in_node(std::move(attrs).status());
+  node.attrs = std::move(attrs).value();
+  return node;
+}
+
+Status node_to_proto(const NodeDef& node, tensorflow::NodeDef* proto) {
+  proto->set_name(node.name);
+  proto->set_op(node.op);
+  proto->set_device(node.device);
+  for (const std::string& input : node.inputs) proto->add_input(input);
+  return attrs_to_proto(node.attrs, proto->mutable_attr())
+      .with_prefix(fmt::format("node \"{}\": ", node.name));
+}
+
+Result<GraphFile> graph_from_proto(const tensorflow::GraphDef& proto,
+                                   const Limits& limits) {
+  TAGFLOW_RETURN_IF_ERROR(check_versions(proto.versions()));
+  GraphFile file;
+  ReadBudget budget(limits);
+  file.producer =
+      proto.has_versions() ? proto.versions().producer() : proto.version();
+  file.nodes.reserve(
+      std::min<size_t>(size_t(proto.node_size()), limits.max_nodes));
+  std::unordered_map<std::string_view, AttrMap> last;  // by op
+  for (const auto& node : proto.node()) {
+    TAGFLOW_ASSIGN(NodeDef def, node_from_proto(node, budget));
+    // Many nodes of an op have the same attributes: they are kept once.
+    AttrMap& known = last[node.op()];
+    if (known == def.attrs) {
+      def.attrs = known;
+    } else {
+      known = def.attrs;
+    }
+    if (file.producer > 0 && file.producer <= kScalarMeansUnknown)
+      open_placeholder(def);
+    file.nodes.push_back(std::move(def));
+  }
+  for (const auto& function : proto.library().function()) {
+    Result<FunctionDef> def = function_from_proto(function, budget);
+    if (!def.ok())
+      return std::move(def).status().with_prefix(
+          fmt::format("function {}: ", shown(function.signature().name())));
+    TAGFLOW_RETURN_IF_ERROR(file.library.add(std::move(def).value()));
+  }
+  for (const auto& gradient : proto.library().gradient())
+    TAGFLOW_RETURN_IF_ERROR(file.library.add_gradient(
+        gradient.function_name(), gradient.gradient_func()));
+  return file;
+}
+
+namespace {
+
+Result<QueueRunnerDef> queue_runner_from(std::string_view bytes) {
+  pb::Arena arena;
+  auto& proto = *pb::Arena::CreateMessage<tensorflow::QueueRunnerDef>(&arena);
+  TAGFLOW_RETURN_IF_ERROR(parse_message(bytes, "QueueRunnerDef", &proto));
+  QueueRunnerDef runner;
+  runner.queue = proto.queue_name();
+  runner.enqueue_ops.assign(proto.enqueue_op_name().begin(),
+                            proto.enqueue_op_name().end());
+  runner.close_op = proto.close_op_name();
+  runner.cancel_op = proto.cancel_op_name();
+  // Files of before there was a choice mean the end of the input.
+  if (proto.queue_closed_exception_types_size() > 0)
+    runner.closed_codes.clear();
+  for (const int32_t code : proto.queue_closed_exception_types()) {
+    if (code < 1 || code > int32_t(Code::kUnauthenticated))
+      return error(Code::kDataLoss,
+                   "the queue runner of {} names {} as an error code",
+                   shown(runner.queue), code);
+    runner.closed_codes.push_back(Code(code));
+  }
+  if (proto.enqueue_op_name_size() <= kMostEnqueueOps) return runner;
+  return error(Code::kResourceExhausted,
+               "the queue runner of {} asks for {} threads, at most {} are "
+               "possible",
+               shown(runner.queue), runner.enqueue_ops.size(), kMostEnqueueOps);
+}
+
+}  // namespace
+
+Result<GraphFile> meta_graph_from_proto(const tensorflow::MetaGraphDef& proto,
+                                        const Limits& limits) {
+  TAGFLOW_ASSIGN(GraphFile file, graph_from_proto(proto.graph_def(), limits));
+  for (const auto& [name, signature] : proto.signature_def()) {
+    Signature& entry = file.signatures[name];
+    for (const auto& [argument, info] : signature.inputs())
+      entry.inputs[argument] = info.name();
+    for (const auto& [result, info] : signature.outputs())
+      entry.outputs[result] = info.name();
+  }
+  TAGFLOW_ASSIGN(file.state, state_from_proto(proto));
+  const auto& collections = proto.collection_def();
+  const auto runners = collections.find("queue_runners");
+  if (runners == collections.end()) return file;
+  for (const std::string& bytes : runners->second.bytes_list().value()) {
+    TAGFLOW_ASSIGN(QueueRunnerDef runner, queue_runner_from(bytes));
+    file.queue_runners.push_back(std::move(runner));
+  }
+  return file;
+}
+
+Status graph_to_proto(const Graph& graph, tensorflow::GraphDef* proto) {
+  proto->mutable_versions()->set_producer(graph.producer_version());
+  for (const Node* node : graph.nodes())
+    TAGFLOW_RETURN_IF_ERROR(
+        node_to_proto(Graph::to_def(*node), proto->add_node()));
+  for (const FunctionDef* function : graph.library().functions())
+    TAGFLOW_RETURN_IF_ERROR(
+        function_to_proto(*function, proto->mutable_library()->add_function()));
+  for (const auto& [function, name] : graph.library().gradients()) {
+    auto* gradient = proto->mutable_library()->add_gradient();
+    gradient->set_function_name(function);
+    gradient->set_gradient_func(name);
+  }
+  return {};
+}
+
+}  // namespace tagflow::graph

@@ -1,0 +1,302 @@
+#include "graph/file/wire.h"
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <google/protobuf/message.h>
+#include <google/protobuf/stubs/logging.h>
+#include <google/protobuf/text_format.h>
+
+#include <algorithm>
+#include <limits>
+#include <span>
+
+namespace tagflow::graph {
+namespace {
+
+namespace pb = google::protobuf;
+
+constexpr int kMaxNesting = 100;
+constexpr uint32_t kLengthDelimited = 2;
+
+// Judged by the first bytes: binary messages begin with a tag and a length.
+bool looks_like_text(std::string_view bytes) {
+  constexpr size_t kLooked = 64;
+  return std::ranges::all_of(bytes.substr(0, kLooked), [](unsigned char c) {
+    return (c >= ' ' && c < 0x7f) || c == '\t' || c == '\n' || c == '\r';
+  });
+}
+
+Status not_a(std::string_view what, std::string_view bytes) {
+  return error(Code::kDataLoss, "[graphdef] {} bytes are no {}: {}",
+               bytes.size(), what,
+               looks_like_text(bytes)
+                   ? "they look like text, which is read from .pbtxt files"
+                   : "they are cut off, damaged, or of another kind");
+}
+
+Status check_size(size_t size, std::string_view what, const Limits& limits) {
+  // The library counts bytes in an int.
+  const size_t limit = std::min<size_t>(limits.max_bytes, INT_MAX);
+  if (size <= limit) return {};
+  return error(Code::kResourceExhausted,
+               "[graphdef] the {} has {} bytes, the limit is {}", what, size,
+               limit);
+}
+
+// Passes over the value of a field; false where it is malformed. Groups,
+// which no format of ours has, count as malformed.
+bool skip_value(pb::io::CodedInputStream& in, uint32_t wire_type) {
+  uint64_t number = 0;
+  uint32_t word = 0;
+  switch (wire_type) {
+    case 0:
+      return in.ReadVarint64(&number);
+    case 1:
+      return in.ReadLittleEndian64(&number);
+    case kLengthDelimited:
+      return in.ReadVarint32(&word) && word <= INT_MAX && in.Skip(int(word));
+    case 5:
+      return in.ReadLittleEndian32(&word);
+    default:
+      return false;
+  }
+}
+
+// The field numbers of a NodeDef, and of an entry of its map of attributes.
+constexpr uint32_t kNodeName = 1, kNodeAttr = 5, kEntryKey = 1;
+
+// Calls visit(field number, bytes) for each field of bytes; false where the
+// message is malformed.
+template <class Visit>
+bool for_each_field(std::string_view message, const Visit& visit) {
+  pb::io::CodedInputStream in(reinterpret_cast<const uint8_t*>(message.data()),
+                              int(message.size()));
+  while (const uint32_t tag = in.ReadTag()) {
+    if ((tag & 7) != kLengthDelimited) {
+      if (!skip_value(in, tag & 7)) return false;
+      continue;
+    }
+    uint32_t length = 0;
+    if (!in.ReadVarint32(&length)) return false;
+    const auto at = size_t(in.CurrentPosition());
+    if (length > message.size() - at) return false;
+    if (!visit(tag >> 3, message.substr(at, length))) return false;
+    in.Skip(int(length));
+  }
+  return in.ConsumedEntireMessage();
+}
+
+std::string_view string_field(std::string_view message, uint32_t number) {
+  std::string_view value;
+  for_each_field(message, [&](uint32_t field, std::string_view bytes) {
+    if (field == number) value = bytes;
+    return true;
+  });
+  return value;
+}
+
+Status attr_twice(std::string_view node, std::string_view attr) {
+  constexpr size_t kShown = 100;
+  return invalid_argument("[graphdef] node {:?}: {:?} is given twice",
+                          node.substr(0, kShown), attr.substr(0, kShown));
+}
+
+// Nodes counted, and the first attribute that a node has twice. The parser
+// keeps the last of them without a word.
+class NodeScan {
+ public:
+  size_t nodes = 0;
+  Status twice;
+
+  void add(std::string_view node) {
+    ++nodes;
+    keys_.clear();
+    for_each_field(node, [&](uint32_t field, std::string_view bytes) {
+      if (field == kNodeAttr) keys_.push_back(string_field(bytes, kEntryKey));
+      return true;
+    });
+    std::ranges::sort(keys_);
+    const auto same = std::ranges::adjacent_find(keys_);
+    if (same != keys_.end() && twice.ok())
+      twice = attr_twice(string_field(node, kNodeName), *same);
+  }
+
+ private:
+  std::vector<std::string_view> keys_;
+};
+
+// Calls visit(bytes) for each message at the end of `path`.
+template <class Visit>
+bool scan_messages(std::string_view bytes, std::span<const int> path,
+                   const Visit& visit) {
+  return for_each_field(bytes, [&](uint32_t field, std::string_view inner) {
+    if (int(field) != path[0]) return true;
+    if (path.size() > 1) return scan_messages(inner, path.subspan(1), visit);
+    visit(inner);
+    return true;
+  });
+}
+
+// How deep braces nest, strings and comments apart.
+int nesting(std::string_view text) {
+  int depth = 0;
+  int deepest = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '{' || c == '<' || c == '[') deepest = std::max(deepest, ++depth);
+    if (c == '}' || c == '>' || c == ']') --depth;
+    if (c == '#') i = std::min(text.find('\n', i), text.size());
+    if (c != '"' && c != '\'') continue;
+    for (++i; i < text.size() && text[i] != c && text[i] != '\n'; ++i)
+      if (text[i] == '\\') ++i;
+  }
+  return deepest;
+}
+
+// Keeps the first error. Unknown fields are warnings of the parser; those
+// that files of newer versions have and that mean nothing here are let pass.
+class Collector : public pb::io::ErrorCollector {
+ public:
+  void AddError(int line, pb::io::ColumnNumber column,
+                const std::string& message) override {
+    if (!first_.empty()) return;
+    first_ =
+        fmt::format("line {}, column {}: {}", line + 1, column + 1, message);
+  }
+  void AddWarning(int line, pb::io::ColumnNumber column,
+                  const std::string& message) override {
+    for (std::string_view ignored :
+         {"\"experimental_type\"", "\"experimental_full_type\"",
+          "\"debug_info\"", "\"handle_data\"", "\"any_info\"",
+          "\"stripped_op_list\""})
+      if (message.find(ignored) != message.npos) return;
+    AddError(line, column, message);
+  }
+  const std::string& first() const { return first_; }
+
+ private:
+  std::string first_;
+};
+
+// A map keeps what the text had until it is used as a map: then the last entry
+// of a key wins. REQUIRES: just parsed. `node` is the name around.
+Status check_maps(const pb::Message& message, const std::string& node) {
+  const pb::Reflection& reflection = *message.GetReflection();
+  std::vector<const pb::FieldDescriptor*> fields;
+  reflection.ListFields(message, &fields);
+  std::string name = node;
+  for (const pb::FieldDescriptor* field : fields)
+    if (field->name() == "name" && !field->is_repeated())
+      name = reflection.GetString(message, field);
+  for (const pb::FieldDescriptor* field : fields) {
+    if (field->cpp_type() != pb::FieldDescriptor::CPPTYPE_MESSAGE) continue;
+    if (!field->is_repeated()) {
+      TAGFLOW_RETURN_IF_ERROR(
+          check_maps(reflection.GetMessage(message, field), name));
+      continue;
+    }
+    std::vector<std::string> keys;
+    for (int i = 0; i < reflection.FieldSize(message, field); ++i) {
+      const pb::Message& inner =
+          reflection.GetRepeatedMessage(message, field, i);
+      const pb::FieldDescriptor* key =
+          field->is_map() ? inner.GetDescriptor()->map_key() : nullptr;
+      if (key != nullptr && key->type() == pb::FieldDescriptor::TYPE_STRING)
+        keys.push_back(inner.GetReflection()->GetString(inner, key));
+      TAGFLOW_RETURN_IF_ERROR(check_maps(inner, name));
+    }
+    std::ranges::sort(keys);
+    const auto same = std::ranges::adjacent_find(keys);
+    if (same != keys.end()) return attr_twice(name, *same);
+  }
+  return {};
+}
+
+}  // namespace
+
+Status check_message(std::string_view bytes,
+                     std::initializer_list<std::vector<int>> paths,
+                     std::string_view what, const Limits& limits) {
+  TAGFLOW_RETURN_IF_ERROR(check_size(bytes.size(), what, limits));
+  NodeScan scan;
+  for (const std::vector<int>& path : paths)
+    if (!scan_messages(bytes, path,
+                       [&](std::string_view node) { scan.add(node); }))
+      return not_a(what, bytes);
+  if (scan.nodes > limits.max_nodes)
+    return error(Code::kResourceExhausted,
+                 "[graphdef] the {} has {} nodes, the limit is {}", what,
+                 scan.nodes, limits.max_nodes);
+  return std::move(scan.twice);
+}
+
+Status check_count(std::string_view bytes,
+                   std::initializer_list<std::vector<int>> paths,
+                   std::string_view what, size_t limit) {
+  size_t count = 0;
+  for (const std::vector<int>& path : paths)
+    scan_messages(bytes, path, [&](std::string_view) { ++count; });
+  if (count <= limit) return {};
+  return error(Code::kResourceExhausted,
+               "[graphdef] there are {} {}, the limit is {}", count, what,
+               limit);
+}
+
+Status parse_message(std::string_view bytes, std::string_view what,
+                     pb::Message* message) {
+  pb::io::CodedInputStream in(reinterpret_cast<const uint8_t*>(bytes.data()),
+                              int(bytes.size()));
+  in.SetRecursionLimit(kMaxNesting);
+  // What is wrong is in the Status, not on the user's terminal. (It holds for
+  // all of the process, for as long as this takes.)
+  const pb::LogSilencer quiet;
+  if (message->ParseFromCodedStream(&in) && in.ConsumedEntireMessage())
+    return {};
+  return not_a(what, bytes);
+}
+
+Status parse_text(std::string_view text, std::string_view what,
+                  const Limits& limits, pb::Message* message) {
+  TAGFLOW_RETURN_IF_ERROR(check_size(text.size(), what, limits));
+  if (nesting(text) > kMaxNesting)
+    return error(Code::kResourceExhausted,
+                 "[graphdef] the {} nests deeper than {}", what, kMaxNesting);
+  Collector collector;
+  pb::TextFormat::Parser parser;
+  parser.RecordErrorsTo(&collector);
+  parser.AllowUnknownField(true);
+  parser.SetRecursionLimit(kMaxNesting);
+  pb::io::ArrayInputStream in(text.data(), int(text.size()));
+  const bool parsed = parser.Parse(&in, message);
+  if (parsed && collector.first().empty()) return check_maps(*message, "");
+  return invalid_argument(
+      "[graphdef] the text is no {}: {}{}", what, collector.first(),
+      looks_like_text(text) ? "" : " (binary graphs are read from .pb files)");
+}
+
+Result<std::string> write_message(const pb::Message& message) {
+  const size_t size = message.ByteSizeLong();
+  if (size > size_t(std::numeric_limits<int>::max()))
+    return error(Code::kResourceExhausted,
+                 "[graphdef] the graph needs {} bytes; the format ends at 2 "
+                 "GiB",
+                 size);
+  std::string bytes;
+  bytes.reserve(size);
+  {
+    pb::io::StringOutputStream stream(&bytes);
+    pb::io::CodedOutputStream coded(&stream);
+    coded.SetSerializationDeterministic(true);
+    message.SerializeToCodedStream(&coded);
+  }
+  return bytes;
+}
+
+std::string print_text(const pb::Message& message) {
+  std::string text;
+  pb::TextFormat::PrintToString(message, &text);
+  return text;
+}
+
+}  // namespace tagflow::graph

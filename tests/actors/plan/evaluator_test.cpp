@@ -1,0 +1,77 @@
+#include "actors/plan/evaluator.h"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+
+#include "devices/kernel_registry.h"
+#include "graph/op_registry.h"
+#include "graph/shape_context.h"
+
+using namespace tagflow;
+using namespace tagflow::actors;
+using namespace tagflow::graph;
+
+namespace {
+
+std::atomic<int> computed{0};
+
+// Says nothing about its cost.
+class SilentKernel : public devices::Kernel {
+ public:
+  explicit SilentKernel(const devices::KernelInfo&) {}
+  Status compute(devices::KernelContext& context) const override {
+    ++computed;
+    context.set_output(0, context.input(0));
+    return {};
+  }
+};
+
+class ThrowingKernel : public devices::CheapKernel {
+ public:
+  explicit ThrowingKernel(const devices::KernelInfo&) {}
+  Status compute(devices::KernelContext&) const override { throw 3; }
+};
+
+// Throws where it is made.
+class UnmadeKernel : public SilentKernel {
+ public:
+  explicit UnmadeKernel(const devices::KernelInfo& info) : SilentKernel(info) {
+    throw 3;
+  }
+};
+
+template <class K>
+std::string evaluate(const std::string& op) {
+  static_cast<void>(OpRegistry::global().add(OpDefBuilder(op)
+                                                 .input("x: float")
+                                                 .output("y: float")
+                                                 .shape(unchanged_shape)
+                                                 .build()));
+  devices::KernelRegistry::global().add<K>(op);
+  Graph graph;
+  const Tensor one = Tensor::scalar(1.0f);
+  Node* x = *graph.add("x", "Placeholder", {}, {{"dtype", one.dtype()}});
+  const std::vector<Endpoint> inputs = {{x, 0}};
+  const Node* node = *graph.add("node", op, inputs, {});
+  return KernelEvaluator()
+      .evaluate(*node, {&one, 1}, size_t(1) << 20)
+      .status()
+      .to_string();
+}
+
+}  // namespace
+
+TEST_CASE("a kernel of unknown cost does not run when a graph is compiled") {
+  CHECK(evaluate<SilentKernel>("TestEvaluateSilent") ==
+        "ResourceExhausted: [TestEvaluateSilent] the kernel takes too long");
+  CHECK(computed == 0);
+}
+
+TEST_CASE("what a kernel throws when a graph is compiled is an error") {
+  CHECK(evaluate<ThrowingKernel>("TestEvaluateThrowing") ==
+        "Internal: [TestEvaluateThrowing] unexpected exception of type int");
+  CHECK(evaluate<UnmadeKernel>("TestEvaluateUnmade") ==
+        "Internal: [TestEvaluateUnmade] node \"node\": unexpected exception of "
+        "type int");
+}

@@ -1,0 +1,88 @@
+#include "actors/session/signature_cache.h"
+
+#include <doctest/doctest.h>
+
+#include <new>
+
+#include "tests/failing_new.h"
+
+using namespace tagflow;
+using namespace tagflow::actors;
+
+namespace {
+
+std::shared_ptr<const Prepared> some() {
+  return std::make_shared<const Prepared>();
+}
+
+}  // namespace
+
+TEST_CASE("signatures that differ in anything have keys that differ") {
+  const Signature signatures[] = {
+      {},
+      {{"a"}, {}, {}},
+      {{}, {"a"}, {}},
+      {{}, {}, {"a"}},
+      {{"a"}, {"b"}, {}},
+      {{}, {"a"}, {"b"}},
+      {{}, {"a", "b"}, {}},
+      {{}, {"b", "a"}, {}},
+      {{}, {"a"}, {"b", "c"}},
+      {{}, {"a", "b"}, {"c"}},
+      // As if one name were two.
+      {{}, {"aob"}, {}},
+      {{}, {"a1:b"}, {}},
+      {{}, {"ao1:b"}, {}},
+      {{}, {"1:a"}, {}},
+      {{"fa"}, {}, {}},
+      {{"a", "a"}, {}, {}},
+      {{"afa"}, {}, {}},
+  };
+  for (const Signature& a : signatures)
+    for (const Signature& b : signatures)
+      CHECK((SignatureCache::key(a) == SignatureCache::key(b)) == (&a == &b));
+}
+
+TEST_CASE("the signature that was used longest ago is dropped first") {
+  SignatureCache cache(2);
+  const auto a = some();
+  cache.add("a", a);
+  cache.add("b", some());
+  CHECK(cache.find("a") == a);
+  cache.add("c", some());
+  CHECK(cache.size() == 2);
+  CHECK(cache.find("a") == a);
+  CHECK(cache.find("b") == nullptr);
+  CHECK(cache.find("c") != nullptr);
+  // What is there stays.
+  cache.add("a", some());
+  CHECK(cache.find("a") == a);
+  CHECK(cache.size() == 2);
+  cache.clear();
+  CHECK(cache.size() == 0);
+  CHECK(cache.find("a") == nullptr);
+}
+
+TEST_CASE("a signature for which there is no memory leaves nothing behind") {
+  for (int64_t k = 1;; ++k) {
+    CAPTURE(k);
+    SignatureCache cache(2);
+    cache.add("a", some());
+    const auto b = some();
+    const std::string key(100, 'b');
+    bool added = true;
+    FailAllocation fail(k);
+    try {
+      cache.add(key, b);
+    } catch (const std::bad_alloc&) {
+      added = false;
+    }
+    fail.stop();
+    CHECK(cache.size() == (added ? 2 : 1));
+    CHECK((cache.find(key) == b) == added);
+    CHECK(cache.find("a") != nullptr);
+    CHECK(b.use_count() == (added ? 2 : 1));
+    if (!fail.failed()) break;
+    CHECK_FALSE(added);
+  }
+}
