@@ -8,6 +8,7 @@
 
 #include "actors/diagnosis/quiet_step.h"
 #include "actors/runtime/iteration_view.h"
+#include "actors/runtime/tag_text.h"
 #include "graph/counted.h"
 
 namespace tagflow::actors {
@@ -152,13 +153,16 @@ class DeathWalk {
     return {};
   }
 
-  // "root frame, iteration 0", and on which device, where there are several.
+  // "root frame, iteration 0", or "iteration "while/3"", and on which device,
+  // where there are several.
   std::string where(const IterationActor& iteration) const {
-    const std::string& name = iteration.frame().plan->name;
+    const FrameInstance& frame = iteration.frame();
     return fmt::format(
-        "{}, iteration {}{}",
-        name.empty() ? "root frame" : fmt::format("frame \"{}\"", name),
-        iteration.iteration(),
+        "{}{}",
+        frame.plan->is_root()
+            ? "root frame, iteration 0"
+            : fmt::format("iteration \"{}\"",
+                          tag_text(frame, iteration.iteration())),
         step_.is_cut() ? ", on " + device_label(iteration) : std::string());
   }
 
@@ -201,9 +205,10 @@ class DeathWalk {
     if (waiting.empty()) return {};
     constexpr size_t kShown = 3;
     return fmt::format(
-        "in its last iteration, {}, an input never came to {}; what enters "
+        "in its last iteration, \"{}\", an input never came to {}; what enters "
         "a loop is there in iteration 0 only, unless its Enter is constant",
-        loop->last_iteration(), first_of(waiting, kShown));
+        tag_text(loop->instance(), loop->last_iteration()),
+        first_of(waiting, kShown));
   }
 
   // What leads to the Exit in the last iteration of its loop. Where that is

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "actors/runtime/tag_text.h"
+
 namespace tagflow::actors {
 namespace {
 
@@ -34,7 +36,9 @@ class Stall {
       const FrameActor* loop =
           exit.has_value() ? here.children()[exit->child] : nullptr;
       if (loop == nullptr) return {};
-      return "frame " + quoted(loop->instance().plan->name, here);
+      return "frame " + quoted(frame_text(here.frame(), here.iteration(),
+                                          *loop->instance().plan),
+                               here);
     }
     const NodeItem& item = item_of(spot_);
     if (item.node == sent || item.kind == NodeKind::kSend) return {};

@@ -6,6 +6,7 @@
 
 #include "actors/diagnosis/diagnosis.h"
 #include "actors/diagnosis/stall_walk.h"
+#include "actors/runtime/tag_text.h"
 #include "graph/counted.h"
 
 namespace tagflow::actors {
@@ -14,11 +15,12 @@ namespace {
 // Text lists longer than this are cut.
 constexpr size_t kMaxListed = 10;
 
-// "the root frame", or "frame "while", iteration 3".
+// "the root frame", or "iteration "while/3"".
 std::string place(const IterationActor& iteration) {
-  const std::string& name = iteration.frame().plan->name;
-  if (name.empty()) return "the root frame";
-  return fmt::format("frame \"{}\", iteration {}", name, iteration.iteration());
+  const FrameInstance& frame = iteration.frame();
+  if (frame.plan->is_root()) return "the root frame";
+  return fmt::format("iteration \"{}\"",
+                     tag_text(frame, iteration.iteration()));
 }
 
 // Oldest first; of a root frame that has ended, its only one.
@@ -134,9 +136,12 @@ class Report {
         const NodeItem& item = plan.nodes[n];
         if (item.kind == NodeKind::kRecv || !iteration.awaits(n)) continue;
         const std::string_view reason = iteration.reason_at_stop(n);
-        line("{}{} \"{}\" in {} has not answered{}{}", on(iteration),
-             item.node->op(), item.node->name(), place(iteration),
-             reason.empty() ? "" : ": ", reason);
+        line([&] {
+          return fmt::format("{}{} \"{}\" in {} has not answered{}{}",
+                             on(iteration), item.node->op(), item.node->name(),
+                             place(iteration), reason.empty() ? "" : ": ",
+                             reason);
+        });
       }
     });
   }
@@ -167,10 +172,12 @@ class Report {
       add_progress(partition->root());
   }
 
-  template <class... Args>
-  void line(fmt::format_string<Args...> format, Args&&... args) {
+  // `text` makes the line, where it is shown: a recursion has very many that
+  // are not.
+  template <class F>
+  void line(const F& text) {
     if (lines_.size() < kMaxListed) {
-      lines_.push_back(fmt::format(format, std::forward<Args>(args)...));
+      lines_.push_back(text());
     } else {
       ++omitted_;
     }
@@ -207,15 +214,17 @@ class Report {
     if (!root.live()) return;
     inwards(root, [this](const FrameActor& frame) {
       const std::vector<const IterationActor*> busy = busy_iterations(frame);
-      const FramePlan& plan = *frame.instance().plan;
-      if (busy.empty() || plan.is_root()) return;
+      if (busy.empty() || frame.instance().plan->is_root()) return;
       const int64_t oldest = busy.front()->iteration();
       const int64_t newest = busy.back()->iteration();
-      line("{}frame \"{}\" had come to iteration {}{}", on(*busy.front()),
-           plan.name, newest,
-           oldest == newest
-               ? std::string()
-               : fmt::format(", with those from {} on unfinished", oldest));
+      line([&] {
+        return fmt::format(
+            "{}frame \"{}\" had come to iteration {}{}", on(*busy.front()),
+            frame_text(frame.instance()), newest,
+            oldest == newest
+                ? std::string()
+                : fmt::format(", with those from {} on unfinished", oldest));
+      });
     });
   }
 
@@ -249,13 +258,16 @@ class Report {
                 bool cut_short) {
     const MissingTransfer missing = missing_transfers_.of(iteration, recv);
     if (cut_short && !missing.is_open) return;
-    line("{}{} in {} waits for \"{}\" of {}{}", on(iteration),
-         missing.is_sent ? readers(iteration, recv)
-                         : quoted_recv(iteration, recv),
-         place(iteration), missing.tensor, missing.device,
-         !missing.is_sent        ? ", which nobody sends"
-         : missing.cause.empty() ? std::string()
-                                 : ", which waits for " + missing.cause);
+    line([&] {
+      return fmt::format("{}{} in {} waits for \"{}\" of {}{}", on(iteration),
+                         missing.is_sent ? readers(iteration, recv)
+                                         : quoted_recv(iteration, recv),
+                         place(iteration), missing.tensor, missing.device,
+                         !missing.is_sent ? ", which nobody sends"
+                         : missing.cause.empty()
+                             ? std::string()
+                             : ", which waits for " + missing.cause);
+    });
   }
 
   static std::string quoted_recv(const IterationActor& iteration,
@@ -284,15 +296,18 @@ class Report {
 
   // What waits inside goes to `open`.
   void add_frame(const Waiting& waiting, std::vector<Waiting>& open) {
-    const FramePlan& plan = *waiting.frame->instance().plan;
     const std::vector<const IterationActor*> busy =
         busy_iterations(*waiting.frame);
     for (const IterationActor* iteration : busy) {
       // The cause is in the first one; the rest follows from it.
       if (iteration->iteration() > 0 && iteration->waits_for_predecessor()) {
-        line("{}frame \"{}\": iterations {} to {} wait for iteration {}",
-             on(*iteration), plan.name, iteration->iteration(),
-             busy.back()->iteration(), iteration->iteration() - 1);
+        line([&] {
+          return fmt::format(
+              "{}frame \"{}\": iterations {} to {} wait for iteration {}",
+              on(*iteration), frame_text(iteration->frame()),
+              iteration->iteration(), busy.back()->iteration(),
+              iteration->iteration() - 1);
+        });
         break;
       }
       add_nodes(*iteration, waiting.enters, open);
@@ -312,19 +327,27 @@ class Report {
       const auto [sources, has_recvs] = missing.sources_of(n);
       // Who waits for Recvs alone has been told of.
       if (has_recvs && sources.empty()) continue;
-      line("{}{} \"{}\" in {} waits for {}{}", on(iteration), node.op(),
-           node.name(), place(iteration),
-           counted(iteration.inputs_left(n), "more input"),
-           sources.empty()
-               ? std::string()
-               : fmt::format(", of \"{}\"", fmt::join(sources, "\", \"")));
+      line([&, &names = sources] {
+        return fmt::format(
+            "{}{} \"{}\" in {} waits for {}{}", on(iteration), node.op(),
+            node.name(), place(iteration),
+            counted(iteration.inputs_left(n), "more input"),
+            names.empty()
+                ? std::string()
+                : fmt::format(", of \"{}\"", fmt::join(names, "\", \"")));
+      });
     }
     each_live_child(iteration, [&](uint32_t ordinal, const FrameActor& child) {
       std::vector<std::string> late = missing.enters_of(ordinal);
       if (!late.empty())
-        line("{}frame \"{}\" waits for {} of its Enters: \"{}\"", on(iteration),
-             child.instance().plan->name, late.size(),
-             fmt::join(late, "\", \""));
+        line([&] {
+          return fmt::format(
+              "{}frame \"{}\" waits for {} of its Enters: \"{}\"",
+              on(iteration),
+              frame_text(iteration.frame(), iteration.iteration(),
+                         *child.instance().plan),
+              late.size(), fmt::join(late, "\", \""));
+        });
       open.push_back({&child, std::move(late)});
     });
   }
@@ -344,7 +367,8 @@ Status explain_deadlock(const RunContext& context,
   report.add_recvs(false);
   report.add_waiting();
   for (const std::string& fetch : missing_fetches)
-    report.line("the fetch \"{}\" has not arrived", fetch);
+    report.line(
+        [&] { return fmt::format("the fetch \"{}\" has not arrived", fetch); });
   return error(Code::kDeadlock, "[session] the step can make no progress: {}",
                report.text());
 }

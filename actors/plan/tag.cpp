@@ -1,5 +1,7 @@
 #include "actors/plan/tag.h"
 
+#include <fmt/ranges.h>
+
 namespace tagflow::actors {
 namespace {
 
@@ -26,6 +28,16 @@ uint64_t frame_name_hash(std::string_view name) {
   uint64_t hash = 0xcbf29ce484222325u;
   for (char c : name) hash = (hash ^ uint8_t(c)) * 0x100000001b3u;
   return hash;
+}
+
+std::string join_levels(std::span<const std::string> levels) {
+  const auto join = [](std::span<const std::string> some) {
+    return fmt::format("{}", fmt::join(some.begin(), some.end(), "/"));
+  };
+  // One level takes no more room than the dots.
+  if (levels.size() <= 2 * kShownLevels + 1) return join(levels);
+  return fmt::format("{}/.../{}", join(levels.first(kShownLevels)),
+                     join(levels.last(kShownLevels)));
 }
 
 }  // namespace tagflow::actors

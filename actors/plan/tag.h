@@ -1,7 +1,10 @@
-// Ids of frame instances, which are parts of tags (devices/kernel.h).
+// Ids of frame instances, which are parts of tags (devices/kernel.h), and tags
+// in words.
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string>
 #include <string_view>
 
 #include "devices/kernel.h"
@@ -15,5 +18,11 @@ devices::Tag frame_tag(const devices::Tag& parent, int64_t parent_iteration,
                        uint64_t name_hash);
 // FNV-1a, 64 bits, of a frame's static name.
 uint64_t frame_name_hash(std::string_view name);
+
+// "outer/2/inner/3" of {"outer/2", "inner/3"}: what is outside comes first. A
+// recursion may have very many levels: of those only the first and the last
+// kShownLevels are named, with "..." between.
+inline constexpr size_t kShownLevels = 3;
+std::string join_levels(std::span<const std::string> levels);
 
 }  // namespace tagflow::actors

@@ -124,7 +124,7 @@ struct FrameInstance {
   uint32_t ordinal = 0;  // among the parent's children
   int call_depth = 0;    // calls that this instance is inside of
   Location location(const devices::Tag& at) const {
-    return {plan->name, at, run->plan->device_name};
+    return {plan->name, at, run->plan->device_name, this};
   }
   // All iteration actors, in order of spawning; how many of them are in the
   // ring; those put aside, linked as the ring is. While the instance runs they

@@ -6,6 +6,7 @@
 
 #include "actors/plan/tag.h"
 #include "actors/runtime/call_frames.h"
+#include "actors/runtime/tag_text.h"
 #include "actors/watch/trace.h"
 
 namespace tagflow::actors {
@@ -117,10 +118,10 @@ void FrameActor::refuse_call(const FrameInstance& outer,
   const CallItem& call = *outer.plan->calls[instance_.ordinal];
   instance_.step->fail(
       error(Code::kResourceExhausted,
-            "[call] {}: node \"{}\" calls function \"{}\" from function "
+            "[call] {}: node \"{}\" calls function \"{}\" from iteration "
             "\"{}\"; does the recursion end?",
             why, outer.plan->nodes[call.node].node->name(),
-            instance_.plan->name, outer.plan->name));
+            instance_.plan->name, tag_text(outer, instance_.parent_iteration)));
 }
 
 ConstSet& FrameActor::open_constants() {
@@ -168,9 +169,9 @@ void FrameActor::take_exits(Batch* batch, Runner& runner) {
     const ExitItem& exit = plan.exits[token.arrival];
     if (exit_live_[token.arrival]) {
       instance_.step->fail(invalid_argument(
-          "[Exit] node \"{}\" was live a second time, in iteration {} of frame "
-          "\"{}\"; a loop's predicate must be false exactly once",
-          exit.node->name(), batch->iteration, plan.name));
+          "[Exit] node \"{}\" was live a second time, in iteration \"{}\"; "
+          "a loop's predicate must be false exactly once",
+          exit.node->name(), tag_text(instance_, batch->iteration)));
       pool().give(batch);
       return;
     }

@@ -5,6 +5,7 @@
 // interpreter_watched.cpp.
 #include <algorithm>
 
+#include "actors/runtime/tag_text.h"
 #include "actors/runtime/token_path.h"
 #include "actors/watch/observer.h"
 #include "devices/guard.h"
@@ -451,9 +452,9 @@ bool Interpreter::goes_on(Runner& runner) {
 
 void Interpreter::fail(Status status, const graph::Node& node) {
   const std::string where =
-      plan_.name.empty()
+      plan_.is_root()
           ? std::string()
-          : fmt::format(", frame \"{}\" iteration {}", plan_.name, iteration_);
+          : fmt::format(", iteration \"{}\"", tag_text(frame_, iteration_));
   const Code code = status.code();
   step_->fail(Status(
       code, fmt::format("{} (node \"{}\"{}, device {})", status.message(),

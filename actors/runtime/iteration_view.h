@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
 namespace tagflow::graph {
 class Node;
@@ -13,6 +14,7 @@ namespace tagflow::actors {
 
 class IterationState;  // actors/runtime/iteration_state.h
 struct FramePlan;      // actors/plan/plan.h
+struct Location;       // actors/watch/observer.h
 
 // How an iteration stands: a look at the engine's own state. Nodes are those
 // of its frame that fire, in a fixed order.
@@ -37,5 +39,11 @@ class IterationView {
   const FramePlan& plan_;
   const IterationState& state_;
 };
+
+// The whole tag in words: "outer/2/inner/3" is iteration 3 of frame "inner" in
+// iteration 2 of "outer"; "root/0" outside of loops. Of very many calls around
+// it, only the first and last ones. REQUIRES: the call of the observer that the
+// location came with has not returned.
+std::string tag_text(const Location& location);
 
 }  // namespace tagflow::actors

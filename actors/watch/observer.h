@@ -11,15 +11,18 @@
 
 namespace tagflow::actors {
 
-class IterationView;  // actors/runtime/iteration_view.h
+class IterationView;   // actors/runtime/iteration_view.h
+struct FrameInstance;  // internal
 
 // Where something happened. `frame` is the frame's static name, "" for the
 // root frame; `tag` identifies its instance and iteration, `device` the
-// partition, by its full name.
+// partition, by its full name. tag_text() in actors/runtime/iteration_view.h
+// has the tag in words.
 struct Location {
   std::string_view frame;
   devices::Tag tag;
   std::string_view device;
+  const FrameInstance* instance = nullptr;
 };
 
 // Methods are called synchronously by the thread that does the work, often

@@ -47,7 +47,8 @@ void Recorder::add_instance(const actors::Location& location, int caller) {
   Instance instance;
   instance.frame = std::string(location.frame);
   instance.device = suffix_of(location.device);
-  instance.number = ++count_of_frame_[instance.frame + instance.device];
+  instance.number =
+      ++count_of_frame_[{caller, instance.frame + instance.device}];
   instance.caller = caller;
   instance_index_[key_of(location)] = int(recording_.instances.size());
   recording_.instances.push_back(std::move(instance));

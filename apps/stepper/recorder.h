@@ -119,7 +119,7 @@ class Recorder : public actors::Observer {
   std::map<ScopeKey, int> scope_index_;
   std::vector<InstanceState> instances_;
   std::vector<ScopeState> scopes_;
-  std::map<std::string, int> count_of_frame_;
+  std::map<std::pair<int, std::string>, int> count_of_frame_;  // by caller
   std::unordered_map<std::string, int> value_index_;
   Held held_;
   Step step_;  // that is made up

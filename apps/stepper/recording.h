@@ -20,8 +20,8 @@ struct Instance {
   // " on CPU:1"; empty on the device that was seen first.
   std::string device;
   int drawn = 0;    // among the drawing's frames
-  int number = 1;   // among those of that frame, from 1
   int caller = -1;  // the scope that started it; -1 of the root
+  int number = 1;   // among those of that frame that it started, from 1
 };
 
 // One iteration of an instance: what a tag stands for.

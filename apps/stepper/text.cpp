@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <map>
 
+#include "actors/plan/tag.h"
+
 namespace tagflow::apps::stepper {
 namespace {
 
@@ -215,18 +217,28 @@ std::string alternatives(const Recording& recording, const StepFilter& filter) {
 }  // namespace
 
 std::string scope_name(const Recording& recording, int scope) {
-  const Scope& at = recording.scopes[size_t(scope)];
-  const Instance& instance = recording.instances[size_t(at.instance)];
-  const std::string frame = frame_label(instance.frame) + instance.device;
-  return instance.number == 1
-             ? fmt::format("{}/{}", frame, at.iteration)
-             : fmt::format("{}#{}/{}", frame, instance.number, at.iteration);
+  std::vector<std::string> levels;
+  // The root is named where nothing is around, and the device once.
+  for (int at = scope; at >= 0;) {
+    const auto [number, iteration] = recording.scopes[size_t(at)];
+    const Instance& instance = recording.instances[size_t(number)];
+    const bool is_own = levels.empty();
+    if (instance.caller < 0 && !is_own) break;
+    std::string frame = frame_label(instance.frame);
+    if (is_own) frame += instance.device;
+    if (instance.number > 1) frame += fmt::format("#{}", instance.number);
+    levels.push_back(fmt::format("{}/{}", frame, iteration));
+    at = instance.caller;
+  }
+  std::ranges::reverse(levels);
+  return actors::join_levels(levels);
 }
 
 std::string to_text(const Recording& recording, const Frontispiece& front,
                     const StepFilter& filter) {
   std::string text = front.title + "\n";
   for (const std::string& note : front.notes) text += "note: " + note + "\n";
+  text += to_text(front.plans);
   const std::string steps = TextWriter(recording, filter).write();
   if (steps.empty() && !recording.steps.empty()) {
     text += fmt::format(

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "apps/draw/layout.h"
+#include "apps/stepper/plan_listing.h"
 #include "apps/stepper/recording.h"
 
 namespace tagflow::apps::stepper {
@@ -16,10 +17,12 @@ struct Frontispiece {
   std::vector<std::string> notes;  // how it was run, what was left out
   std::string result;              // what was fetched, or nothing
   std::string error;               // why the run failed, or nothing
+  PlanListing plans;               // where they were asked for
 };
 
-// "while#2/3": the instance's number where it is not the first, then the
-// iteration.
+// The whole tag, "outer/2/inner/3": each frame and the iteration of it, from
+// the outermost loop on; "root/0" outside of loops. A call that is not the
+// first of its function in an iteration has its number, as in "fib#2/0".
 std::string scope_name(const Recording& recording, int scope);
 
 // Which steps are written; they keep their numbers.

@@ -316,7 +316,8 @@ TEST_CASE("smoke: a kernel's error names node, frame and iteration, once") {
       INFO(text);
       CHECK(text.find("[TestFail] as asked") == 0);
       CHECK(text.find("node \"while/TestFail\"") != std::string::npos);
-      CHECK(text.find("iteration 0") != std::string::npos);
+      CHECK(text.find("iteration \"while/while_context/0\"") !=
+            std::string::npos);
     }
   }
 }

@@ -102,8 +102,8 @@ TEST_CASE("an error inside a call names the node and ends the step") {
       const auto value = run_int(*session, 4);
       CHECK(value.status().code() == Code::kInvalidArgument);
       CHECK(value.status().message().find(
-                "node \"crash/choose/then/by_zero\", frame \"crash\" "
-                "iteration 0") != std::string::npos);
+                "node \"crash/choose/then/by_zero\", iteration "
+                "\"crash/0/crash/0/crash/0") != std::string::npos);
     }
   }
 }

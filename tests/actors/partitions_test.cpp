@@ -211,9 +211,8 @@ TEST_CASE("smoke: a Recv that nobody serves is a deadlock, and is named") {
     CHECK(out.status().code() == Code::kDeadlock);
     const std::string text(out.status().message());
     INFO(text);
-    CHECK(text.find(
-              "_Recv \"recv_cond\" in frame \"loop\", iteration 0 waits for "
-              "\"cond\" of A, which nobody sends") != std::string::npos);
+    CHECK(text.find("_Recv \"recv_cond\" in iteration \"loop/0\" waits for "
+                    "\"cond\" of A, which nobody sends") != std::string::npos);
   });
 }
 

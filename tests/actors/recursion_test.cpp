@@ -87,8 +87,8 @@ TEST_CASE("a recursion that does not end is refused, and can run again") {
     CHECK(value.status().code() == Code::kResourceExhausted);
     CHECK(value.status().message() ==
           "[call] calls nest deeper than 100: node \"count/choose/then/rest/"
-          "call\" calls function \"count\" from function \"count\"; does the "
-          "recursion end?");
+          "call\" calls function \"count\" from iteration \"count/0/count/0/"
+          "count/0/.../count/0/count/0/count/0\"; does the recursion end?");
     expect_int(*session, 100, 100);
   }
 }

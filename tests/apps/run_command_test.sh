@@ -210,7 +210,7 @@ expect 1 - 'DeadlineExceeded: .*(frame "while" had come to|still runs)' \
   echo 'node { name: "leak" op: "Exit" input: "Add"
           attr { key: "T" value { type: DT_INT32 } } }'
 } >"$work/leak.pbtxt"
-expect 1 - '"leak" was live a second time, in iteration 1 of frame "while"' \
+expect 1 - '"leak" was live a second time, in iteration "while/1"' \
   tagflow run leak.pbtxt --feed n:0=3 --fetch leak:0
 
 # --- A step that can make no progress -----------------------------------------
@@ -244,7 +244,7 @@ expect 5 - 'Deadlock: .*progress: _Recv "x" in the root frame waits for "edge" o
         node { name: "exit" op: "Exit" input: "switch"
           attr { key: "T" value { type: DT_FLOAT } } }'
 } >"$work/stuck.pbtxt"
-expect 5 - 'progress: _Recv "x" .*, which nobody sends; frame "w" waits for 1 of its Enters: "limit"; .*Less "less" in frame "w", iteration 0 waits for 1 more input, of "limit"; ' \
+expect 5 - 'progress: _Recv "x" .*, which nobody sends; frame "w" waits for 1 of its Enters: "limit"; .*Less "less" in iteration "w/0" waits for 1 more input, of "limit"; ' \
   tagflow run stuck.pbtxt --feed f=1 --fetch exit
 
 # --- Malformed graphs ---------------------------------------------------------

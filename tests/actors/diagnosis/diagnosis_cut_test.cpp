@@ -126,7 +126,7 @@ TEST_CASE("a dead fetch names the Switch in the frame and the iteration") {
                fmt::format("Exit \"{}\" was live in no iteration of its loop; "
                            "Switch \"loop/guard\" sent its value to output 0, "
                            "since its predicate \"loop/early:0\" was false "
-                           "(frame \"loop/while_context\", iteration 3{})",
+                           "(iteration \"loop/while_context/3\"{})",
                            last[0].node()->name(), is_cut ? ", on CPU:0" : ""));
   }
 }

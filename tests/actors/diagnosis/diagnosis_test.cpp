@@ -200,7 +200,7 @@ TEST_CASE("a loop that was not entered in this run is not asked") {
           "Exit \"exit\" was live in no iteration of its loop; Switch "
           "\"gate\" sent its value to output 0, since its predicate"));
       CHECK(graph::testing::contains(
-          text, fmt::format("(frame \"outer\", iteration {})", n)));
+          text, fmt::format("(iteration \"outer/{}\")", n)));
     }
   }
 }
@@ -249,6 +249,7 @@ TEST_CASE("an Exit by another Switch than the loop's blames that one") {
           text,
           "Exit \"out\" was live in no iteration of its loop; Switch \"gate\" "
           "sent its value to output 0, since its predicate "));
-      CHECK(graph::testing::contains(text, "iteration 3"));
+      CHECK(graph::testing::contains(text,
+                                     "(iteration \"loop/while_context/3\""));
     }
 }

@@ -109,10 +109,11 @@ TEST_CASE("a time-out in a loop over devices says in which iteration") {
   options.devices = "cpu:2";
   options.passes = PassSet::only(Pass::kEdges);
   check_late(p, last[1], options,
-             "on CPU:1 TestStall \"loop/x\" in frame \"loop/while_context\", "
-             "iteration 2 has not answered; on CPU:0 \"loop/sum\" in frame "
-             "\"loop/while_context\", iteration 2 waits for \"loop/y\" of "
-             "CPU:1, which waits for \"loop/x\" of CPU:1; on CPU:0 frame "
+             "on CPU:1 TestStall \"loop/x\" in iteration "
+             "\"loop/while_context/2\" has not answered; on CPU:0 "
+             "\"loop/sum\" in iteration \"loop/while_context/2\" waits for "
+             "\"loop/y\" of CPU:1, which waits for \"loop/x\" of CPU:1; on "
+             "CPU:0 frame "
              "\"loop/while_context\" had come to iteration 2; on CPU:1 frame "
              "\"loop/while_context\" had come to iteration 2");
 }
@@ -146,7 +147,7 @@ TEST_CASE("a deadlock over devices says who waits for what of whom") {
   const auto out = p.try_run({}, {z}, options);
   REQUIRE(!out.ok());
   CHECK(out.status().code() == Code::kDeadlock);
-  const std::string place = " in frame \"loop/while_context\", iteration 0 ";
+  const std::string place = " in iteration \"loop/while_context/0\" ";
   const std::string cause = ", which waits for \"loop/never\" of CPU:1; ";
   CHECK(out.status().message() ==
         "[session] the step can make no progress: on CPU:1 _Recv "

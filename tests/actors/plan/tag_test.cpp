@@ -3,7 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 using namespace tagflow;
 using namespace tagflow::actors;
@@ -33,4 +35,15 @@ TEST_CASE("a frame instance's id tells parent, iteration and name apart") {
   }
   CHECK(ids.size() == made);
   CHECK_FALSE(ids.contains({0, 0}));  // the root's
+}
+
+TEST_CASE("a tag in words names all levels, of very many the outer and inner") {
+  std::vector<std::string> levels;
+  CHECK(join_levels(levels).empty());
+  for (const char* level : {"a/2", "b/0", "c/1", "d/7", "e/3", "f/4", "g/9"})
+    levels.emplace_back(level);
+  CHECK(join_levels(std::span(levels).first(2)) == "a/2/b/0");
+  CHECK(join_levels(levels) == "a/2/b/0/c/1/d/7/e/3/f/4/g/9");
+  levels.emplace_back("h");
+  CHECK(join_levels(levels) == "a/2/b/0/c/1/.../f/4/g/9/h");
 }

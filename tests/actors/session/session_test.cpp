@@ -314,6 +314,7 @@ TEST_CASE("a time-out says which loops ran, and how far they had come") {
             std::string::npos);
       CHECK(text.find("inner/while_context\" had come to iteration ") !=
             std::string::npos);
+      CHECK(text.find("frame \"outer/while_context/3/") != std::string::npos);
     }
   }
 }

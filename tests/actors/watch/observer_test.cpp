@@ -53,6 +53,7 @@ class Witness : public ta::Observer {
     const std::lock_guard lock(mutex_);
     callers.emplace_back(std::string(location.frame),
                          std::string(caller.frame));
+    tags.push_back(tag_text(location));
   }
   void on_compute(const ta::Location&, const Node& node) override {
     const std::lock_guard lock(mutex_);
@@ -74,6 +75,7 @@ class Witness : public ta::Observer {
   int computed = 0;
   std::map<int64_t, uint32_t> taken;  // of the Switch, by iteration
   std::vector<std::pair<std::string, std::string>> callers;
+  std::vector<std::string> tags;  // of the frames that started
 
  private:
   struct State {
@@ -152,7 +154,13 @@ TEST_CASE("a frame's start names the frame that it was called from") {
   CHECK(witness.callers[1].second.empty());
   const std::string outer = witness.callers[1].first;
   CHECK_FALSE(outer.empty());
-  for (size_t i = 2; i < 5; ++i) CHECK(witness.callers[i].second == outer);
+  CHECK(witness.tags[0] == "root/0");
+  CHECK(witness.tags[1] == outer + "/0");
+  for (size_t i = 2; i < 5; ++i) {
+    CHECK(witness.callers[i].second == outer);
+    CHECK(witness.tags[i] == outer + "/" + std::to_string(i - 2) + "/" +
+                                 witness.callers[i].first + "/0");
+  }
 }
 
 TEST_CASE("a kernel that was put off is seen to compute, wherever it does") {

@@ -247,7 +247,7 @@ TEST_CASE(
   REQUIRE(recording.instances.size() == 5);
   for (const size_t i : {2u, 3u, 4u}) {
     const Instance& inner = recording.instances[i];
-    CHECK(inner.number == int(i) - 1);
+    CHECK(inner.number == 1);
     const Scope& caller = recording.scopes[size_t(inner.caller)];
     CHECK(caller.instance == 1);
     CHECK(caller.iteration == int64_t(i) - 2);
@@ -256,6 +256,15 @@ TEST_CASE(
           recording.instances[1].drawn);
   }
   CHECK(tokens_left(recording) == 0);
+  // What happens in an instance is named with all that is around.
+  const std::string outer = recording.instances[1].frame;
+  const std::string inner = recording.instances[2].frame;
+  for (size_t scope = 0; scope < recording.scopes.size(); ++scope) {
+    const auto [instance, iteration] = recording.scopes[scope];
+    if (instance != 3) continue;
+    CHECK(scope_name(recording, int(scope)) ==
+          outer + "/1/" + inner + "/" + std::to_string(iteration));
+  }
 }
 
 TEST_CASE("a run beyond the limit is stopped, and says so") {
