@@ -68,6 +68,59 @@ Json to_object(const draw::DrawnNode& node, const NodeNote& note) {
           {"outputs", note.outputs}};
 }
 
+Json to_object(const std::vector<ListedEdge>& edges) {
+  Json objects = Json::array();
+  for (const ListedEdge& edge : edges)
+    objects.push_back({{"port", edge.port},
+                       {"kind", edge.kind},
+                       {"to", edge.to},
+                       {"index", edge.index}});
+  return objects;
+}
+
+Json to_object(const ListedNode& node) {
+  Json constants = Json::array();
+  for (const auto& [input, constant] : node.constants)
+    constants.push_back(Json::array({input, constant}));
+  return {{"name", node.name},
+          {"op", node.op},
+          {"kind", node.kind},
+          {"waits",
+           {{"first", node.waits.first},
+            {"later", node.waits.later},
+            {"steady_first", node.waits.steady_first},
+            {"steady_later", node.waits.steady_later}}},
+          {"constants", std::move(constants)},
+          {"edges", to_object(node.edges)}};
+}
+
+Json to_object(const ListedFrame& frame) {
+  Json arrivals = Json::array(), nodes = Json::array();
+  for (const ListedArrival& arrival : frame.arrivals)
+    arrivals.push_back({{"name", arrival.name},
+                        {"is_constant", arrival.is_constant},
+                        {"edges", to_object(arrival.edges)}});
+  for (const ListedNode& node : frame.nodes) nodes.push_back(to_object(node));
+  return {{"name", frame.name},
+          {"parent", frame.parent},
+          {"is_body", frame.is_body},
+          {"parallel_iterations", frame.parallel_iterations},
+          {"enters", frame.num_enters},
+          {"arrivals", std::move(arrivals)},
+          {"nodes", std::move(nodes)}};
+}
+
+Json to_object(const PlanListing& plans) {
+  Json objects = Json::array();
+  for (const ListedPlan& plan : plans) {
+    Json frames = Json::array();
+    for (const ListedFrame& frame : plan.frames)
+      frames.push_back(to_object(frame));
+    objects.push_back({{"device", plan.device}, {"frames", std::move(frames)}});
+  }
+  return objects;
+}
+
 Json to_object(const Recording& recording, const Frontispiece& front) {
   Json nodes = Json::array(), edges = Json::array(), frames = Json::array(),
        instances = Json::array(), scopes = Json::array(),
@@ -93,12 +146,15 @@ Json to_object(const Recording& recording, const Frontispiece& front) {
     values.push_back(Json::array({value.brief, value.text}));
   }
   for (const Step& step : recording.steps) steps.push_back(to_object(step));
-  return {{"title", front.title},        {"notes", front.notes},
-          {"result", front.result},      {"error", front.error},
-          {"nodes", std::move(nodes)},   {"edges", std::move(edges)},
-          {"frames", std::move(frames)}, {"instances", std::move(instances)},
-          {"scopes", std::move(scopes)}, {"values", std::move(values)},
-          {"steps", std::move(steps)}};
+  Json object = {
+      {"title", front.title},        {"notes", front.notes},
+      {"result", front.result},      {"error", front.error},
+      {"nodes", std::move(nodes)},   {"edges", std::move(edges)},
+      {"frames", std::move(frames)}, {"instances", std::move(instances)},
+      {"scopes", std::move(scopes)}, {"values", std::move(values)},
+      {"steps", std::move(steps)}};
+  if (!front.plans.empty()) object["plans"] = to_object(front.plans);
+  return object;
 }
 
 // JSON inside <script>: nothing in it may look like the element's end, or

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 
+#include "actors/plan/compile.h"
 #include "apps/common/command_line.h"
 #include "apps/common/results.h"
 #include "apps/common/terminal.h"
@@ -31,6 +32,7 @@ struct StepOptions {
   std::string html;
   std::string trace;
   stepper::StepFilter filter;
+  bool plan = false;
   bool json = false;
 };
 
@@ -99,6 +101,23 @@ Status check_files(const StepOptions& options) {
   return {};
 }
 
+// As the session compiles it, before it knows any feed's shape.
+Result<stepper::PlanListing> list_plans(const Prepared& prepared) {
+  std::vector<std::string> feeds;
+  for (const auto& [port, value] : prepared.feeds) feeds.push_back(port);
+  TAGFLOW_ASSIGN(
+      actors::Distribution distribution,
+      prepared.session->explain(feeds, prepared.fetches, prepared.targets));
+  const actors::SessionOptions& options = prepared.session->options();
+  TAGFLOW_ASSIGN(
+      const auto plans,
+      actors::compile(std::move(distribution.partitions),
+                      {.compile_edges = options.passes.has(graph::Pass::kEdges),
+                       .window = options.window},
+                      prepared.session->devices()));
+  return stepper::list_plans(plans);
+}
+
 struct Steps {
   std::shared_ptr<stepper::Recorder> recorder;
   std::shared_ptr<actors::Trace> trace;  // or null
@@ -129,9 +148,11 @@ Steps record_run(Prepared& prepared, const StepOptions& options) {
 // The steps, and the page; returns what is wrong with the page.
 Failure show_steps(const StepOptions& options,
                    const std::vector<FetchName>& names,
-                   const stepper::Recording& recording, const Steps& steps) {
-  const auto front = describe_run(options, names, recording, steps.fetched,
-                                  steps.failure.status);
+                   const stepper::Recording& recording, const Steps& steps,
+                   stepper::PlanListing plans) {
+  auto front = describe_run(options, names, recording, steps.fetched,
+                            steps.failure.status);
+  front.plans = std::move(plans);
   const std::string text = options.json ? to_json(recording, front)
                            : options.html.empty()
                                ? to_text(recording, front, options.filter)
@@ -154,6 +175,12 @@ ExitCode step_graph(const StepOptions& options) {
     failure = run_time_error(check_files(options));
   if (failure.exit_code != ExitCode::kOk) return report(failure);
 
+  stepper::PlanListing plans;
+  if (options.plan) {
+    Result<stepper::PlanListing> listed = list_plans(prepared);
+    if (!listed.ok()) return report(run_time_error(std::move(listed).status()));
+    plans = *std::move(listed);
+  }
   const Steps steps = record_run(prepared, options);
   // A run that was cut short may go on for a moment; the session waits for it.
   if (!prepared.session.end(kLongPatience)) {
@@ -171,7 +198,8 @@ ExitCode step_graph(const StepOptions& options) {
   };
   // Else it never started.
   if (!recording.steps.empty() || steps.failure.exit_code == ExitCode::kOk)
-    note(show_steps(options, prepared.names, recording, steps));
+    note(show_steps(options, prepared.names, recording, steps,
+                    std::move(plans)));
   // A recording that is full has ended the run.
   if (!recording.is_full) note(steps.failure);
   if (steps.trace == nullptr) return code;
@@ -222,7 +250,12 @@ void add_step_command(CLI::App& app, ExitCode& exit_code) {
           "print only what happens, without the ready nodes, the waiting "
           "nodes and the tokens")
       ->group(text);
-  step->add_flag("--json", options->json, "print the steps as one JSON object");
+  step->add_flag("--plan", options->plan,
+                 "print the compiled plan before the steps: the nodes of each "
+                 "frame, how many inputs they wait for, and where tokens go");
+  step->add_flag("--json", options->json,
+                 "print the steps, and with --plan the plan, as one JSON "
+                 "object");
   step->callback([options, &exit_code] { exit_code = step_graph(*options); });
 }
 

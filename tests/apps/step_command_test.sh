@@ -72,6 +72,26 @@ expect 1 - 'no/such/t.json' tagflow step "$loop" --feed n=1 --fetch Exit \
 python3 "$here/saved_model.py" "$work/model"
 expect 0 '^y = float\[\] -2.0$' - tagflow step model --feed x=2
 
+# --- The plan -----------------------------------------------------------------
+expect 0 '^plan of /job:localhost/replica:0/task:0/device:CPU:0$' - \
+  tagflow step "$loop" --feed n=1 --fetch Exit --plan
+for line in 'frame while in root, parallel_iterations 10: [0-9]+ nodes, ' \
+  'kernel Less "Less" waits for ' ':0 next "Next"$' ':0 exit "Exit"$' \
+  'arrives n_enter, a loop constant$' ':[01] input [01] of "Add"$'; do
+  grep -qE "^ +$line" "$work/stdout" ||
+    complain "the plan lacks $line" tagflow step --plan
+done
+expect 0 '^\{"title":' - \
+  tagflow step "$loop" --feed n=2 --fetch Exit --plan --json
+python3 -c 'import json, sys
+frames = json.load(open(sys.argv[1]))["plans"][0]["frames"]
+assert [frame["name"] for frame in frames] == ["root", "while"], frames
+nodes = {node["name"]: node for node in frames[1]["nodes"]}
+assert nodes["Less"]["kind"] == "kernel", nodes
+assert nodes["Less"]["waits"]["first"] == 2, nodes
+assert nodes["Switch"]["kind"] == "switch", nodes' "$work/stdout" ||
+  complain "the plan is wrong" tagflow step --plan --json
+
 # --- Runs that do not end well ------------------------------------------------
 expect 0 'stopped after 50 steps' 'stopped after 50 steps' \
   tagflow step "$loop" --feed n=2000000000 --fetch Exit --limit 50
