@@ -37,7 +37,9 @@ constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
 }  // namespace
 
 CostRecorder::CostRecorder(
-    std::span<const std::unique_ptr<devices::Device>> devices) {
+    std::span<const std::unique_ptr<devices::Device>> devices,
+    graph::CostModel known)
+    : costs_(std::move(known)) {
   for (const auto& device : devices)
     if (device->accelerator() != nullptr)
       accelerators_.insert(device->info().name.to_string());

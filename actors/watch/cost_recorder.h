@@ -31,10 +31,13 @@ namespace tagflow::actors {
 // the same time are taken for one another.
 class CostRecorder : public Observer {
  public:
-  // Of the session whose runs it observes.
+  // Of the session whose runs it observes. `known`, what was measured before,
+  // counts on.
   explicit CostRecorder(
-      std::span<const std::unique_ptr<devices::Device>> devices);
-  // What was seen so far, of all runs that it observed. Thread-safe.
+      std::span<const std::unique_ptr<devices::Device>> devices,
+      graph::CostModel known = {});
+  // What was known, and was seen so far of all runs that it observed.
+  // Thread-safe.
   graph::CostModel costs() const;
 
   void on_fire(const Location& location, const graph::Node& node,

@@ -10,6 +10,7 @@
 
 #include "actors/watch/cost_recorder.h"
 #include "apps/common/command_line.h"
+#include "apps/common/cost_file.h"
 #include "apps/common/interrupt.h"
 #include "apps/common/terminal.h"
 #include "apps/io/file.h"
@@ -24,16 +25,17 @@ namespace {
 struct PlaceOptions {
   SignatureOptions signature;
   int measure = 0;  // runs
+  std::string save;
   std::string svg;
   bool json = false;
 };
 
 // Runs the graph, lets the session learn from that, and runs it as it is
-// placed then.
+// placed then. What was learnt is in `prepared`.
 Result<MeasuredRuns> measure_runs(Prepared& prepared, int runs,
                                   const actors::CancelToken& cancel) {
-  const auto recorder =
-      std::make_shared<actors::CostRecorder>(prepared.session->devices());
+  const auto recorder = std::make_shared<actors::CostRecorder>(
+      prepared.session->devices(), prepared.costs);
   prepared.session.keep(recorder);
   actors::RunOptions plain;
   plain.cancel = cancel;
@@ -44,7 +46,8 @@ Result<MeasuredRuns> measure_runs(Prepared& prepared, int runs,
         prepared.session
             ->run(prepared.feeds, prepared.fetches, prepared.targets, watched)
             .status());
-  TAGFLOW_RETURN_IF_ERROR(prepared.session->learn(recorder->costs()));
+  prepared.costs = recorder->costs();
+  TAGFLOW_RETURN_IF_ERROR(prepared.session->learn(prepared.costs));
   std::vector<double> seconds;
   for (int i = 0; i < runs; ++i) {
     actors::RunStats stats;
@@ -59,7 +62,8 @@ Result<MeasuredRuns> measure_runs(Prepared& prepared, int runs,
 }
 
 Result<PlacementReport> explain_placement(
-    const Prepared& prepared, const std::optional<MeasuredRuns>& measured) {
+    const Prepared& prepared, const std::optional<MeasuredRuns>& measured,
+    bool is_saved) {
   std::vector<std::string> feeds;
   for (const auto& [port, value] : prepared.feeds) feeds.push_back(port);
   TAGFLOW_ASSIGN(
@@ -72,7 +76,10 @@ Result<PlacementReport> explain_placement(
       report.notes.begin(),
       measured ? fmt::format("times are those of {}",
                              counted(size_t(measured->runs), "run"))
-               : "times are estimates from shapes; --measure takes them");
+      : is_saved
+          ? "times are measured ones, of the file of --costs, as far as it "
+            "has them"
+          : "times are estimates from shapes; --measure takes them");
   return report;
 }
 
@@ -81,8 +88,9 @@ Failure place_graph(const PlaceOptions& options) {
       prepare(options.signature,
               options.measure > 0 ? Purpose::kRunAll : Purpose::kLook);
   if (prepared.failure.exit_code != ExitCode::kOk) return prepared.failure;
-  if (!options.svg.empty()) {
-    Status status = io::check_writable(options.svg);
+  for (const std::string& path : {options.svg, options.save}) {
+    if (path.empty()) continue;
+    Status status = io::check_writable(path);
     if (!status.ok()) return run_time_error(std::move(status));
   }
   std::optional<MeasuredRuns> measured;
@@ -93,7 +101,12 @@ Failure place_graph(const PlaceOptions& options) {
     if (!runs.ok()) return interruptible.failure_of(runs.status());
     measured = *runs;
   }
-  const Result<PlacementReport> report = explain_placement(prepared, measured);
+  if (!options.save.empty()) {
+    Status saved = write_costs(options.save, prepared.costs);
+    if (!saved.ok()) return run_time_error(std::move(saved));
+  }
+  const Result<PlacementReport> report =
+      explain_placement(prepared, measured, !options.signature.costs.empty());
   if (!report.ok()) return run_time_error(report.status());
   print_text(options.json ? format_placement_json(*report)
                           : format_placement(*report));
@@ -119,6 +132,9 @@ void add_place_command(CLI::App& app, ExitCode& exit_code) {
                    "its nodes, and run it so often again")
       ->check(CLI::Range(1, kMaxRuns))
       ->type_name("RUNS");
+  add_output_option(*place, "--save", options->save,
+                    "write the measured costs, for --costs")
+      ->needs(place->get_option("--measure"));
   add_output_option(*place, "--svg", options->svg,
                     "draw the simulated run: what runs where, and when");
   place->add_flag("--json", options->json,

@@ -10,7 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "actors/watch/cost_recorder.h"
 #include "apps/common/command_line.h"
+#include "apps/common/cost_file.h"
 #include "apps/common/results.h"
 #include "apps/common/terminal.h"
 #include "apps/common/trace.h"
@@ -33,6 +35,7 @@ struct RunOptions {
   std::string out;
   std::string trace;
   std::string logdir;
+  bool learn = false;
   bool json = false;
 };
 
@@ -86,9 +89,9 @@ Status run_repeatedly(const Prepared& prepared, int repeat,
   return {};
 }
 
-// Where the variables begin, and all runs. `trace` may be null.
+// Where the variables begin, and all runs. `trace` and `costs` may be null.
 Results run_prepared(const RunOptions& options, const Prepared& prepared,
-                     actors::Trace* trace) {
+                     actors::Trace* trace, actors::CostRecorder* costs) {
   Results results;
   Filling filling(prepared);
   // Half a step is not saved: the last one may end.
@@ -101,6 +104,7 @@ Results run_prepared(const RunOptions& options, const Prepared& prepared,
       training.start(options.training, *prepared.session, prepared.state, run);
   if (results.failure.exit_code == ExitCode::kOk) {
     run.trace = trace;
+    run.observer = costs;
     Status status = filling.start();
     if (status.ok())
       status =
@@ -148,6 +152,8 @@ Failure check_outputs(const RunOptions& options, const Prepared& prepared) {
     status = prepare_folder(options.out, prepared.names);
   if (status.ok() && !options.trace.empty())
     status = io::check_writable(options.trace);
+  if (status.ok() && options.learn)
+    status = io::check_writable(options.signature.costs);
   return run_time_error(std::move(status));
 }
 
@@ -167,10 +173,20 @@ ExitCode run_graph(const RunOptions& options) {
   std::shared_ptr<actors::Trace> trace;
   if (!options.trace.empty()) trace = std::make_shared<actors::Trace>();
   prepared.session.keep(trace);
-  Results results = run_prepared(options, prepared, trace.get());
+  std::shared_ptr<actors::CostRecorder> costs;
+  if (options.learn)
+    costs = std::make_shared<actors::CostRecorder>(prepared.session->devices(),
+                                                   prepared.costs);
+  prepared.session.keep(costs);
+  Results results = run_prepared(options, prepared, trace.get(), costs.get());
   failure = std::move(results.failure);
   if (failure.exit_code == ExitCode::kOk)
     failure = print_results(options, prepared.names, results);
+  // Of a run that failed nothing is learnt.
+  if (failure.exit_code == ExitCode::kOk && costs != nullptr)
+    failure =
+        run_time_error(write_costs(options.signature.costs, costs->costs())
+                           .with_prefix("[--learn] "));
   const ExitCode code = report(failure);
   if (trace == nullptr) return code;
   // The trace of a run that failed is wanted most. One that cannot be written
@@ -206,13 +222,21 @@ void add_run_command(CLI::App& app, ExitCode& exit_code) {
       "DIR");
   add_output_option(*run, "--trace", options->trace,
                     "write a trace for Perfetto or chrome://tracing");
+  run->add_flag("--learn", options->learn,
+                "measure what nodes cost, which slows the run down, and add "
+                "that to the file of --costs at the end; there need be none "
+                "yet")
+      ->needs(run->get_option("--costs"));
   run->add_option("--logdir", options->logdir,
                   "event files for TensorBoard; not supported yet")
       ->type_name("DIR");
   run->add_flag("--json", options->json,
                 "print results as one JSON object, with --steps one a line; "
                 "errors stay text on stderr");
-  run->callback([options, &exit_code] { exit_code = run_graph(*options); });
+  run->callback([options, &exit_code] {
+    options->signature.makes_costs = options->learn;
+    exit_code = run_graph(*options);
+  });
 }
 
 }  // namespace tagflow::apps

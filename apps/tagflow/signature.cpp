@@ -8,6 +8,7 @@
 
 #include "actors/checkpoint/saved_model.h"
 #include "apps/common/command_line.h"
+#include "apps/common/cost_file.h"
 #include "apps/common/feed.h"
 #include "apps/common/model.h"
 #include "apps/common/summary.h"
@@ -166,6 +167,18 @@ Failure load_state(const Model& model, const std::string& path,
   return watched.failure_of(std::move(loaded));
 }
 
+Failure read_costs_of(const SignatureOptions& options, Prepared& prepared) {
+  if (options.costs.empty()) return {};
+  Result<graph::CostModel> costs = read_costs(options.costs);
+  if (costs.ok()) {
+    prepared.costs = *std::move(costs);
+    return {};
+  }
+  Status status = costs.status();
+  if (status.code() == Code::kNotFound && options.makes_costs) return {};
+  return file_error(std::move(status).with_prefix("[--costs] "));
+}
+
 // Fills `prepared`, but for its failure, which is returned.
 Failure prepare_in(const SignatureOptions& options, Purpose purpose,
                    Prepared& prepared) {
@@ -199,9 +212,15 @@ Failure prepare_in(const SignatureOptions& options, Purpose purpose,
   Status ops = check_needed_ops(*model, prepared);
   if (!ops.ok()) return run_time_error(std::move(ops));
 
-  Failure failure =
-      open_session(model->graph, *session_options, prepared.session);
+  Failure failure = read_costs_of(options, prepared);
+  if (failure.exit_code == ExitCode::kOk)
+    failure = open_session(model->graph, *session_options, prepared.session);
   if (failure.exit_code != ExitCode::kOk) return failure;
+  // Before anything is placed: variables stay where they are placed first.
+  if (!options.costs.empty()) {
+    Status learned = prepared.session->learn(prepared.costs);
+    if (!learned.ok()) return run_time_error(std::move(learned));
+  }
   if (purpose == Purpose::kLook) return {};
   return load_state(*model, options.graph, prepared);
 }
@@ -255,6 +274,9 @@ void add_signature_options(CLI::App& app, SignatureOptions& options) {
       ->type_name("NODE")
       ->expected(1)
       ->take_all();
+  add_output_option(app, "--costs", options.costs,
+                    "place nodes by the measured costs in the file, which "
+                    "\"tagflow place --save\" writes");
   append_to_footer(app, kValueHelp);
   add_engine_options(app, options.engine);
 }

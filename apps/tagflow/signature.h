@@ -14,6 +14,7 @@
 #include "graph/file/queue_runner.h"
 #include "graph/file/saved_state.h"
 #include "graph/graph.h"
+#include "graph/placement/cost_model.h"
 
 namespace tagflow::apps {
 
@@ -25,11 +26,14 @@ struct SignatureOptions {
   int64_t batch = 0;  // rows of feeds by rows; 0: one, without its dimension
   std::vector<std::string> fetches;
   std::vector<std::string> targets;
+  std::string costs;  // a file of measured ones; "" for none
+  // It need not be there yet: it is written afterwards.
+  bool makes_costs = false;
   EngineOptions engine;
 };
 
-// Declares GRAPH, --signature, --feed, --batch, --fetch, --target and the
-// engine's switches; `options` must outlive the parsing.
+// Declares GRAPH, --signature, --feed, --batch, --fetch, --target, --costs and
+// the engine's switches; `options` must outlive the parsing.
 void add_signature_options(CLI::App& app, SignatureOptions& options);
 // Some of these alone.
 void add_graph_option(CLI::App& app, std::string& path);
@@ -53,7 +57,8 @@ struct Prepared {
   std::vector<std::string> targets;
   std::vector<graph::QueueRunnerDef> queue_runners;  // of the file
   graph::SavedState state;                           // of the file
-  Failure failure;  // its code is kOk on success
+  graph::CostModel costs;  // of the file of costs; the session knows them
+  Failure failure;         // its code is kOk on success
 };
 
 // What a command does with it.

@@ -1,7 +1,7 @@
 #include "graph/placement/cost_model.h"
 
 #include <algorithm>
-#include <cmath>
+#include <utility>
 
 #include "graph/placement/op_work.h"
 
@@ -18,7 +18,22 @@ double static_time(const Work& work, const DeviceInfo& device) {
                   work.bytes / std::max(device.bytes_per_ns, kLeastRate));
 }
 
-bool is_measurement(double value) { return std::isfinite(value) && value >= 0; }
+bool is_measurement(double value) {
+  return value >= 0 && value <= CostModel::kMostMeasured;
+}
+
+Status check_mean(const CostModel::Mean& mean, std::string_view what,
+                  const std::string& name) {
+  if (!is_measurement(mean.value))
+    return invalid_argument(
+        "[costs] the {} \"{}\" is {}, not a number from 0 to {}", what, name,
+        mean.value, CostModel::kMostMeasured);
+  if (mean.count < 0 || mean.count > CostModel::kMeasurements)
+    return invalid_argument(
+        "[costs] the {} \"{}\" is the mean of {} measurements, not of 0 to {}",
+        what, name, mean.count, CostModel::kMeasurements);
+  return {};
+}
 
 // Between a device and the host.
 double link_time(const DeviceInfo& device, double bytes) {
@@ -81,6 +96,43 @@ void CostModel::measure_trips(std::string_view frame, double trips) {
   auto it = trips_.find(frame);
   if (it == trips_.end()) it = trips_.emplace(std::string(frame), Mean()).first;
   it->second.add(trips);
+}
+
+std::vector<CostModel::NodeCosts> CostModel::node_costs() const {
+  std::vector<NodeCosts> all;
+  for (const auto& [node, measured] : measured_) {
+    all.push_back({node, measured.output_bytes, measured.nanoseconds});
+    std::ranges::sort(all.back().nanoseconds, {},
+                      [](const auto& entry) { return entry.first; });
+  }
+  std::ranges::sort(all, {}, &NodeCosts::node);
+  return all;
+}
+
+std::vector<CostModel::LoopCosts> CostModel::loop_costs() const {
+  std::vector<LoopCosts> all;
+  for (const auto& [frame, trips] : trips_) all.push_back({frame, trips});
+  std::ranges::sort(all, {}, &LoopCosts::frame);
+  return all;
+}
+
+Status CostModel::set(NodeCosts costs) {
+  TAGFLOW_RETURN_IF_ERROR(
+      check_mean(costs.output_bytes, "bytes of node", costs.node));
+  for (const auto& [type, mean] : costs.nanoseconds)
+    TAGFLOW_RETURN_IF_ERROR(check_mean(mean, "time of node", costs.node));
+  std::erase_if(costs.nanoseconds,
+                [](const auto& entry) { return entry.second.count == 0; });
+  if (costs.output_bytes.count == 0 && costs.nanoseconds.empty()) return {};
+  measured_[costs.node] = {costs.output_bytes, std::move(costs.nanoseconds)};
+  return {};
+}
+
+Status CostModel::set(LoopCosts costs) {
+  TAGFLOW_RETURN_IF_ERROR(
+      check_mean(costs.trips, "trips of loop", costs.frame));
+  if (costs.trips.count > 0) trips_[costs.frame] = costs.trips;
+  return {};
 }
 
 std::optional<double> CostModel::trips(std::string_view frame) const {

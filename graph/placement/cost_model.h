@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "graph/placement/device_info.h"
+#include "graph/status.h"
 
 namespace tagflow::graph {
 
@@ -42,12 +43,39 @@ class CostModel {
  public:
   static constexpr int64_t kAssumedDimension = 32;
   static constexpr int64_t kAssumedElements = 1024;
+  // What a measurement may be at most: years, or petabytes.
+  static constexpr double kMostMeasured = 1e18;
   // Of a loop that has not been seen.
   static constexpr double kAssumedTrips = 10;
   // Of a token from one device's partition to another's, without a copy.
   static constexpr double kHandOverNs = 1'000;
   // Older measurements than so many count less and less.
   static constexpr int kMeasurements = 16;
+
+  // Of measurements; none where the count is 0. More than kMeasurements count
+  // as so many.
+  struct Mean {
+    double value = 0;
+    int count = 0;
+
+    void add(double sample);
+    bool operator==(const Mean&) const = default;
+  };
+  // What was measured of the node of a name.
+  struct NodeCosts {
+    std::string node;
+    Mean output_bytes;
+    std::vector<std::pair<std::string, Mean>> nanoseconds;  // by device type
+
+    bool operator==(const NodeCosts&) const = default;
+  };
+  // How often the loop of a frame name went around.
+  struct LoopCosts {
+    std::string frame;
+    Mean trips;
+
+    bool operator==(const LoopCosts&) const = default;
+  };
 
   // From shapes alone.
   static Work estimate(const Node& node);
@@ -68,6 +96,16 @@ class CostModel {
   // around it does, or in a run. What is no number from 0 on does not count.
   void measure_trips(std::string_view frame, double trips);
 
+  // All that was measured, in the order of names: to be kept for another
+  // session.
+  std::vector<NodeCosts> node_costs() const;
+  std::vector<LoopCosts> loop_costs() const;
+  // What was kept, in place of what is known of that node or loop.
+  // InvalidArgument unless every mean is a number from 0 to kMostMeasured and
+  // of 0 to kMeasurements measurements; then nothing has changed.
+  Status set(NodeCosts costs);
+  Status set(LoopCosts costs);
+
   // With the size of outputs that was measured.
   Work work(const Node& node) const;
   // How often the loop goes around; none where it was not measured.
@@ -78,12 +116,6 @@ class CostModel {
                   std::span<double> nanoseconds) const;
 
  private:
-  struct Mean {
-    double value = 0;
-    int count = 0;
-
-    void add(double sample);
-  };
   struct Measured {
     Mean output_bytes;
     std::vector<std::pair<std::string, Mean>> nanoseconds;  // by device type

@@ -84,6 +84,39 @@ expect 1 - 'Placeholder' \
   tagflow place products.pbtxt --devices cpu:2 --measure 1
 expect 2 - '--measure' tagflow place products.pbtxt --measure 0
 
+# --- Files of costs -----------------------------------------------------------
+expect 0 '^note +times are those of 2 runs$' - \
+  tagflow place products.pbtxt --devices cpu:2 --measure 2 --feed x=x.json \
+  --save costs.json
+python3 -c 'import json, sys
+costs = json.load(open(sys.argv[1]))
+assert costs["format"] == "tagflow costs" and costs["version"] == 1, costs
+assert any("nanoseconds" in node for node in costs["nodes"]), costs' "$work/costs.json" ||
+  complain "the costs are wrong" tagflow place --save
+expect 0 '^note +times are measured ones, of the file of --costs' - \
+  tagflow place products.pbtxt --devices cpu:2 --costs costs.json
+# A run goes on measuring, and makes the file where there is none.
+expect 0 '^y = ' - tagflow run products.pbtxt --devices cpu:2 --feed x=x.json \
+  --fetch y --costs costs.json
+cp "$work/costs.json" "$work/before.json"
+expect 0 '^y = ' - tagflow run products.pbtxt --devices cpu:2 --feed x=x.json \
+  --fetch y --costs costs.json --learn
+cmp -s "$work/costs.json" "$work/before.json" &&
+  complain "nothing was learnt" tagflow run --learn
+expect 0 '^Exit = ' - \
+  tagflow run "$loop" --feed n=3 --fetch Exit --costs made.json --learn
+grep -q '"loops"' "$work/made.json" ||
+  complain "no costs are there" tagflow run --learn
+expect 3 - '\[--costs\] .*no.json' \
+  tagflow run "$loop" --feed n=3 --fetch Exit --costs no.json
+printf '{"format": "tagflow costs", "version": 7}' >"$work/later.json"
+expect 3 - '\[--costs\] .*later.json.*version 7, not 1' \
+  tagflow place "$loop" --costs later.json
+expect 2 - '--costs' tagflow run "$loop" --feed n=3 --fetch Exit --learn
+expect 2 - '--measure' tagflow place "$loop" --save costs.json
+expect 1 - 'no/such/c.json' tagflow run "$loop" --feed n=3 --fetch Exit \
+  --costs no/such/c.json --learn
+
 # --- Signatures ---------------------------------------------------------------
 python3 "$here/saved_model.py" "$work/model"
 expect 0 '^device .*: 2 nodes' - tagflow place model
