@@ -23,6 +23,7 @@ Interpreter::Interpreter(const FrameInstance& frame, BatchPool& pool,
       edges_(plan_.edges.data()),
       arrivals_(plan_.arrivals.data()),
       state_(*frame.plan),
+      child_live_(plan_.children.size()),
       outputs_(plan_.max_outputs),
       constant_at_(plan_.constant_edges.empty() ? 0 : plan_.arrivals.size()) {
   out_.enter.resize(plan_.children.size());
@@ -52,12 +53,15 @@ void Interpreter::reset() {
   wide_.clear();
   free_requests_.clear();
   for (const auto& request : requests_) give_request(request.get());
+  std::ranges::fill(child_live_, uint8_t(0));
   outstanding_ = 0;
 }
 
 bool Interpreter::awaits(uint32_t node) const {
+  const NodeItem& item = nodes_[node];
   const uint32_t word = state_.pending(node);
-  if (nodes_[node].kind == NodeKind::kRecv)
+  if (item.kind == NodeKind::kCall) return child_live(item.ordinal);
+  if (item.kind == NodeKind::kRecv)
     return (word & IterationState::kFired) != 0 &&
            (word & IterationState::kTaken) == 0;
   return (word & IterationState::kAsked) != 0;
@@ -91,6 +95,7 @@ void Interpreter::end_call(uint32_t node) {
 }
 
 void Interpreter::end_child(uint32_t child) {
+  child_live_[child] = 0;
   --outstanding_;
   if (!plan_.child_ends.empty()) send_control(plan_.child_ends[child]);
 }

@@ -76,7 +76,10 @@ class Interpreter {
   // It has given all of them.
   void end_call(uint32_t node);
   // A child frame runs, which Enters or a call have started; and has ended.
-  void begin_child() { ++outstanding_; }
+  void begin_child(uint32_t child) {
+    child_live_[child] = 1;
+    ++outstanding_;
+  }
   void end_child(uint32_t child);
   // What Recvs have waited for.
   void take_received(Batch& batch);
@@ -114,11 +117,18 @@ class Interpreter {
   Step* step() const { return step_; }
   bool is_watched() const { return watched_; }
   const IterationState& state() const { return state_; }
-  // Whether the node fired, and its kernel or Recv has not answered.
+  // Whether the child frame runs.
+  bool child_live(size_t child) const { return child_live_[child] != 0; }
+  // Whether the node fired, and its kernel, Recv or call has not answered.
   bool awaits(uint32_t node) const;
   // See IterationActor.
   std::string_view reason_at_stop(uint32_t node) const;
   const Counters& counters() const { return counters_; }
+  // For who watches, on the thread that runs the iteration: what fired and has
+  // not answered, put off or under way; the child frames that were entered and
+  // have not ended, their tokens posted or not yet.
+  size_t num_running() const;
+  size_t num_children() const;
   // Lets go of tensors that outlive an iteration: loop constants, and what was
   // not consumed.
   void release_values();
@@ -216,8 +226,9 @@ class Interpreter {
   int64_t iteration_ = -1;
   devices::Tag tag_;
   Step* step_ = nullptr;
-  int outstanding_ = 0;
-  uint32_t fired_ = 0;  // nodes of this iteration, skipped ones included
+  std::vector<uint8_t> child_live_;
+  int outstanding_ = 0;  // live child frames, and kernels and Recvs elsewhere
+  uint32_t fired_ = 0;   // nodes of this iteration, skipped ones included
   const ConstSet* constants_ = nullptr;
   uint64_t loaded_epoch_ = 0;  // of the constants in the slots
   bool holds_values_ = false;  // beyond an iteration's end

@@ -1,9 +1,24 @@
 // The inner loop of a run that is observed or traced.
+#include <algorithm>
+
 #include "actors/runtime/iteration_view.h"
 #include "actors/runtime/token_path.h"
 #include "actors/watch/observer.h"
 
 namespace tagflow::actors {
+
+size_t Interpreter::num_running() const {
+  const auto live = std::ranges::count_if(
+      child_live_, [](uint8_t is_live) { return is_live != 0; });
+  return size_t(outstanding_ - int(live)) + heavy_.size();
+}
+
+size_t Interpreter::num_children() const {
+  size_t count = 0;
+  for (size_t child = 0; child < child_live_.size(); ++child)
+    if (child_live_[child] != 0 || out_.enter[child] != nullptr) ++count;
+  return count;
+}
 
 void Interpreter::fire_observed(uint32_t node) {
   uint32_t& word = state_.pending(node);
@@ -11,7 +26,7 @@ void Interpreter::fire_observed(uint32_t node) {
   word |= IterationState::kFired;
   observer_->on_fire(location(), *nodes_[node].node, is_dead);
   fire_other(node, is_dead);
-  observer_->on_settle(location(), IterationView(plan_, state_));
+  observer_->on_settle(location(), IterationView(plan_, state_, this));
 }
 
 // Returns whether the clock is to be looked at afterwards: see Note [Trace
@@ -43,7 +58,7 @@ bool Interpreter::run_traced(Runner& runner) {
 // Looks at the abort flag after each firing: what is seen ends with an error.
 bool Interpreter::run_observed(Runner& runner) {
   do {
-    observer_->on_settle(location(), IterationView(plan_, state_));
+    observer_->on_settle(location(), IterationView(plan_, state_, this));
     bool clock_is_due = false;
     while (state_.has_ready() && !step_->cancelled()) {
       const uint32_t node = state_.pop_ready();

@@ -24,7 +24,6 @@ IterationActor::IterationActor(caf::actor_config& config, FrameInstance& frame)
       next_(this),
       children_(plan_.children.size()),
       child_handles_(plan_.children.size()),
-      child_live_(plan_.children.size()),
       child_received_(plan_.children.size()),
       child_expected_(plan_.children.size()) {
   turn_.kind = BatchKind::kIdle;
@@ -174,7 +173,6 @@ inline void IterationActor::take_child_end(const Batch& batch) {
   ++child_received_[child];
   if (batch.is_last) child_expected_[child] = batch.count;
   if (child_received_[child] != child_expected_[child]) return;
-  child_live_[child] = 0;
   interpreter_.end_child(child);
 }
 
@@ -184,7 +182,7 @@ void IterationActor::take_return(Batch* batch) {
   const uint32_t node = plan_.calls[child]->node;
   for (Token& token : batch->tokens) interpreter_.take_result(node, token);
   take_child_end(*batch);
-  if (!child_live_[child]) {
+  if (!child_live(child)) {
     interpreter_.end_call(node);
     frame_.run->calls->give(std::exchange(children_[child], nullptr));
   }
@@ -328,11 +326,10 @@ void IterationActor::post_enters(Runner& runner) {
           home_system(), std::cref(*frame_.run), std::cref(child));
       children_[i] = actor_pointer<FrameActor>(child_handles_[i]);
     }
-    if (!child_live_[i]) {
-      child_live_[i] = 1;
+    if (!child_live(i)) {
       child_received_[i] = 0;
       child_expected_[i] = 0;
-      interpreter_.begin_child();
+      interpreter_.begin_child(uint32_t(i));
     }
     batch->sender = this;
     batch->ordinal = uint32_t(i);
@@ -422,12 +419,6 @@ void IterationActor::collect(Counters& counters) const {
       children_[i]->collect(counters);
 }
 
-bool IterationActor::awaits(uint32_t node) const {
-  const NodeItem& item = plan_.nodes[node];
-  return item.kind == NodeKind::kCall ? child_live_[item.ordinal] != 0
-                                      : interpreter_.awaits(node);
-}
-
 void IterationActor::release_values() { interpreter_.release_values(); }
 
 void IterationActor::reset() {
@@ -435,7 +426,6 @@ void IterationActor::reset() {
   parked_.clear();
   interpreter_.reset();
   turn_is_posted_ = false;
-  std::fill(child_live_.begin(), child_live_.end(), uint8_t(0));
   for (size_t i = 0; i < children_.size(); ++i) {
     if (children_[i] == nullptr) continue;
     if (is_call(uint32_t(i))) {

@@ -69,7 +69,7 @@ class IterationActor : public EngineActor {
     return state().pending(node) & IterationState::kCount;
   }
   // Whether the node fired, and its kernel or Recv has not answered.
-  bool awaits(uint32_t node) const;
+  bool awaits(uint32_t node) const { return interpreter_.awaits(node); }
   // What the kernel of such a node waited for when the step was stopped; empty
   // where nobody knows. REQUIRES: the step is at rest.
   std::string_view reason_at_stop(uint32_t node) const {
@@ -80,7 +80,9 @@ class IterationActor : public EngineActor {
     return !plan_.calls.empty() && plan_.calls[ordinal].has_value();
   }
   // Whether child frame `ordinal` runs.
-  bool child_live(size_t ordinal) const { return child_live_[ordinal] != 0; }
+  bool child_live(size_t ordinal) const {
+    return interpreter_.child_live(ordinal);
+  }
   void collect(Counters& counters) const;
   // Forgets an unfinished iteration, and lets go of its tensors.
   void reset();
@@ -141,7 +143,6 @@ class IterationActor : public EngineActor {
   const ConstSet* sent_constants_ = nullptr;  // to it
   std::vector<FrameActor*> children_;
   std::vector<caf::actor> child_handles_;
-  std::vector<uint8_t> child_live_;
   std::vector<uint32_t> child_received_;
   std::vector<uint32_t> child_expected_;
   std::vector<Batch*> parked_;

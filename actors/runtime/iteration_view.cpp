@@ -1,5 +1,6 @@
 #include "actors/runtime/iteration_view.h"
 
+#include "actors/runtime/interpreter.h"
 #include "actors/runtime/iteration_state.h"
 
 namespace tagflow::actors {
@@ -27,6 +28,14 @@ uint32_t IterationView::taken(size_t i) const {
 
 std::span<const uint32_t> IterationView::ready() const {
   return state_.ready();
+}
+
+size_t IterationView::running() const {
+  return interpreter_ == nullptr ? 0 : interpreter_->num_running();
+}
+
+size_t IterationView::children() const {
+  return interpreter_ == nullptr ? 0 : interpreter_->num_children();
 }
 
 }  // namespace tagflow::actors

@@ -12,6 +12,7 @@ class Node;
 
 namespace tagflow::actors {
 
+class Interpreter;     // internal
 class IterationState;  // actors/runtime/iteration_state.h
 struct FramePlan;      // actors/plan/plan.h
 struct Location;       // actors/watch/observer.h
@@ -20,8 +21,10 @@ struct Location;       // actors/watch/observer.h
 // of its frame that fire, in a fixed order.
 class IterationView {
  public:
-  IterationView(const FramePlan& plan, const IterationState& state)
-      : plan_(plan), state_(state) {}
+  // Without the interpreter it knows of nothing that is outstanding.
+  IterationView(const FramePlan& plan, const IterationState& state,
+                const Interpreter* interpreter = nullptr)
+      : plan_(plan), state_(state), interpreter_(interpreter) {}
 
   size_t num_nodes() const;
   // REQUIRES of these: i < num_nodes()
@@ -34,10 +37,16 @@ class IterationView {
   uint32_t taken(size_t i) const;
   // Nodes that can fire; the last one is the next.
   std::span<const uint32_t> ready() const;
+  // What else keeps the iteration from its end: kernels and Recvs that have
+  // fired and not answered, and child frames that were entered and have not
+  // ended.
+  size_t running() const;
+  size_t children() const;
 
  private:
   const FramePlan& plan_;
   const IterationState& state_;
+  const Interpreter* const interpreter_;
 };
 
 // The whole tag in words: "outer/2/inner/3" is iteration 3 of frame "inner" in

@@ -39,7 +39,13 @@ Json to_object(const Step& step) {
   Json object = {{"kind", word_for(step.kind)}, {"scope", step.scope}};
   if (step.node >= 0) object["node"] = step.node;
   if (step.starts) object["starts"] = true;
+  if (step.starts_frame) object["starts_frame"] = true;
   if (step.ends_frame) object["ends_frame"] = true;
+  if (step.running > 0) object["running"] = step.running;
+  if (step.children > 0) object["children"] = step.children;
+  if (step.kept > 0) object["kept"] = step.kept;
+  if (step.dropped > 0) object["dropped"] = step.dropped;
+  if (!step.dead_exits.empty()) object["dead_exits"] = step.dead_exits;
   if (!step.outputs.empty()) object["outputs"] = step.outputs;
   Json arrivals = Json::array(), tokens = Json::array(),
        pending = Json::array();

@@ -90,6 +90,7 @@ void Recorder::on_frame_start(const actors::Location& location,
   const bool is_root = location.tag.frame_hi == caller.tag.frame_hi &&
                        location.tag.frame_lo == caller.tag.frame_lo;
   add_instance(location, is_root ? -1 : scope_of(caller));
+  instances_.back().starts = true;
 }
 
 void Recorder::on_iteration_start(const actors::Location& location) {
@@ -176,6 +177,8 @@ void Recorder::on_frame_end(const actors::Location& location) {
       });
   if (it == recording_.steps.rend()) return;
   it->ends_frame = true;
+  for (const auto& [exit, state] : instances_[size_t(instance)].exits)
+    if (!state.was_live) it->dead_exits.push_back(exit);
   // What its Enters kept for it, and what was never sent.
   for (auto held = held_.begin(); held != held_.end();) {
     const auto [node, scope] = held->first;

@@ -29,6 +29,11 @@ namespace tagflow::apps::stepper {
 // iteration gets a copy. What a fired Merge gets is dropped, and so is all
 // that is left when an iteration ends. Where nodes were compiled to edges
 // (they are in no view), tokens go through them.
+//
+// An Exit is dead in most iterations. It is shown as the rules have it: dead
+// tokens are kept until the frame ends, where each Exit that was never live
+// sends one; a live one drops them. (The engine keeps no token for that: it
+// notes which Exits were live.)
 class Recorder : public actors::Observer {
  public:
   // `fed`: the fed tensors, "name:port"; a token that is fed does not say of
@@ -70,9 +75,15 @@ class Recorder : public actors::Observer {
     std::vector<Event> arrived;
     std::map<int, int> tokens;  // from edge to value
   };
+  struct ExitState {
+    int kept = 0;  // dead tokens
+    bool was_live = false;
+  };
   struct InstanceState {
     std::map<int, int> constants;  // from Enter to value
+    std::map<int, ExitState> exits;
     int last_scope = -1;
+    bool starts = false;
   };
   // What Enter, Exit and NextIteration keep: node, scope -> value.
   using Held = std::map<std::pair<int, int>, int>;
@@ -99,6 +110,7 @@ class Recorder : public actors::Observer {
                     const actors::IterationView& view);
   void send_all(int scope, int node, int value);
   void send(int scope, int node, int port, int value);
+  void note_exit(int scope, int node, bool is_dead);
   void take_inputs(int scope, int node);
   void put(int place, int scope, int value);
   void release(int scope, int node);

@@ -29,6 +29,11 @@ void Recorder::settle_arrivals(int scope, const actors::IterationView& view) {
   step_.kind = StepKind::kArrive;
   step_.scope = scope;
   step_.starts = std::exchange(state.starts, false);
+  if (step_.starts) {
+    const int number = recording_.scopes[size_t(scope)].instance;
+    step_.starts_frame =
+        std::exchange(instances_[size_t(number)].starts, false);
+  }
   touched_.clear();
   if (step_.starts) send_constants(scope);
   std::map<int, int> seen;
@@ -116,6 +121,7 @@ void Recorder::settle_firing(int scope, const actors::IterationView& view) {
   step_.node = node;
   step_.outputs = fired.values;
   touched_ = {node};
+  if (fired.node->is_exit()) note_exit(scope, node, fired.is_dead);
   take_inputs(scope, node);
   if (fired.is_dead) {
     send_all(scope, node, kDead);
@@ -124,6 +130,19 @@ void Recorder::settle_firing(int scope, const actors::IterationView& view) {
   }
   note_pending(view);
   recording_.steps.push_back(std::exchange(step_, {}));
+}
+
+void Recorder::note_exit(int scope, int node, bool is_dead) {
+  const int instance = recording_.scopes[size_t(scope)].instance;
+  ExitState& exit = instances_[size_t(instance)].exits[node];
+  if (!is_dead) {
+    exit.was_live = true;
+    step_.dropped = std::exchange(exit.kept, 0);
+  } else if (exit.was_live) {
+    step_.dropped = 1;
+  } else {
+    step_.kept = ++exit.kept;
+  }
 }
 
 void Recorder::take_inputs(int scope, int node) {
@@ -217,6 +236,8 @@ void Recorder::note_pending(const actors::IterationView& view) {
                                        ? kFired
                                        : int(view.pending(place->second))});
   }
+  step_.running = view.running();
+  step_.children = view.children();
   const std::span<const uint32_t> ready = view.ready();
   const size_t kept = std::min(ready.size(), Step::kMaxReady);
   step_.more_ready = ready.size() - kept;

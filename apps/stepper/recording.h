@@ -70,8 +70,9 @@ struct Step {
   StepKind kind = StepKind::kArrive;
   int scope = 0;
   int node = -1;
-  bool starts = false;      // kArrive: the iteration starts
-  bool ends_frame = false;  // kEnd: and with it the frame instance
+  bool starts = false;        // kArrive: the iteration starts
+  bool starts_frame = false;  // and with it the frame instance
+  bool ends_frame = false;    // kEnd: and with it the frame instance
   std::vector<int> outputs;
   std::vector<Arrival> arrivals;
   std::vector<TokenChange> tokens;
@@ -81,6 +82,17 @@ struct Step {
   static constexpr size_t kMaxReady = 100;
   std::vector<int> ready;
   size_t more_ready = 0;  // that are not kept
+  // What else is outstanding in this scope afterwards: kernels that have not
+  // answered, child frames that have not ended.
+  size_t running = 0;
+  size_t children = 0;
+  // Of an Exit that fires: its dead tokens that the frame keeps after this, for
+  // its end, and those that are dropped since it is live, or was.
+  int kept = 0;
+  int dropped = 0;
+  // With the frame's end: Exits that were never live, each of which sends one
+  // dead token then.
+  std::vector<int> dead_exits;
 };
 
 struct NodeNote {

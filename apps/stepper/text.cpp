@@ -8,6 +8,7 @@
 #include <map>
 
 #include "actors/plan/tag.h"
+#include "graph/counted.h"
 
 namespace tagflow::apps::stepper {
 namespace {
@@ -81,12 +82,21 @@ class TextWriter {
 
   std::string describe_fire(const Step& step) const {
     std::string what = fmt::format("{} \"{}\"", op(step.node), name(step.node));
-    if (step.kind == StepKind::kSkip) return what + " is skipped: dead";
+    if (step.kind == StepKind::kSkip) {
+      what += " is skipped: dead";
+      if (step.kept > 0)
+        what += fmt::format(", kept until frame {} ends", frame_of(step.scope));
+      if (step.dropped > 0) what += ", dropped since it was live";
+      return what;
+    }
     if (step.kind == StepKind::kAnswer) what += " answers";
     for (size_t i = 0; i < step.outputs.size(); ++i) {
       what += fmt::format("{} :{} {}", i == 0 ? " ->" : ",", i,
                           value(step.outputs[i]));
     }
+    if (step.dropped > 0)
+      what += fmt::format("; {} dropped",
+                          counted(size_t(step.dropped), "dead token"));
     return what;
   }
 
@@ -95,6 +105,9 @@ class TextWriter {
       std::string what = "the iteration ends";
       if (step.ends_frame) {
         what += fmt::format(", and with it frame {}", frame_of(step.scope));
+        std::vector<std::string> exits;
+        for (const int exit : step.dead_exits) exits.push_back(name(exit));
+        if (!exits.empty()) what += "; dead Exits leave: " + join_some(exits);
       }
       return what;
     }
@@ -104,7 +117,13 @@ class TextWriter {
       arrivals.push_back(
           fmt::format("{} = {}", name(arrival.node), value(arrival.value)));
     }
-    std::string what = step.starts ? "the iteration starts" : "";
+    std::string what;
+    if (step.starts_frame) {
+      what = fmt::format("frame {} starts with the iteration",
+                         frame_of(step.scope));
+    } else if (step.starts) {
+      what = "the iteration starts";
+    }
     if (!arrivals.empty()) {
       what +=
           (what.empty() ? "arrives: " : "; arrives: ") + join_some(arrivals);
@@ -157,6 +176,13 @@ class TextWriter {
     add_line("ready", ready, step.more_ready);
     add_line("waits", waiting);
     add_line("tokens", tokens);
+    std::vector<std::string> open;
+    if (const size_t count = step.ready.size() + step.more_ready; count > 0)
+      open.push_back(fmt::format("{} ready", count));
+    if (step.running > 0)
+      open.push_back(fmt::format("{} running", step.running));
+    if (step.children > 0) open.push_back(counted(step.children, "frame"));
+    add_line("open", open);
   }
 
   void add_line(std::string_view label, const std::vector<std::string>& words,

@@ -6,7 +6,7 @@ loop=$here/graphs/loop.pbtxt
 sums=$here/graphs/arithmetic.pbtxt
 
 # --- The walk -----------------------------------------------------------------
-expect 0 '^ +1  root/0      the iteration starts; arrives: n = int32\[\] 1' - \
+expect 0 '^ +1  root/0      frame root starts with the iteration; arrives: n = int32\[\] 1' - \
   tagflow step "$loop" --feed n=1 --fetch Exit
 expect 0 '^ +[0-9]+  while/0     Less "Less" -> :0 bool\[\] true$' - \
   tagflow step "$loop" --feed n=1 --fetch Exit
@@ -20,6 +20,16 @@ expect 0 '^      tokens  .*Add>1>Next' - \
   tagflow step "$loop" --feed n=1 --fetch Exit
 expect 0 'the iteration ends, and with it frame while$' - \
   tagflow step "$loop" --feed n=1 --fetch Exit
+# An Exit is dead in all iterations but the last, and what is outstanding is
+# counted.
+expect 0 'frame while starts with the iteration' - \
+  tagflow step "$loop" --feed n=1 --fetch Exit
+for line in '^ .*while/0     Exit "Exit" is skipped: dead, kept until frame while ends$' \
+  '^ .*while/1     Exit "Exit" -> :0 int32\[\] 1; 1 dead token dropped$' \
+  '^      open    1 ready, 1 frame$'; do
+  grep -qE "$line" "$work/stdout" ||
+    complain "this is not said: $line" tagflow step
+done
 expect 0 '^Exit = int32\[\] 1$' - \
   tagflow step "$loop" --feed n=1 --fetch Exit
 expect 0 'compiled to edges do not fire' - \

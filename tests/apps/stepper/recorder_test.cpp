@@ -115,6 +115,45 @@ TEST_CASE("the worked example is recorded as the specification walks it") {
   CHECK(tokens_left(recording) == 0);
 }
 
+TEST_CASE("a frame keeps the dead tokens of an Exit until one is live") {
+  tg::Graph graph;
+  const tg::Scope s(graph);
+  const std::string fetch = add_fibonacci(s);
+  const Recording recording = record(graph, {}, {fetch}).recording;
+  std::vector<std::pair<int, int>> exits;  // kept, dropped
+  for (const Step& step : recording.steps) {
+    if (step.kept + step.dropped > 0)
+      exits.emplace_back(step.kept, step.dropped);
+    CHECK(step.dead_exits.empty());
+  }
+  // Dead in iteration 0, live in 1.
+  CHECK(exits == std::vector<std::pair<int, int>>{{1, 0}, {0, 1}});
+}
+
+TEST_CASE("a frame is outstanding in its caller from its Enters to its end") {
+  tg::Graph graph;
+  const tg::Scope s(graph);
+  const std::string fetch = add_fibonacci(s);
+  const Recording recording = record(graph, {}, {fetch}).recording;
+  size_t starts = 0;
+  for (const Step& step : recording.steps) starts += step.starts_frame ? 1 : 0;
+  CHECK(starts == 2);
+  CHECK(recording.steps.front().starts_frame);
+  bool was_inside = false;
+  for (const Step& step : recording.steps) {
+    CHECK(step.running == 0);
+    if (step.scope != 0 || step.kind == StepKind::kEnd) continue;
+    const bool is_enter =
+        step.node >= 0 &&
+        recording.drawing.nodes[size_t(step.node)].op == "Enter";
+    if (is_enter) CHECK(step.children == 1);
+    was_inside = was_inside || step.children == 1;
+    // It has ended with the tokens of its Exits.
+    if (step.kind == StepKind::kArrive && was_inside) CHECK(step.children == 0);
+  }
+  CHECK(was_inside);
+}
+
 TEST_CASE("a ready queue holds what then fires, next first") {
   tg::Graph graph;
   const tg::Scope s(graph);
@@ -256,6 +295,10 @@ TEST_CASE(
           recording.instances[1].drawn);
   }
   CHECK(tokens_left(recording) == 0);
+  // The one that was entered dead gives back a dead token at its end.
+  CHECK(std::ranges::count_if(recording.steps, [](const Step& step) {
+          return !step.dead_exits.empty();
+        }) == 1);
   // What happens in an instance is named with all that is around.
   const std::string outer = recording.instances[1].frame;
   const std::string inner = recording.instances[2].frame;
