@@ -24,7 +24,7 @@ CostModel measured() {
 std::string refusal(const std::string& fields) {
   const auto costs = parse_costs(
       R"({"format": "tagflow costs", "version": 1, )" + fields + "}");
-  return costs.ok() ? "accepted" : costs.status().message();
+  return costs.ok() ? "accepted" : std::string(costs.status().message());
 }
 
 std::string refusal_of_time(const std::string& mean) {
