@@ -11,6 +11,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <shared_mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -82,10 +83,12 @@ struct RuleEntry {
 };
 
 // Rules by op, and by the names that `_gradient_op_type` attributes use.
+// Thread-safe. Entries are never removed, and stay where they are; one is
+// replaced only while no other thread makes gradients that need it.
 class RuleTable {
  public:
   // With the rules of all built-in ops; programs add theirs to it before they
-  // make gradients. Thread-safe only in that.
+  // make gradients.
   static RuleTable& global();
 
   // Replaces an entry that is there, with its rule of forward mode.
@@ -110,6 +113,7 @@ class RuleTable {
   std::vector<std::string> ops() const;
 
  private:
+  mutable std::shared_mutex mutex_;  // guards the below
   std::unordered_map<std::string, RuleEntry> by_op_;
   std::unordered_map<std::string, RuleEntry> custom_;
 };

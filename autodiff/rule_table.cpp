@@ -1,3 +1,5 @@
+#include <mutex>
+
 #include "autodiff/rule.h"
 #include "autodiff/rules/rules.h"
 #include "autodiff/stand_in.h"
@@ -5,8 +7,7 @@
 namespace tagflow::autodiff {
 namespace {
 
-RuleTable built_in() {
-  RuleTable table;
+void add_built_in(RuleTable& table) {
   add_call_rules(table);
   add_elementwise_rules(table);
   add_binary_rules(table);
@@ -31,7 +32,6 @@ RuleTable built_in() {
   add_sparse_rules(table);
   add_constant_rules(table);
   add_forward_rules(table);
-  return table;
 }
 
 const RuleEntry* find_in(
@@ -44,11 +44,16 @@ const RuleEntry* find_in(
 }  // namespace
 
 RuleTable& RuleTable::global() {
-  static RuleTable table = built_in();
-  return table;
+  static RuleTable* table = [] {
+    auto* made = new RuleTable;
+    add_built_in(*made);
+    return made;
+  }();
+  return *table;
 }
 
 void RuleTable::add(std::string_view op, Rule rule) {
+  std::unique_lock lock(mutex_);
   by_op_.insert_or_assign(std::string(op), RuleEntry{.rule = rule});
 }
 
@@ -58,32 +63,38 @@ void RuleTable::add(std::initializer_list<std::string_view> ops, Rule rule) {
 
 void RuleTable::add_none(std::initializer_list<std::string_view> ops,
                          std::string_view reason) {
+  std::unique_lock lock(mutex_);
   for (const std::string_view op : ops)
     by_op_.insert_or_assign(std::string(op),
                             RuleEntry{.reason = std::string(reason)});
 }
 
 void RuleTable::add_custom(std::string_view name, Rule rule) {
+  std::unique_lock lock(mutex_);
   custom_.insert_or_assign(std::string(name), RuleEntry{.rule = rule});
 }
 
 void RuleTable::add_forward(std::initializer_list<std::string_view> ops,
                             ForwardRule rule) {
+  std::unique_lock lock(mutex_);
   for (const std::string_view op : ops)
     by_op_.at(std::string(op)).forward = rule;
 }
 
 const RuleEntry* RuleTable::find(std::string_view op) const {
+  std::shared_lock lock(mutex_);
   return find_in(by_op_, op);
 }
 
 std::vector<std::string> RuleTable::ops() const {
+  std::shared_lock lock(mutex_);
   std::vector<std::string> ops;
   for (const auto& [op, entry] : by_op_) ops.push_back(op);
   return ops;
 }
 
 const RuleEntry* RuleTable::find_custom(std::string_view name) const {
+  std::shared_lock lock(mutex_);
   return find_in(custom_, name);
 }
 
