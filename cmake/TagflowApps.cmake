@@ -80,6 +80,7 @@ file(GLOB_RECURSE sources CONFIGURE_DEPENDS
   "${apps}/tagflow/*.cpp" "${apps}/bench/*.cpp")
 if(sources)
   tagflow_program(tagflow ${sources})
+  tagflow_loads_op_libraries(tagflow)
 endif()
 # The scripts that `tagflow bench` gives to Python are part of the command.
 foreach(name IN ITEMS compare models)

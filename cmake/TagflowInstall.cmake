@@ -16,6 +16,7 @@ write_basic_package_version_file(
 install(FILES
   "${PROJECT_BINARY_DIR}/tagflowConfig.cmake"
   "${PROJECT_BINARY_DIR}/tagflowConfigVersion.cmake"
+  "${PROJECT_SOURCE_DIR}/cmake/TagflowOpLibrary.cmake"
   "${PROJECT_SOURCE_DIR}/cmake/FindCAF.cmake"
   "${PROJECT_SOURCE_DIR}/cmake/FindFarmHash.cmake"
   "${PROJECT_SOURCE_DIR}/cmake/FindOneDNN.cmake"

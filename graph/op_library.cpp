@@ -1,0 +1,97 @@
+#include "graph/op_library.h"
+
+#include <dlfcn.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <map>
+#include <mutex>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "graph/fault.h"
+
+namespace tagflow::graph {
+namespace {
+
+namespace fs = std::filesystem;
+
+Result<void*> open_library(const std::string& path) {
+  std::error_code unknown;
+  const fs::file_status status = fs::status(path, unknown);
+  if (!fs::exists(status))
+    return error(Code::kNotFound, "there is no such file");
+  // A pipe would be waited for.
+  if (!fs::is_regular_file(status))
+    return invalid_argument("it is not a regular file");
+  // A name without a folder would be looked for along LD_LIBRARY_PATH.
+  const bool has_folder = path.find('/') != std::string::npos;
+  const std::string file = has_folder ? path : "./" + path;
+  // All symbols now: one that is missing would end the process when it is used.
+  void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr)
+    return invalid_argument("it cannot be loaded: {}", dlerror());
+  return library;
+}
+
+// That what the library calls tagflow is this tagflow.
+Status check(const OpLibrary& library) {
+  constexpr std::string_view kVersion = TAGFLOW_OP_LIBRARY_VERSION;
+  if (library.version != kVersion)
+    return error(Code::kFailedPrecondition,
+                 "it was built for tagflow {}, and this is tagflow {}",
+                 library.version, kVersion);
+  if (library.op_def_size != sizeof(OpDef))
+    return error(
+        Code::kFailedPrecondition,
+        "it was built with another standard library than this tagflow, "
+        "or another mode of it");
+  if (&library.registry() != &OpRegistry::global())
+    return error(Code::kFailedPrecondition,
+                 "it brings a tagflow of its own, whose ops nobody sees: it "
+                 "must be linked without one");
+  return {};
+}
+
+Status add_ops(const OpLibrary& library) {
+  const std::vector<std::string> before = OpRegistry::global().names();
+  const Status status = guarded([&] { return library.add(); });
+  if (status.ok()) return status;
+  const std::vector<std::string> after = OpRegistry::global().names();
+  std::vector<std::string> added;
+  std::ranges::set_difference(after, before, std::back_inserter(added));
+  if (added.empty()) return status;
+  return error(status.code(), "{}; ops that were added before stay: {}",
+               status.message(), fmt::join(added, ", "));
+}
+
+Status use_library(void* library) {
+  const auto* entry =
+      static_cast<const OpLibrary*>(dlsym(library, "tagflow_op_library"));
+  if (entry == nullptr)
+    return invalid_argument("it is no op library: no TAGFLOW_OP_LIBRARY in it");
+  TAGFLOW_RETURN_IF_ERROR(check(*entry));
+  return add_ops(*entry);
+}
+
+}  // namespace
+
+Status load_op_library(const std::string& path) {
+  static std::mutex mutex;
+  // The system has one handle for a file, whatever the path to it.
+  static auto* const loaded = new std::map<void*, Status>;
+  const std::lock_guard lock(mutex);
+  const std::string prefix = fmt::format("[op library] \"{}\": ", path);
+  Result<void*> library = open_library(path);
+  if (!library.ok()) return std::move(library).status().with_prefix(prefix);
+  auto known = loaded->find(*library);
+  if (known == loaded->end())
+    known = loaded->emplace(*library, use_library(*library).with_prefix(prefix))
+                .first;
+  return known->second;
+}
+
+}  // namespace tagflow::graph
