@@ -14,6 +14,7 @@
 #include "apps/common/command_line.h"
 #include "apps/common/engine_options.h"
 #include "apps/common/interrupt.h"
+#include "apps/common/op_libraries.h"
 #include "apps/common/terminal.h"
 #include "apps/conform/case.h"
 #include "apps/conform/judge.h"
@@ -27,6 +28,7 @@ namespace fs = std::filesystem;
 
 struct ConformOptions {
   std::vector<std::string> folders;
+  std::vector<std::string> op_libraries;
   bool json = false;
   EngineOptions engine;
 };
@@ -126,12 +128,14 @@ Failure collect_cases(const std::vector<std::string>& folders,
 }
 
 Failure run_cases(const ConformOptions& options) {
+  Failure failure = load_op_libraries(options.op_libraries);
+  if (failure.exit_code != ExitCode::kOk) return failure;
   auto session_options = to_session_options(options.engine);
   if (!session_options.ok()) return usage_error(session_options.status());
   // Cases ask for the devices of the machine that they were recorded on.
   session_options->soft_placement = true;
   std::vector<fs::path> cases;
-  Failure failure = collect_cases(options.folders, cases);
+  failure = collect_cases(options.folders, cases);
   if (failure.exit_code != ExitCode::kOk) return failure;
 
   Tally tally;
@@ -185,6 +189,7 @@ void add_conform_command(CLI::App& app, ExitCode& exit_code) {
       "  \"gradients\": {\"ys\": [PORT...], \"xs\": [PORT...], "
       "\"order\": K}\n"
       "beside \"runs\", the graph is extended as by `tagflow gradients`.");
+  add_op_library_option(*conform, options->op_libraries);
   add_engine_options(*conform, options->engine);
   conform->callback(
       [options, &exit_code] { exit_code = report(run_cases(*options)); });

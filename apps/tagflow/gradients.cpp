@@ -7,6 +7,7 @@
 
 #include "apps/common/command_line.h"
 #include "apps/common/model.h"
+#include "apps/common/op_libraries.h"
 #include "apps/common/terminal.h"
 #include "apps/io/file.h"
 #include "apps/tagflow/commands.h"
@@ -22,6 +23,7 @@ namespace fs = std::filesystem;
 
 struct GradientsCommand {
   std::string graph;
+  std::vector<std::string> op_libraries;
   std::string signature;  // whose names --y and --x may be; or empty
   std::vector<std::string> checkpoints;  // LOOP=PLAN
   GradientRequest request;
@@ -169,6 +171,8 @@ Failure write_gradients(GradientsCommand& command) {
     if (!out.ok())
       return run_time_error(std::move(out).with_prefix("[--out] "));
   }
+  Failure failure = load_op_libraries(command.op_libraries);
+  if (failure.exit_code != ExitCode::kOk) return failure;
   Result<Model> model = load_model(command.graph);
   if (!model.ok()) return file_error(std::move(model).status());
   Status names = find_names(*model, command);
@@ -184,6 +188,7 @@ void add_gradients_command(CLI::App& app, ExitCode& exit_code) {
   CLI::App* gradients = app.add_subcommand(
       "gradients", "extend a graph with its derivatives, which a run fetches");
   add_graph_option(*gradients, command->graph);
+  add_op_library_option(*gradients, command->op_libraries);
   gradients
       ->add_option("--signature", command->signature,
                    "the signature whose outputs --y, and whose inputs --x can "

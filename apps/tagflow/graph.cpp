@@ -8,6 +8,7 @@
 
 #include "apps/common/command_line.h"
 #include "apps/common/model_check.h"
+#include "apps/common/op_libraries.h"
 #include "apps/common/terminal.h"
 #include "apps/draw/svg.h"
 #include "apps/io/file.h"
@@ -20,6 +21,7 @@ namespace {
 
 struct GraphOptions {
   std::string graph;
+  std::vector<std::string> op_libraries;
   std::string signature;
   std::vector<std::string> fetches;
   std::string dot;
@@ -86,6 +88,8 @@ Failure show_graph(const GraphOptions& options) {
     Status status = path.empty() ? Status() : io::check_writable(path);
     if (!status.ok()) return run_time_error(std::move(status));
   }
+  Failure failure = load_op_libraries(options.op_libraries);
+  if (failure.exit_code != ExitCode::kOk) return failure;
   const Result<Model> model = load_model(options.graph);
   if (!model.ok()) return file_error(model.status());
   const Result<GraphSummary> summary = examine(options, *model);
@@ -107,6 +111,7 @@ void add_graph_command(CLI::App& app, ExitCode& exit_code) {
   CLI::App* command = app.add_subcommand(
       "graph", "check a graph, describe its contents, and draw it");
   add_graph_option(*command, options->graph);
+  add_op_library_option(*command, options->op_libraries);
   add_name_option(*command, options->signature);
   add_fetch_option(*command, options->fetches);
   add_output_option(*command, "--dot", options->dot,

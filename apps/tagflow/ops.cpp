@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "apps/common/arg_text.h"
+#include "apps/common/op_libraries.h"
 #include "apps/common/terminal.h"
 #include "apps/conform/needs.h"
 #include "apps/tagflow/commands.h"
@@ -24,6 +25,7 @@ namespace tagflow::apps {
 namespace {
 
 struct OpsOptions {
+  std::vector<std::string> op_libraries;
   std::vector<std::string> names;
   std::string filter;
   bool json = false;
@@ -155,6 +157,8 @@ void print_op_json(const graph::OpDef& op) {
 }
 
 Failure list_ops(const OpsOptions& options) {
+  Failure failure = load_op_libraries(options.op_libraries);
+  if (failure.exit_code != ExitCode::kOk) return failure;
   const auto& registry = graph::OpRegistry::global();
   const std::vector<std::string> names =
       options.names.empty() ? registry.names() : options.names;
@@ -183,6 +187,7 @@ void add_ops_command(CLI::App& app, ExitCode& exit_code) {
   ops->add_option("names", options->names,
                   "list only these ops, in full detail")
       ->type_name("OP...");
+  add_op_library_option(*ops, options->op_libraries);
   ops->add_option("--filter", options->filter,
                   "list only ops with this text in their names, in any case")
       ->type_name("TEXT");

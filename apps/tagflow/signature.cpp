@@ -11,6 +11,7 @@
 #include "apps/common/cost_file.h"
 #include "apps/common/feed.h"
 #include "apps/common/model.h"
+#include "apps/common/op_libraries.h"
 #include "apps/common/summary.h"
 #include "apps/common/watched_run.h"
 #include "graph/analysis/prune.h"
@@ -193,6 +194,8 @@ Failure prepare_in(const SignatureOptions& options, Purpose purpose,
   if (options.batch > 0 && std::ranges::none_of(*texts, &FeedText::by_rows))
     return usage_error(invalid_argument(
         "[--batch] no feed is by rows: write --feed NAME:PORT=@FILE"));
+  Failure failure = load_op_libraries(options.op_libraries);
+  if (failure.exit_code != ExitCode::kOk) return failure;
   const auto session_options = to_session_options(options.engine);
   if (!session_options.ok()) return usage_error(session_options.status());
 
@@ -212,7 +215,7 @@ Failure prepare_in(const SignatureOptions& options, Purpose purpose,
   Status ops = check_needed_ops(*model, prepared);
   if (!ops.ok()) return run_time_error(std::move(ops));
 
-  Failure failure = read_costs_of(options, prepared);
+  failure = read_costs_of(options, prepared);
   if (failure.exit_code == ExitCode::kOk)
     failure = open_session(model->graph, *session_options, prepared.session);
   if (failure.exit_code != ExitCode::kOk) return failure;
@@ -256,6 +259,7 @@ void add_fetch_option(CLI::App& app, std::vector<std::string>& fetches) {
 
 void add_signature_options(CLI::App& app, SignatureOptions& options) {
   add_graph_option(app, options.graph);
+  add_op_library_option(app, options.op_libraries);
   add_name_option(app, options.name);
   app.add_option("--feed", options.feeds,
                  "the value of a tensor, or of an input of the signature: a "

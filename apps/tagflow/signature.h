@@ -21,6 +21,7 @@ namespace tagflow::apps {
 // As given on the command line.
 struct SignatureOptions {
   std::string graph;
+  std::vector<std::string> op_libraries;
   std::string name;  // of a signature of the file; or empty
   std::vector<std::string> feeds;
   int64_t batch = 0;  // rows of feeds by rows; 0: one, without its dimension
@@ -32,8 +33,8 @@ struct SignatureOptions {
   EngineOptions engine;
 };
 
-// Declares GRAPH, --signature, --feed, --batch, --fetch, --target, --costs and
-// the engine's switches; `options` must outlive the parsing.
+// Declares GRAPH, --op-library, --signature, --feed, --batch, --fetch, --target,
+// --costs and the engine's switches; `options` must outlive the parsing.
 void add_signature_options(CLI::App& app, SignatureOptions& options);
 // Some of these alone.
 void add_graph_option(CLI::App& app, std::string& path);
@@ -67,7 +68,8 @@ enum class Purpose : uint8_t {
   kRunAll,  // the same, or, where nothing is asked for, all that nobody reads
   kLook,  // as kRunAll, but nothing runs: feeds need neither be nor have values
 };
-// Checks the command line before it opens any file.
+// Checks the command line before it opens any file, but for what op libraries
+// may add to: they are loaded first.
 Prepared prepare(const SignatureOptions& options,
                  Purpose purpose = Purpose::kRun);
 

@@ -9,6 +9,7 @@
 
 #include "actors/checkpoint/graph_variables.h"
 #include "apps/common/model.h"
+#include "apps/common/op_libraries.h"
 #include "apps/common/terminal.h"
 #include "apps/tagflow/commands.h"
 #include "apps/tagflow/signature.h"
@@ -20,6 +21,7 @@ using actors::GraphVariable;
 
 struct VarsOptions {
   std::string graph;
+  std::vector<std::string> op_libraries;
   bool json = false;
 };
 
@@ -98,6 +100,8 @@ std::string vars_json(const std::vector<GraphVariable>& variables) {
 }
 
 Failure list_variables(const VarsOptions& options) {
+  Failure failure = load_op_libraries(options.op_libraries);
+  if (failure.exit_code != ExitCode::kOk) return failure;
   const Result<Model> model = load_model(options.graph);
   if (!model.ok()) return file_error(model.status());
   const auto variables = actors::find_variables(model->graph);
@@ -112,6 +116,7 @@ void add_vars_command(CLI::App& app, ExitCode& exit_code) {
   auto options = std::make_shared<VarsOptions>();
   CLI::App* vars = app.add_subcommand("vars", "list the variables of a model");
   add_graph_option(*vars, options->graph);
+  add_op_library_option(*vars, options->op_libraries);
   vars->add_flag("--json", options->json,
                  "print one JSON object; what the graph does not say is null");
   vars->callback(

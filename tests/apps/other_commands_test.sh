@@ -27,6 +27,23 @@ expect 0 '^CPU +BatchMatMulV2' - tagflow ops --filter matmul
 grep -q Switch "$work/stdout" && complain "--filter lets all pass" tagflow ops
 expect 0 - - tagflow ops --filter NoSuchOp
 expect 0 'OP' - tagflow ops --help
+# Libraries that can be loaded: check.consumer.
+echo 'no library' >"$work/text.so"
+expect 3 - '^error: NotFound: \[--op-library\] \[op library\] "no/such.so": ' \
+  tagflow ops --op-library no/such.so MatMul
+expect 1 - 'InvalidArgument: .*"text.so": it cannot be loaded: ' \
+  tagflow ops --op-library text.so MatMul
+for command in run step graph place vars; do
+  expect 3 - '"no/such.so": there is no such file' \
+    tagflow $command "$here/graphs/loop.pbtxt" --op-library no/such.so
+done
+expect 3 - '"no/such.so": there is no such file' \
+  tagflow partition "$here/graphs/loop.pbtxt" --op-library no/such.so --out cut
+expect 3 - '"no/such.so": there is no such file' \
+  tagflow gradients "$here/graphs/loop.pbtxt" --op-library no/such.so \
+  --y Exit --x n
+expect 3 - '"no/such.so": there is no such file' \
+  tagflow conform "$here" --op-library no/such.so
 
 # --- bench --------------------------------------------------------------------
 expect 0 '"name":"loop","value":[0-9.e+-]+,"unit":"ns"' - \

@@ -1,0 +1,22 @@
+// Op libraries that the command line names.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "apps/common/exit_code.h"
+
+namespace CLI {
+class App;
+}
+
+namespace tagflow::apps {
+
+// Declares --op-library; `files` must outlive the parsing.
+void add_op_library_option(CLI::App& app, std::vector<std::string>& files);
+
+// Loads them, before a graph is read or a device is named that they may have.
+// The first error of graph::load_op_library().
+Failure load_op_libraries(const std::vector<std::string>& files);
+
+}  // namespace tagflow::apps
