@@ -2,9 +2,9 @@
 # CTest case check.consumer: what `cmake --install` leaves is enough for
 # projects that know nothing of this tree, and is what users are promised: the
 # public headers and the documents. tests/consumer has those projects: every
-# header, the first loop of the README, ops and kernels of one's own, a caller
-# that uses OpenMP, and, where the libraries are position-independent, a
-# plug-in.
+# header, the first loop of the README, ops and kernels of one's own, linked and
+# in a library that is loaded, a caller that uses OpenMP, and, where the
+# libraries are position-independent, a plug-in.
 # usage: consumer.sh CMAKE BUILD_DIR CXX POSITION_INDEPENDENT
 set -euo pipefail
 cmake=$1 build=$2 cxx=$3 position_independent=$4
@@ -66,7 +66,63 @@ project openmp ./consumer_openmp
 if [ "$position_independent" = ON ]; then
   project plugin ./host ./libplugin.so
 fi
-# An installed program finds its libraries.
+
+# --- Op libraries ------------------------------------------------------------
+# expect CODE TEXT COMMAND...: the exit status, and what a line of the output
+# has.
+expect() {
+  local code=$1 text=$2 said actual=0
+  shift 2
+  said=$("$@" 2>&1) || actual=$?
+  if [ "$actual" != "$code" ] || ! grep -qF -- "$text" <<<"$said"; then
+    printf 'exit status %s in place of %s, or not "%s": %s\n%s\n' \
+      "$actual" "$code" "$text" "$*" "$said"
+    exit 1
+  fi
+}
+
+value='y = 17, dy/dx = 14'
+project op_library ./host 2 ./libown_ops.so
+project refused true
+own=$scratch/build/op_library/libown_ops.so
+host=$scratch/build/op_library/host
+refused=$scratch/build/refused
+expect 0 "$value" "$host" 2 "$own"
+expect 1 'unknown op "ParseNumber"' "$host" 2
+# Once is enough, by whatever path.
+ln -s "$own" "$scratch/link.so"
+expect 0 "$value" "$host" 2 "$own" "$own" "$scratch/link.so"
+cp "$own" "$scratch/copy.so"
+expect 1 'AlreadyExists: [op library] ' "$host" 2 "$own" "$scratch/copy.so"
+expect 1 'NotFound: [op library] ' "$host" 2 "$scratch/no_such.so"
+expect 1 'InvalidArgument: [op library] ' "$host" 2 "$0"
+expect 1 'no TAGFLOW_OP_LIBRARY in it' "$host" 2 "$refused/libno_entry.so"
+expect 1 'op MatMul is registered already; ops that were added before stay: '\
+'OnlyHere' "$host" 2 "$refused/libduplicate.so"
+expect 1 'Internal: [op library] ' "$host" 2 "$refused/libthrows.so"
+expect 1 'no ops today' "$host" 2 "$refused/libthrows.so"
+expect 1 'it was built for tagflow 0.0' "$host" 2 \
+  "$refused/libother_VERSION.so"
+expect 1 'another standard library' "$host" 2 \
+  "$refused/libother_STANDARD_LIBRARY.so"
+expect 1 'a tagflow of its own' "$host" 2 "$refused/libother_REGISTRY.so"
+
+# --- The installed command ---------------------------------------------------
+# It finds its libraries, and has all that an op library needs.
 if [ -x "$prefix/bin/tagflow" ]; then
-  "$prefix/bin/tagflow" --version >/dev/null
+  tagflow=$prefix/bin/tagflow
+  graph=$scratch/consumer/op_library/graph.pbtxt
+  gradient=$scratch/gradient.pb
+  "$tagflow" --version >/dev/null
+  expect 0 'ParseNumber(text: string)' \
+    "$tagflow" ops ParseNumber --op-library "$own"
+  expect 1 'unknown op' "$tagflow" run "$graph" --feed 'text="2"' --fetch y
+  expect 0 'y = double[] 17.0' "$tagflow" run "$graph" \
+    --op-library "$own" --feed 'text="2"' --fetch y
+  expect 0 'grad_0:0' "$tagflow" gradients "$graph" --op-library "$own" \
+    --y y --x x --out "$gradient"
+  expect 0 'grad_0 = double[] 14.0' "$tagflow" run "$gradient" \
+    --op-library "$own" --feed 'text="2"' --fetch grad_0
+  expect 1 'it was built for tagflow 0.0' "$tagflow" ops \
+    --op-library "$refused/libother_VERSION.so"
 fi
