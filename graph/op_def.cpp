@@ -240,6 +240,15 @@ ArgDef parse_arg(const OpDef& def, std::string_view text) {
   return arg;
 }
 
+// One input and one output, both one tensor of the same type.
+bool keeps_type_of_only_input(const OpDef& def) {
+  if (def.inputs.size() != 1 || def.outputs.size() != 1) return false;
+  ArgDef input = def.inputs[0];
+  input.name = def.outputs[0].name;
+  return input == def.outputs[0] && input.number_attr.empty() &&
+         input.type_list_attr.empty();
+}
+
 }  // namespace
 
 const AttrDef* OpDef::find_attr(std::string_view wanted) const {
@@ -290,6 +299,26 @@ OpDefBuilder& OpDefBuilder::allows_uninitialized_input() {
   return *this;
 }
 
+OpDefBuilder& OpDefBuilder::forwards() {
+  def_.forwards = true;
+  return work(Work::kFree);
+}
+
+OpDefBuilder& OpDefBuilder::fusible() {
+  def_.is_fusible = true;
+  return *this;
+}
+
+OpDefBuilder& OpDefBuilder::may_die() {
+  def_.may_die = true;
+  return *this;
+}
+
+OpDefBuilder& OpDefBuilder::work(Work work) {
+  def_.work = work;
+  return *this;
+}
+
 OpDefBuilder& OpDefBuilder::shape(ShapeFn fn) {
   def_.shape_fn = std::move(fn);
   return *this;
@@ -310,6 +339,9 @@ OpDef OpDefBuilder::build() {
     Scanner(def_.name, "changes_input").fail("there is no such input");
   if (def_.reference_input >= int(def_.inputs.size()))
     Scanner(def_.name, "takes_reference").fail("there is no such input");
+  if (def_.forwards && !keeps_type_of_only_input(def_))
+    Scanner(def_.name, "forwards")
+        .fail("it must have one input, and an output of its type");
   return std::move(def_);
 }
 

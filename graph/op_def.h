@@ -1,6 +1,7 @@
 // OpDef: what an op's nodes look like: arguments, attributes, shape function.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -42,6 +43,24 @@ struct AttrDef {
 // refuses the node when the graph is built.
 using ShapeFn = std::function<Status(ShapeContext&)>;
 
+// What it takes to run a node of the op, estimated by the shapes of its inputs
+// and outputs as long as nobody has measured it: Note [Costs] in
+// graph/placement/cost_model.h.
+enum class Work : uint8_t {
+  kElementwise,     // an operation for each element of the largest output
+  kTranscendental,  // many for each: exp, tanh, ...
+  kFree,            // nothing is launched: its results are there already
+  kNoData,          // looks at shapes or handles only
+  kMove,            // copies what it reads, without arithmetic
+  kPick,            // copies as much of its inputs as its outputs have
+  kReduce,          // an operation for each element of its first input
+  kSort,            // log n for each of the n elements of its first input
+  kProduct,         // of its first two inputs, which are matrices
+  kConvolution,     // of its first input with its second, or its gradient
+  kDepthwise,       // a convolution of each channel alone
+  kWindow,          // pooling: `ksize` operations for each element
+};
+
 struct OpDef {
   std::string name;
   std::vector<ArgDef> inputs;
@@ -61,6 +80,13 @@ struct OpDef {
   // before: the kernel gets the reference, and reads what it needs of it (Note
   // [References] in graph/analysis/dereference.h). -1: none.
   int reference_input = -1;
+  // Hands its only input on, unchanged.
+  bool forwards = false;
+  // May be a line of a _FusedElementwise: OpDefBuilder::fusible().
+  bool is_fusible = false;
+  // An output may be dead though no input is.
+  bool may_die = false;
+  Work work = Work::kElementwise;
   ShapeFn shape_fn;  // null: outputs of unknown shape
 
   const AttrDef* find_attr(std::string_view name) const;
@@ -93,6 +119,22 @@ class OpDefBuilder {
   OpDefBuilder& changes_input(int input);
   // REQUIRES: as above.
   OpDefBuilder& takes_reference(int input);
+  // It hands its only input on unchanged, so it is Work::kFree: a run passes
+  // the token on without a kernel. It has a kernel all the same, for each type
+  // of device where it may be. REQUIRES: one input and one output, which are no
+  // lists, of one type.
+  OpDefBuilder& forwards();
+  // An op on the elements of one or two tensors, one by one: passes make one
+  // node of it and its neighbours (Note [What is fused] in
+  // graph/passes/fuse.cpp). REQUIRES: all ports have the type that is its only
+  // attribute; it cannot fail but by shapes; for floats its kernel on a CPU is
+  // a UnaryKernel or BinaryKernel of devices/cpu/elementwise. Those classes are
+  // internal: so OpRegistry refuses an op of another program that says this.
+  OpDefBuilder& fusible();
+  // An output may be dead though no input is. That is for control flow, which
+  // the engine performs: no kernel can do it.
+  OpDefBuilder& may_die();
+  OpDefBuilder& work(Work work);
   OpDefBuilder& shape(ShapeFn fn);
   OpDef build();
 

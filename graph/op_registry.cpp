@@ -102,12 +102,19 @@ OpRegistry& OpRegistry::global() {
   static OpRegistry* registry = [] {
     auto* filled = new OpRegistry;
     register_ops(*filled);
+    filled->has_own_ops_ = true;
     return filled;
   }();
   return *registry;
 }
 
 Status OpRegistry::add(OpDef def) {
+  // Passes would make of it a node that has no kernel.
+  if (def.is_fusible && has_own_ops_)
+    return error(Code::kInvalidArgument,
+                 "[ops] op {} cannot be fusible: only kernels of tagflow's own "
+                 "ops can be fused",
+                 def.name);
   std::unique_lock lock(mutex_);
   def.is_registered = true;
   auto owned = std::make_unique<const OpDef>(std::move(def));

@@ -20,7 +20,8 @@ class OpRegistry {
   // An empty one, for tests.
   OpRegistry() = default;
 
-  // AlreadyExists where the name is taken.
+  // AlreadyExists where the name is taken; InvalidArgument where a program's op
+  // is fusible (OpDefBuilder::fusible()).
   Status add(OpDef def);
   // For the built-in tables: a duplicate name ends the process.
   void add(OpDefBuilder builder);
@@ -33,6 +34,7 @@ class OpRegistry {
 
  private:
   mutable std::shared_mutex mutex_;
+  bool has_own_ops_ = false;  // all of graph/ops; others are those of programs
   std::unordered_map<std::string_view, std::unique_ptr<const OpDef>> ops_;
 };
 

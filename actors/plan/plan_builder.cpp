@@ -1,7 +1,6 @@
 #include "actors/plan/plan_builder.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <limits>
 
@@ -55,18 +54,10 @@ PlanBuilder::Role PlanBuilder::find_role(const Node& node) {
   if (node.op() == "_Send" || node.op() == "_HostSend") return Role::kSend;
   if (node.op() == "_Recv" || node.op() == "_HostRecv") return Role::kRecv;
   if (node.op() == "_Call") return Role::kCall;
-  static constexpr std::array kForwarding = {
-      "StopGradient", "PreventGradient", "PlaceholderWithDefault",
-      "Snapshot",     "GuaranteeConst",  "LoopCond",
-      "RefIdentity",
-  };
   if (node.op() == "GuaranteeConst" &&
       node.input_dtypes()[0] == DataType::kResource)
     return Role::kNode;  // which is refused
-  if (node.is_identity() || node.is_loop_cond() ||
-      std::ranges::find(kForwarding, node.op()) != kForwarding.end())
-    return Role::kForward;
-  return Role::kNode;
+  return node.op_def().forwards ? Role::kForward : Role::kNode;
 }
 
 bool PlanBuilder::is_alias(const Node& node) const {

@@ -331,8 +331,7 @@ void Lowering::find_mortal() {
       users[input.node].push_back(node);
     for (const Node* control : node->control_inputs())
       users[control].push_back(node);
-    if (node->is_switch() || node->is_merge() || node->is_enter() ||
-        node->is_exit() || node->op() == "_Recv" || node->op() == "_HostRecv" ||
+    if (node->op_def().may_die || node->is_enter() || node->is_exit() ||
         ((node->op() == "_Call" || is_functional(*node)) &&
          bodies_.traits_of(*node).may_die))
       open.push_back(node);

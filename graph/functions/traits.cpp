@@ -1,6 +1,5 @@
 #include "graph/functions/traits.h"
 
-#include <algorithm>
 #include <vector>
 
 #include "graph/functions/extended.h"
@@ -9,11 +8,6 @@
 
 namespace tagflow::graph {
 namespace {
-
-constexpr std::string_view kMortalOps[] = {
-    "Switch",   "RefSwitch", "_SwitchN",  "Merge",
-    "RefMerge", "_Recv",     "_HostRecv",
-};
 
 void merge(Traits& traits, const Traits& more) {
   traits.has_effects |= more.has_effects;
@@ -43,11 +37,10 @@ Traits own_traits(const FunctionDef& function, const Visit& visit) {
     const OpDef* op = OpRegistry::global().find_or_null(node.op);
     if (op == nullptr) {
       visit(std::string_view(node.op));
-    } else if (op->is_stateful && !is_functional_op(node.op)) {
-      own.has_effects = true;
+    } else {
+      own.has_effects |= op->is_stateful && !is_functional_op(node.op);
+      own.may_die |= op->may_die;
     }
-    if (std::ranges::find(kMortalOps, node.op) != std::end(kMortalOps))
-      own.may_die = true;
     visit_functions(node.attrs, visit);
   }
   return own;

@@ -5,12 +5,12 @@
 namespace tagflow::graph {
 
 void define(OpRegistry& registry, std::string name, Texts inputs, Texts outputs,
-            Texts attrs, ShapeFn shape_fn) {
+            Texts attrs, ShapeFn shape_fn, Work work) {
   OpDefBuilder builder(std::move(name));
   for (std::string_view text : inputs) builder.input(text);
   for (std::string_view text : outputs) builder.output(text);
   for (std::string_view text : attrs) builder.attr(text);
-  builder.shape(std::move(shape_fn));
+  builder.shape(std::move(shape_fn)).work(work);
   registry.add(std::move(builder));
 }
 

@@ -153,28 +153,34 @@ Status broadcast_args_shape(ShapeContext& c) {
 
 void register_array_basic_ops(OpRegistry& registry) {
   define(registry, "Shape", {"input: T"}, {"output: out_type"},
-         {"T: type", "out_type: {int32, int64} = int32"}, shape_shape);
+         {"T: type", "out_type: {int32, int64} = int32"}, shape_shape,
+         Work::kNoData);
   define(registry, "ShapeN", {"input: N * T"}, {"output: N * out_type"},
          {"N: int >= 1", "T: type", "out_type: {int32, int64} = int32"},
-         shape_shape);
+         shape_shape, Work::kNoData);
   define(registry, "Size", {"input: T"}, {"output: out_type"},
-         {"T: type", "out_type: {int32, int64} = int32"}, scalar_shape);
+         {"T: type", "out_type: {int32, int64} = int32"}, scalar_shape,
+         Work::kNoData);
   define(registry, "Rank", {"input: T"}, {"output: int32"}, {"T: type"},
-         scalar_shape);
+         scalar_shape, Work::kNoData);
   define(registry, "Reshape", {"tensor: T", "shape: Tshape"}, {"output: T"},
-         {"T: type", "Tshape: {int32, int64} = int32"}, reshape_shape);
+         {"T: type", "Tshape: {int32, int64} = int32"}, reshape_shape,
+         Work::kNoData);
   define(registry, "ExpandDims", {"input: T", "dim: Tdim"}, {"output: T"},
-         {"T: type", "Tdim: {int32, int64} = int32"}, expand_dims_shape);
+         {"T: type", "Tdim: {int32, int64} = int32"}, expand_dims_shape,
+         Work::kNoData);
   define(registry, "Squeeze", {"input: T"}, {"output: T"},
-         {"T: type", "squeeze_dims: list(int) >= 0 = []"}, squeeze_shape);
+         {"T: type", "squeeze_dims: list(int) >= 0 = []"}, squeeze_shape,
+         Work::kNoData);
   define(registry, "Fill", {"dims: index_type", "value: T"}, {"output: T"},
-         {"T: type", "index_type: {int32, int64} = int32"}, fill_shape);
+         {"T: type", "index_type: {int32, int64} = int32"}, fill_shape,
+         Work::kMove);
   define(registry, "ZerosLike", {"x: T"}, {"y: T"}, {"T: type"},
-         unchanged_shape);
+         unchanged_shape, Work::kMove);
   define(registry, "OnesLike", {"x: T"}, {"y: T"},
          {"T: {bfloat16, half, float, double, int8, uint8, int16, uint16, "
           "int32, uint32, int64, uint64, complex64, complex128, bool}"},
-         unchanged_shape);
+         unchanged_shape, Work::kMove);
   define(registry, "Range", {"start: Tidx", "limit: Tidx", "delta: Tidx"},
          {"output: Tidx"},
          {"Tidx: {bfloat16, half, float, double, int8, int16, int32, int64, "
@@ -185,7 +191,7 @@ void register_array_basic_ops(OpRegistry& registry) {
          {"T: {bfloat16, half, float, double}", "Tidx: {int32, int64} = int32"},
          lin_space_shape);
   define(registry, "BroadcastArgs", {"s0: T", "s1: T"}, {"r0: T"},
-         {"T: {int32, int64} = int32"}, broadcast_args_shape);
+         {"T: {int32, int64} = int32"}, broadcast_args_shape, Work::kNoData);
 }
 
 }  // namespace tagflow::graph

@@ -124,7 +124,7 @@ Status matrix_diag_part_v2_shape(ShapeContext& c) {
 
 void register_array_diag_ops(OpRegistry& registry) {
   define(registry, "MatrixDiag", {"diagonal: T"}, {"output: T"}, {"T: type"},
-         matrix_diag_shape);
+         matrix_diag_shape, Work::kMove);
   define(registry, "BatchMatrixDiag", {"diagonal: T"}, {"output: T"},
          {"T: type"}, matrix_diag_shape);
   define(registry, "MatrixDiagV2",
@@ -166,18 +166,19 @@ void register_array_diag_ops(OpRegistry& registry) {
          matrix_shape);
   define(registry, "MatrixBandPart",
          {"input: T", "num_lower: Tindex", "num_upper: Tindex"}, {"band: T"},
-         {"T: type", "Tindex: {int32, int64} = int64"}, matrix_shape);
+         {"T: type", "Tindex: {int32, int64} = int64"}, matrix_shape,
+         Work::kMove);
   define(registry, "BatchMatrixBandPart",
          {"input: T", "num_lower: int64", "num_upper: int64"}, {"band: T"},
          {"T: type"}, matrix_shape);
   define(registry, "Diag", {"diagonal: T"}, {"output: T"},
          {"T: {bfloat16, half, float, double, int32, int64, complex64, "
           "complex128}"},
-         diag_shape);
+         diag_shape, Work::kMove);
   define(registry, "DiagPart", {"input: T"}, {"diagonal: T"},
          {"T: {bfloat16, half, float, double, int32, int64, complex64, "
           "complex128}"},
-         diag_part_shape);
+         diag_part_shape, Work::kMove);
 }
 
 }  // namespace tagflow::graph

@@ -132,6 +132,7 @@ void register_array_gather_ops(OpRegistry& registry) {
                    .attr("Tindices: {int16, int32, int64}")
                    .attr("Taxis: {int32, int64}")
                    .takes_reference(0)
+                   .work(Work::kPick)
                    .shape(gather_v2_shape));
   registry.add(OpDefBuilder("Gather")
                    .input("params: Tparams")
@@ -141,6 +142,7 @@ void register_array_gather_ops(OpRegistry& registry) {
                    .attr("Tparams: type")
                    .attr("Tindices: {int32, int64}")
                    .takes_reference(0)
+                   .work(Work::kPick)
                    .shape(gather_shape));
   registry.add(OpDefBuilder("GatherNd")
                    .input("params: Tparams")
@@ -150,12 +152,13 @@ void register_array_gather_ops(OpRegistry& registry) {
                    .attr("Tindices: {int16, int32, int64}")
                    .attr("bad_indices_policy: string = ''")
                    .takes_reference(0)
+                   .work(Work::kPick)
                    .shape(gather_nd_shape));
   define(registry, "ScatterNd",
          {"indices: Tindices", "updates: T", "shape: Tindices"}, {"output: T"},
          {"T: type", "Tindices: {int16, int32, int64}",
           "bad_indices_policy: string = ''"},
-         scatter_nd_shape);
+         scatter_nd_shape, Work::kMove);
   define(registry, "TensorScatterUpdate",
          {"tensor: T", "indices: Tindices", "updates: T"}, {"output: T"},
          {"T: type", "Tindices: {int16, int32, int64, uint16}",

@@ -224,39 +224,43 @@ Status dynamic_partition_shape(ShapeContext& c) {
 
 void register_array_join_ops(OpRegistry& registry) {
   define(registry, "Pack", {"values: N * T"}, {"output: T"},
-         {"N: int >= 1", "T: type", "axis: int = 0"}, pack_shape);
+         {"N: int >= 1", "T: type", "axis: int = 0"}, pack_shape, Work::kMove);
   define(registry, "Unpack", {"value: T"}, {"output: num * T"},
-         {"num: int >= 0", "T: type", "axis: int = 0"}, unpack_shape);
+         {"num: int >= 0", "T: type", "axis: int = 0"}, unpack_shape,
+         Work::kPick);
   define(registry, "ConcatV2", {"values: N * T", "axis: Tidx"}, {"output: T"},
          {"N: int >= 2", "T: type", "Tidx: {int32, int64} = int32"},
-         concat_v2_shape);
+         concat_v2_shape, Work::kMove);
   define(registry, "ParallelConcat", {"values: N * T"}, {"output: T"},
          {"N: int >= 1", "T: type", "shape: shape"}, parallel_concat_shape);
   define(registry, "Concat", {"concat_dim: int32", "values: N * T"},
-         {"output: T"}, {"N: int >= 2", "T: type"}, concat_shape);
+         {"output: T"}, {"N: int >= 2", "T: type"}, concat_shape, Work::kMove);
   define(registry, "ConcatOffset",
          {"concat_dim: int32", "shape: N * shape_type"},
          {"offset: N * shape_type"},
          {"N: int >= 2", "shape_type: {int32, int64} = int32"},
-         concat_offset_shape);
+         concat_offset_shape, Work::kNoData);
   define(registry, "Split", {"split_dim: int32", "value: T"},
          {"output: num_split * T"}, {"num_split: int >= 1", "T: type"},
-         split_shape);
+         split_shape, Work::kPick);
   define(
       registry, "SplitV", {"value: T", "size_splits: Tlen", "split_dim: int32"},
       {"output: num_split * T"},
       {"num_split: int >= 1", "T: type", "Tlen: {int8, int32, int64} = int64"},
-      split_v_shape);
+      split_v_shape, Work::kPick);
   define(registry, "Tile", {"input: T", "multiples: Tmultiples"}, {"output: T"},
-         {"T: type", "Tmultiples: {int32, int64} = int32"}, tile_shape);
+         {"T: type", "Tmultiples: {int32, int64} = int32"}, tile_shape,
+         Work::kMove);
   define(registry, "DynamicStitch", {"indices: N * int32", "data: N * T"},
-         {"merged: T"}, {"N: int >= 1", "T: type"}, dynamic_stitch_shape);
+         {"merged: T"}, {"N: int >= 1", "T: type"}, dynamic_stitch_shape,
+         Work::kMove);
   define(registry, "ParallelDynamicStitch",
          {"indices: N * int32", "data: N * T"}, {"merged: T"},
-         {"N: int >= 1", "T: type"}, dynamic_stitch_shape);
+         {"N: int >= 1", "T: type"}, dynamic_stitch_shape, Work::kMove);
   define(registry, "DynamicPartition", {"data: T", "partitions: int32"},
          {"outputs: num_partitions * T"},
-         {"num_partitions: int >= 1", "T: type"}, dynamic_partition_shape);
+         {"num_partitions: int >= 1", "T: type"}, dynamic_partition_shape,
+         Work::kMove);
 }
 
 }  // namespace tagflow::graph

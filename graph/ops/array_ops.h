@@ -23,10 +23,11 @@ void register_array_search_ops(OpRegistry& registry);  // unique, top-k, ...
 void register_array_string_ops(OpRegistry& registry);
 void register_array_update_ops(OpRegistry& registry);  // rows in place, buckets
 
-// Adds an op from OpDefBuilder's texts for inputs, outputs and attributes.
+// Adds an op from OpDefBuilder's texts for inputs, outputs and attributes, and
+// what else its definition says.
 using Texts = std::initializer_list<std::string_view>;
 void define(OpRegistry& registry, std::string name, Texts inputs, Texts outputs,
-            Texts attrs, ShapeFn shape_fn);
+            Texts attrs, ShapeFn shape_fn, Work work = Work::kElementwise);
 
 // The value of a constant integer input with one element.
 std::optional<int64_t> constant_index(const ShapeContext& c, int input);

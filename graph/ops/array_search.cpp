@@ -123,38 +123,41 @@ void register_array_search_ops(OpRegistry& registry) {
       {"indices: TI", "depth: int32", "on_value: T", "off_value: T"},
       {"output: T"},
       {"axis: int = -1", "T: type", "TI: {uint8, int8, int32, int64} = int64"},
-      one_hot_shape);
+      one_hot_shape, Work::kMove);
   define(registry, "Where", {"input: T"}, {"index: int64"},
          {"T: {float, double, int32, uint8, int16, int8, complex64, int64, "
           "qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, "
           "complex128, half, uint32, uint64, bool} = bool"},
-         where_shape);
+         where_shape, Work::kReduce);
   define(registry, "Unique", {"x: T"}, {"y: T", "idx: out_idx"},
-         {"T: type", "out_idx: {int32, int64} = int32"}, unique_shape);
+         {"T: type", "out_idx: {int32, int64} = int32"}, unique_shape,
+         Work::kSort);
   define(registry, "UniqueV2", {"x: T", "axis: Taxis"},
          {"y: T", "idx: out_idx"},
          {"T: type", "Taxis: {int32, int64} = int64",
           "out_idx: {int32, int64} = int32"},
-         unique_v2_shape);
+         unique_v2_shape, Work::kSort);
   define(registry, "UniqueWithCounts", {"x: T"},
          {"y: T", "idx: out_idx", "count: out_idx"},
-         {"T: type", "out_idx: {int32, int64} = int32"}, unique_shape);
+         {"T: type", "out_idx: {int32, int64} = int32"}, unique_shape,
+         Work::kSort);
   define(registry, "UniqueWithCountsV2", {"x: T", "axis: Taxis"},
          {"y: T", "idx: out_idx", "count: out_idx"},
          {"T: type", "Taxis: {int32, int64} = int64",
           "out_idx: {int32, int64} = int32"},
-         unique_v2_shape);
+         unique_v2_shape, Work::kSort);
   define(registry, "ListDiff", {"x: T", "y: T"}, {"out: T", "idx: out_idx"},
-         {"T: type", "out_idx: {int32, int64} = int32"}, list_diff_shape);
+         {"T: type", "out_idx: {int32, int64} = int32"}, list_diff_shape,
+         Work::kSort);
   define(registry, "TopKV2", {"input: T", "k: Tk"},
          {"values: T", "indices: index_type"},
          {"sorted: bool = true", "T: realnumbertype",
           "Tk: {int16, int32, int64} = int32",
           "index_type: {int16, int32, int64} = int32"},
-         top_k_v2_shape);
+         top_k_v2_shape, Work::kSort);
   define(registry, "TopK", {"input: T"}, {"values: T", "indices: int32"},
          {"k: int >= 0", "sorted: bool = true", "T: realnumbertype"},
-         top_k_shape);
+         top_k_shape, Work::kSort);
   define(registry, "Cumsum", {"x: T", "axis: Tidx"}, {"out: T"},
          {"exclusive: bool = false", "reverse: bool = false",
           "T: {float, double, int32, uint8, int16, int8, complex64, int64, "
@@ -170,22 +173,23 @@ void register_array_search_ops(OpRegistry& registry) {
           "Tidx: {int32, int64} = int32"},
          unchanged_shape);
   define(registry, "Bincount", {"arr: int32", "size: int32", "weights: T"},
-         {"bins: T"}, {"T: {int32, int64, float, double}"}, bincount_shape);
+         {"bins: T"}, {"T: {int32, int64, float, double}"}, bincount_shape,
+         Work::kReduce);
   define(registry, "DenseBincount", {"input: Tidx", "size: Tidx", "weights: T"},
          {"output: T"},
          {"Tidx: {int32, int64}", "T: {int32, int64, float, double}",
           "binary_output: bool = false"},
-         dense_bincount_shape);
+         dense_bincount_shape, Work::kReduce);
   define(registry, "HistogramFixedWidth",
          {"values: T", "value_range: T", "nbins: int32"}, {"out: dtype"},
          {"T: {int32, int64, float, double}", "dtype: {int32, int64} = int32"},
-         histogram_shape);
+         histogram_shape, Work::kReduce);
   define(registry, "LowerBound", {"sorted_inputs: T", "values: T"},
          {"output: out_type"}, {"T: type", "out_type: {int32, int64} = int32"},
-         bound_shape);
+         bound_shape, Work::kSort);
   define(registry, "UpperBound", {"sorted_inputs: T", "values: T"},
          {"output: out_type"}, {"T: type", "out_type: {int32, int64} = int32"},
-         bound_shape);
+         bound_shape, Work::kSort);
 }
 
 }  // namespace tagflow::graph

@@ -211,14 +211,15 @@ Result<SliceGeometry> resolve_slice(const SliceSpec& spec,
 
 void register_array_slice_ops(OpRegistry& registry) {
   define(registry, "Slice", {"input: T", "begin: Index", "size: Index"},
-         {"output: T"}, {"T: type", "Index: {int32, int64}"}, slice_shape);
+         {"output: T"}, {"T: type", "Index: {int32, int64}"}, slice_shape,
+         Work::kPick);
   define(registry, "StridedSlice",
          {"input: T", "begin: Index", "end: Index", "strides: Index"},
          {"output: T"},
          {"T: type", "Index: {int16, int32, int64}", "begin_mask: int = 0",
           "end_mask: int = 0", "ellipsis_mask: int = 0",
           "new_axis_mask: int = 0", "shrink_axis_mask: int = 0"},
-         strided_slice_shape);
+         strided_slice_shape, Work::kPick);
   define(
       registry, "StridedSliceGrad",
       {"shape: Index", "begin: Index", "end: Index", "strides: Index", "dy: T"},
@@ -226,7 +227,7 @@ void register_array_slice_ops(OpRegistry& registry) {
       {"T: type", "Index: {int32, int64}", "begin_mask: int = 0",
        "end_mask: int = 0", "ellipsis_mask: int = 0", "new_axis_mask: int = 0",
        "shrink_axis_mask: int = 0"},
-      strided_slice_grad_shape);
+      strided_slice_grad_shape, Work::kMove);
 }
 
 }  // namespace tagflow::graph

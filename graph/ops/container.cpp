@@ -8,28 +8,28 @@ namespace tagflow::graph {
 namespace {
 
 OpDefBuilder build(std::string name, Texts inputs, Texts outputs, Texts attrs,
-                   ShapeFn shape_fn) {
+                   ShapeFn shape_fn, Work work) {
   OpDefBuilder builder(std::move(name));
   for (std::string_view text : inputs) builder.input(text);
   for (std::string_view text : outputs) builder.output(text);
   for (std::string_view text : attrs) builder.attr(text);
-  builder.shape(std::move(shape_fn));
+  builder.shape(std::move(shape_fn)).work(work);
   return builder;
 }
 
 }  // namespace
 
 void define_stateful(OpRegistry& registry, std::string name, Texts inputs,
-                     Texts outputs, Texts attrs, ShapeFn shape_fn) {
+                     Texts outputs, Texts attrs, ShapeFn shape_fn, Work work) {
   registry.add(
-      build(std::move(name), inputs, outputs, attrs, std::move(shape_fn))
+      build(std::move(name), inputs, outputs, attrs, std::move(shape_fn), work)
           .stateful());
 }
 
 void define_changing(OpRegistry& registry, std::string name, Texts inputs,
-                     Texts outputs, Texts attrs, ShapeFn shape_fn) {
+                     Texts outputs, Texts attrs, ShapeFn shape_fn, Work work) {
   registry.add(
-      build(std::move(name), inputs, outputs, attrs, std::move(shape_fn))
+      build(std::move(name), inputs, outputs, attrs, std::move(shape_fn), work)
           .changes_input(0));
 }
 

@@ -16,11 +16,13 @@ void register_optional_ops(OpRegistry& registry);
 
 // define() for an op that must run as often as its node says.
 void define_stateful(OpRegistry& registry, std::string name, Texts inputs,
-                     Texts outputs, Texts attrs, ShapeFn shape_fn);
+                     Texts outputs, Texts attrs, ShapeFn shape_fn,
+                     Work work = Work::kElementwise);
 
 // define() for an op that changes its first input: OpDef::changed_input.
 void define_changing(OpRegistry& registry, std::string name, Texts inputs,
-                     Texts outputs, Texts attrs, ShapeFn shape_fn);
+                     Texts outputs, Texts attrs, ShapeFn shape_fn,
+                     Work work = Work::kElementwise);
 
 // What input i says of the shape of elements: a vector of dimensions, or -1.
 Result<PartialShape> element_shape_input(const ShapeContext& c, int i);

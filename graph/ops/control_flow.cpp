@@ -98,44 +98,53 @@ void register_sources(OpRegistry& registry) {
                    .output("output: dtype")
                    .attr("value: tensor")
                    .attr("dtype: type")
+                   .work(Work::kFree)
                    .shape(const_shape));
   registry.add(OpDefBuilder("Placeholder")
                    .output("output: dtype")
                    .attr("dtype: type")
                    .attr("shape: shape = <unknown>")
+                   .work(Work::kFree)
                    .shape(placeholder_shape));
   registry.add(OpDefBuilder("PlaceholderV2")
                    .output("output: dtype")
                    .attr("dtype: type")
                    .attr("shape: shape")
+                   .work(Work::kFree)
                    .shape(placeholder_shape));
   registry.add(OpDefBuilder("PlaceholderWithDefault")
                    .input("input: dtype")
                    .output("output: dtype")
                    .attr("dtype: type")
                    .attr("shape: shape")
+                   .forwards()
                    .shape(placeholder_with_default_shape));
-  registry.add(OpDefBuilder("NoOp").shape(no_output_shape));
+  registry.add(OpDefBuilder("NoOp").work(Work::kFree).shape(no_output_shape));
 }
 
 void register_identities(OpRegistry& registry) {
-  registry.add(identity_op("Identity"));
-  registry.add(identity_op("StopGradient"));
-  registry.add(identity_op("PreventGradient").attr("message: string = ''"));
-  registry.add(identity_op("Snapshot"));
-  registry.add(identity_op("GuaranteeConst").stateful());
+  registry.add(identity_op("Identity").forwards());
+  registry.add(identity_op("StopGradient").forwards());
   registry.add(
-      identity_op("EnsureShape").attr("shape: shape").shape(ensure_shape));
+      identity_op("PreventGradient").attr("message: string = ''").forwards());
+  registry.add(identity_op("Snapshot").forwards());
+  registry.add(identity_op("GuaranteeConst").stateful().forwards());
+  registry.add(identity_op("EnsureShape")
+                   .attr("shape: shape")
+                   .work(Work::kNoData)
+                   .shape(ensure_shape));
   registry.add(OpDefBuilder("RefIdentity")
                    .input("input: Ref(T)")
                    .output("output: Ref(T)")
                    .attr("T: type")
                    .allows_uninitialized_input()
+                   .forwards()
                    .shape(unchanged_shape));
   registry.add(OpDefBuilder("IdentityN")
                    .input("input: T")
                    .output("output: T")
                    .attr("T: list(type) >= 1")
+                   .work(Work::kFree)
                    .shape(elementwise_list_shape));
 }
 
@@ -146,12 +155,14 @@ void register_borders(OpRegistry& registry) {
                    .attr("T: type")
                    .attr("index: int >= 0")
                    .stateful()
+                   .work(Work::kFree)
                    .shape(unknown_shape));
   registry.add(OpDefBuilder("_Retval")
                    .input("input: T")
                    .attr("T: type")
                    .attr("index: int >= 0")
                    .stateful()
+                   .work(Work::kFree)
                    .shape(no_output_shape));
   for (const char* name : {"_Send", "_HostSend"})
     registry.add(OpDefBuilder(name)
@@ -174,6 +185,7 @@ void register_borders(OpRegistry& registry) {
                      .attr("recv_device: string")
                      .attr("client_terminated: bool = false")
                      .stateful()
+                     .may_die()
                      .shape(unknown_shape));
 }
 
@@ -184,6 +196,8 @@ void register_conditionals(OpRegistry& registry) {
                    .output("output_false: T")
                    .output("output_true: T")
                    .attr("T: type")
+                   .may_die()
+                   .work(Work::kFree)
                    .shape(switch_shape));
   registry.add(OpDefBuilder("RefSwitch")
                    .input("data: Ref(T)")
@@ -192,6 +206,8 @@ void register_conditionals(OpRegistry& registry) {
                    .output("output_true: Ref(T)")
                    .attr("T: type")
                    .allows_uninitialized_input()
+                   .may_die()
+                   .work(Work::kFree)
                    .shape(switch_shape));
   registry.add(OpDefBuilder("_SwitchN")
                    .input("data: T")
@@ -199,6 +215,8 @@ void register_conditionals(OpRegistry& registry) {
                    .output("outputs: num_outs * T")
                    .attr("num_outs: int >= 1")
                    .attr("T: type")
+                   .may_die()
+                   .work(Work::kFree)
                    .shape(switch_shape));
   registry.add(OpDefBuilder("Merge")
                    .input("inputs: N * T")
@@ -206,6 +224,8 @@ void register_conditionals(OpRegistry& registry) {
                    .output("value_index: int32")
                    .attr("T: type")
                    .attr("N: int >= 1")
+                   .may_die()
+                   .work(Work::kFree)
                    .shape(merge_shape));
   registry.add(OpDefBuilder("RefMerge")
                    .input("inputs: Ref(N * T)")
@@ -213,6 +233,8 @@ void register_conditionals(OpRegistry& registry) {
                    .output("value_index: int32")
                    .attr("T: type")
                    .attr("N: int >= 1")
+                   .may_die()
+                   .work(Work::kFree)
                    .shape(merge_shape));
   registry.add(OpDefBuilder("RefSelect")
                    .input("index: int32")
@@ -221,7 +243,8 @@ void register_conditionals(OpRegistry& registry) {
                    .attr("T: type")
                    .attr("N: int >= 1")
                    .shape(ref_select_shape));
-  registry.add(OpDefBuilder("ControlTrigger").shape(no_output_shape));
+  registry.add(
+      OpDefBuilder("ControlTrigger").work(Work::kFree).shape(no_output_shape));
 }
 
 void register_loops(OpRegistry& registry) {
@@ -232,6 +255,7 @@ void register_loops(OpRegistry& registry) {
                    .attr("frame_name: string")
                    .attr("is_constant: bool = false")
                    .attr("parallel_iterations: int = 10")
+                   .work(Work::kFree)
                    .shape(unchanged_shape));
   registry.add(OpDefBuilder("RefEnter")
                    .input("data: Ref(T)")
@@ -240,22 +264,26 @@ void register_loops(OpRegistry& registry) {
                    .attr("frame_name: string")
                    .attr("is_constant: bool = false")
                    .attr("parallel_iterations: int = 10")
+                   .work(Work::kFree)
                    .shape(unchanged_shape));
   for (const char* name : {"Exit", "NextIteration"})
     registry.add(OpDefBuilder(name)
                      .input("data: T")
                      .output("output: T")
                      .attr("T: type")
+                     .work(Work::kFree)
                      .shape(unchanged_shape));
   for (const char* name : {"RefExit", "RefNextIteration"})
     registry.add(OpDefBuilder(name)
                      .input("data: Ref(T)")
                      .output("output: Ref(T)")
                      .attr("T: type")
+                     .work(Work::kFree)
                      .shape(unchanged_shape));
   registry.add(OpDefBuilder("LoopCond")
                    .input("input: bool")
                    .output("output: bool")
+                   .forwards()
                    .shape(loop_cond_shape));
 }
 
@@ -266,6 +294,7 @@ void register_checks(OpRegistry& registry) {
                    .attr("T: list(type) >= 1")
                    .attr("summarize: int = 3")
                    .stateful()
+                   .work(Work::kNoData)
                    .shape(scalar_sink_shape));
   registry.add(OpDefBuilder("Print")
                    .input("input: T")

@@ -72,7 +72,8 @@ void register_calls(OpRegistry& registry) {
   // program, in a frame of its own.
   registry.add(with_ports(OpDefBuilder("_Call").stateful(), "args: Tin")
                    .attr("f: func")
-                   .attr("body: int >= 0"));
+                   .attr("body: int >= 0")
+                   .work(Work::kFree));
 }
 
 void register_branches(OpRegistry& registry) {
@@ -123,6 +124,7 @@ void register_functional_loops(OpRegistry& registry) {
   // How often a For runs its body.
   registry.add(with_range(OpDefBuilder("_ForTripCount"))
                    .output("trips: int32")
+                   .work(Work::kNoData)
                    .shape(trip_count_shape));
 }
 

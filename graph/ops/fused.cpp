@@ -118,7 +118,8 @@ void register_fused_ops(OpRegistry& registry) {
                    .attr("width: int >= 0 = 0")
                    .attr("program: list(string) = []")
                    .attr("outputs: list(int) = []")
-                   .attr("names: list(string) >= 1"));
+                   .attr("names: list(string) >= 1")
+                   .work(Work::kProduct));
 }
 
 }  // namespace tagflow::graph

@@ -110,49 +110,54 @@ void register_gradient_list_ops(OpRegistry& registry) {
   const auto value = "value: T";
   const auto values = "values: T";
   const auto type = "T: type";
-  define(registry, "ZeroVariant", {}, {"output: variant"}, {}, scalar_shape);
+  define(registry, "ZeroVariant", {}, {"output: variant"}, {}, scalar_shape,
+         Work::kNoData);
   for (const char* op : {"GradientListAdd", "GradientListPut"})
     define_changing(registry, op, {list, index, value}, {next}, {type},
-                    add_gradient_shape);
+                    add_gradient_shape, Work::kNoData);
   define(registry, "GradientListGet", {list, index, shape}, {value},
-         {type, shape_type}, get_gradient_shape);
+         {type, shape_type}, get_gradient_shape, Work::kNoData);
   define_changing(registry, "GradientListTake", {list, index, shape},
-                  {next, value}, {type, shape_type}, get_gradient_shape);
+                  {next, value}, {type, shape_type}, get_gradient_shape,
+                  Work::kNoData);
   define_changing(registry, "GradientListDrop",
                   {list, "begin: int32", "end: int32"}, {next}, {},
-                  drop_gradients_shape);
+                  drop_gradients_shape, Work::kNoData);
 
   // Row i is that of element indices[i].
   for (const char* op : {"GradientListAddRows", "GradientListPutRows"})
     define_changing(registry, op, {list, indices, values}, {next}, {type},
-                    add_gradients_shape);
+                    add_gradients_shape, Work::kMove);
   define(registry, "GradientListGetRows", {list, indices, shape}, {values},
-         {type, shape_type}, get_gradients_shape);
+         {type, shape_type}, get_gradients_shape, Work::kMove);
   define_changing(registry, "GradientListTakeRows", {list, indices, shape},
-                  {next, values}, {type, shape_type}, get_gradients_shape);
+                  {next, values}, {type, shape_type}, get_gradients_shape,
+                  Work::kMove);
 
   // lengths[i] rows, each of a shape, are those of element i.
   define_changing(registry, "GradientListAddSplit",
                   {list, values, "lengths: int64"}, {next}, {type},
-                  split_gradients_shape);
+                  split_gradients_shape, Work::kMove);
   define(registry, "GradientListGetConcat", {list, "lengths: int64", shape},
-         {values}, {type, shape_type}, join_gradients_shape);
+         {values}, {type, shape_type}, join_gradients_shape, Work::kMove);
 
   // Take and Put of a tensor of lists: row i is element indices[i] of list i.
   const auto lists = "lists: variant";
   const auto next_lists = "output_lists: variant";
   define_changing(registry, "GradientListTakeBatch", {lists, indices, shape},
-                  {next_lists, values}, {type, shape_type}, take_batch_shape);
+                  {next_lists, values}, {type, shape_type}, take_batch_shape,
+                  Work::kMove);
   define_changing(registry, "GradientListPutBatch", {lists, indices, values},
-                  {next_lists}, {type}, put_batch_shape);
+                  {next_lists}, {type}, put_batch_shape, Work::kMove);
   // The elements of list i before lengths[i], and those from there on, counted
   // from 0 again. Join is the inverse, and the derivative.
   const auto lengths = "lengths: int32";
   define_changing(registry, "GradientListSplit", {lists, lengths},
-                  {"first: variant", "rest: variant"}, {}, split_lists_shape);
+                  {"first: variant", "rest: variant"}, {}, split_lists_shape,
+                  Work::kMove);
   define_changing(registry, "GradientListJoin",
                   {"first: variant", "rest: variant", lengths}, {next_lists},
-                  {}, join_lists_shape);
+                  {}, join_lists_shape, Work::kMove);
 }
 
 }  // namespace tagflow::graph

@@ -77,22 +77,26 @@ OpDefBuilder unary_gradient(const char* name) {
 }
 
 void register_unary(OpRegistry& registry) {
+  for (const char* name : {"Sqrt", "Rsqrt"})
+    registry.add(unary(name, kInexact).fusible());
+  for (const char* name : {"Exp", "Log", "Log1p", "Expm1", "Sigmoid", "Tanh"})
+    registry.add(unary(name, kInexact).fusible().work(Work::kTranscendental));
+  for (const char* name : {"Sin", "Cos", "Tan", "Asin", "Acos", "Atan", "Sinh",
+                           "Cosh", "Asinh", "Acosh", "Atanh"})
+    registry.add(unary(name, kInexact).work(Work::kTranscendental));
+  for (const char* name : {"Floor", "Ceil", "Rint"})
+    registry.add(unary(name, kFloating).fusible());
   for (const char* name :
-       {"Sqrt", "Rsqrt", "Exp", "Log", "Log1p", "Expm1", "Sigmoid", "Tanh",
-        "Sin", "Cos", "Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Asinh",
-        "Acosh", "Atanh"})
-    registry.add(unary(name, kInexact));
-  for (const char* name : {"Floor", "Ceil", "Rint", "Erf", "Erfc", "Erfinv",
-                           "Ndtri", "Lgamma", "Digamma"})
-    registry.add(unary(name, kFloating));
+       {"Erf", "Erfc", "Erfinv", "Ndtri", "Lgamma", "Digamma"})
+    registry.add(unary(name, kFloating).work(Work::kTranscendental));
   for (const char* name : {"BesselI0", "BesselI0e", "BesselI1", "BesselI1e",
                            "BesselJ0", "BesselJ1", "BesselK0", "BesselK0e",
                            "BesselK1", "BesselK1e", "BesselY0", "BesselY1"})
     registry.add(unary(name, kFloating));
   for (const char* name : {"Neg", "Sign", "Reciprocal", "Inv", "Round"})
-    registry.add(unary(name, kSigned));
-  registry.add(unary("Abs", kSignedReal));
-  registry.add(unary("Square", kNumber));
+    registry.add(unary(name, kSigned).fusible());
+  registry.add(unary("Abs", kSignedReal).fusible());
+  registry.add(unary("Square", kNumber).fusible());
   registry.add(unary("Invert", kInteger));
   for (const char* name : {"IsNan", "IsInf", "IsFinite"})
     registry.add(unary(name, kFloating, "y: bool"));
@@ -100,12 +104,15 @@ void register_unary(OpRegistry& registry) {
                    .input("x: bool")
                    .output("y: bool")
                    .shape(unchanged_shape));
-  for (const char* name : {"Selu", "Softsign"})
-    registry.add(OpDefBuilder(name)
-                     .input("features: T")
-                     .output("activations: T")
-                     .attr(type_set(kFloating))
-                     .shape(unchanged_shape));
+  const auto activation = [](const char* name) {
+    return OpDefBuilder(name)
+        .input("features: T")
+        .output("activations: T")
+        .attr(type_set(kFloating))
+        .shape(unchanged_shape);
+  };
+  registry.add(activation("Selu").work(Work::kTranscendental));
+  registry.add(activation("Softsign").fusible());
 }
 
 Status declared_sum_shape(ShapeContext& c) {
@@ -121,30 +128,37 @@ Status declared_sum_shape(ShapeContext& c) {
 }
 
 void register_arithmetic(OpRegistry& registry) {
-  registry.add(binary("AddV2", kNumber).commutative());
+  registry.add(binary("AddV2", kNumber).commutative().fusible());
   registry.add(binary("Add",
                       "bfloat16, half, float, double, uint8, int8, int16, "
-                      "int32, int64, complex64, complex128, string"));
-  registry.add(binary("Mul", kNumber).commutative());
-  for (const char* name : {"Sub", "RealDiv", "Div", "FloorDiv", "TruncateDiv"})
+                      "int32, int64, complex64, complex128, string")
+                   .fusible());
+  registry.add(binary("Mul", kNumber).commutative().fusible());
+  for (const char* name : {"Sub", "RealDiv", "Div"})
+    registry.add(binary(name, kNumber).fusible());
+  for (const char* name : {"FloorDiv", "TruncateDiv"})
     registry.add(binary(name, kNumber));
   registry.add(binary("FloorMod", kReal));
   registry.add(binary("Mod", kModulo));
   registry.add(binary("TruncateMod", kModulo));
-  registry.add(binary("Pow", kSigned));
-  registry.add(binary("Maximum", kReal).commutative());
-  registry.add(binary("Minimum", kReal).commutative());
+  registry.add(binary("Pow", kSigned).work(Work::kTranscendental));
+  registry.add(binary("Maximum", kReal).commutative().fusible());
+  registry.add(binary("Minimum", kReal).commutative().fusible());
   registry.add(binary("SquaredDifference",
                       "bfloat16, half, float, double, int32, int64, complex64, "
                       "complex128")
-                   .commutative());
-  for (const char* name : {"DivNoNan", "MulNoNan", "Xdivy", "Xlogy", "Xlog1py"})
+                   .commutative()
+                   .fusible());
+  for (const char* name : {"DivNoNan", "MulNoNan", "Xdivy"})
     registry.add(binary(name, kInexact));
+  for (const char* name : {"Xlogy", "Xlog1py"})
+    registry.add(binary(name, kInexact).work(Work::kTranscendental));
   registry.add(OpDefBuilder("Atan2")
                    .input("y: T")
                    .input("x: T")
                    .output("z: T")
                    .attr(type_set(kFloating))
+                   .work(Work::kTranscendental)
                    .shape(broadcast_shape));
   const auto special = [&](const char* op, const char* x, const char* y,
                            const char* z) {
@@ -213,8 +227,10 @@ void register_comparisons(OpRegistry& registry) {
 }
 
 void register_gradients(OpRegistry& registry) {
-  for (const char* name : {"SigmoidGrad", "TanhGrad", "SqrtGrad", "RsqrtGrad",
-                           "ReciprocalGrad", "InvGrad"})
+  for (const char* name : {"SigmoidGrad", "TanhGrad"})
+    registry.add(unary_gradient(name).fusible());
+  for (const char* name :
+       {"SqrtGrad", "RsqrtGrad", "ReciprocalGrad", "InvGrad"})
     registry.add(unary_gradient(name));
   registry.add(OpDefBuilder("SeluGrad")
                    .input("gradients: T")
@@ -294,6 +310,7 @@ void register_conversions(OpRegistry& registry) {
                    .output("output: type")
                    .attr("T: " + types)
                    .attr("type: " + types)
+                   .work(Work::kMove)
                    .shape(bitcast_shape));
   registry.add(OpDefBuilder("ToBool")
                    .input("input: T")
@@ -306,6 +323,7 @@ void register_conversions(OpRegistry& registry) {
                    .output("output: T")
                    .attr("T: type")
                    .attr("Tidx: {int32, int64} = int32")
+                   .work(Work::kMove)
                    .shape(broadcast_to_shape));
   registry.add(OpDefBuilder("BroadcastGradientArgs")
                    .input("s0: T")
@@ -313,6 +331,7 @@ void register_conversions(OpRegistry& registry) {
                    .output("r0: T")
                    .output("r1: T")
                    .attr("T: {int32, int64} = int32")
+                   .work(Work::kNoData)
                    .shape(broadcast_gradient_args_shape));
 }
 

@@ -18,26 +18,35 @@ Status alike_shape(ShapeContext& c) {
   return Status();
 }
 
-void add_activation(OpRegistry& registry, const std::string& name,
-                    const char* types, const char* known) {
-  registry.add(OpDefBuilder(name)
-                   .input("features: T")
-                   .output("activations: T")
-                   .attr(types)
-                   .shape(unchanged_shape));
-  registry.add(OpDefBuilder(name + "Grad")
-                   .input("gradients: T")
-                   .input(known)
-                   .output("backprops: T")
-                   .attr(types)
-                   .shape(alike_shape));
+OpDefBuilder activation(const char* name, const char* types) {
+  return OpDefBuilder(name)
+      .input("features: T")
+      .output("activations: T")
+      .attr(types)
+      .shape(unchanged_shape);
+}
+
+OpDefBuilder activation_grad(const char* name, const char* types,
+                             const char* known) {
+  return OpDefBuilder(name)
+      .input("gradients: T")
+      .input(known)
+      .output("backprops: T")
+      .attr(types)
+      .shape(alike_shape);
 }
 
 void add_activations(OpRegistry& registry) {
+  const char* reals = "T: realnumbertype";
   for (const char* name : {"Relu", "Relu6"})
-    add_activation(registry, name, "T: realnumbertype", "features: T");
-  add_activation(registry, "Elu", kFloatTypes, "outputs: T");
-  add_activation(registry, "Softplus", kFloatTypes, "features: T");
+    registry.add(activation(name, reals).fusible());
+  registry.add(activation_grad("ReluGrad", reals, "features: T").fusible());
+  registry.add(activation_grad("Relu6Grad", reals, "features: T"));
+  for (const char* name : {"Elu", "Softplus"})
+    registry.add(
+        activation(name, kFloatTypes).fusible().work(Work::kTranscendental));
+  registry.add(activation_grad("EluGrad", kFloatTypes, "outputs: T"));
+  registry.add(activation_grad("SoftplusGrad", kFloatTypes, "features: T"));
   const char* types = "T: {half, bfloat16, float, double} = float";
   registry.add(OpDefBuilder("LeakyRelu")
                    .input("features: T")
@@ -94,11 +103,13 @@ void add_losses(OpRegistry& registry) {
                    .input("logits: T")
                    .output("softmax: T")
                    .attr(kFloatTypes)
+                   .work(Work::kTranscendental)
                    .shape(softmax_shape));
   registry.add(OpDefBuilder("LogSoftmax")
                    .input("logits: T")
                    .output("logsoftmax: T")
                    .attr(kFloatTypes)
+                   .work(Work::kTranscendental)
                    .shape(softmax_shape));
   registry.add(OpDefBuilder("SoftmaxCrossEntropyWithLogits")
                    .input("features: T")
@@ -106,6 +117,7 @@ void add_losses(OpRegistry& registry) {
                    .output("loss: T")
                    .output("backprop: T")
                    .attr(kFloatTypes)
+                   .work(Work::kTranscendental)
                    .shape(cross_entropy_shape));
   registry.add(OpDefBuilder("SparseSoftmaxCrossEntropyWithLogits")
                    .input("features: T")
@@ -114,6 +126,7 @@ void add_losses(OpRegistry& registry) {
                    .output("backprop: T")
                    .attr(kFloatTypes)
                    .attr("Tlabels: {int32, int64} = int64")
+                   .work(Work::kTranscendental)
                    .shape(sparse_cross_entropy_shape));
 }
 
@@ -179,6 +192,7 @@ void add_biases(OpRegistry& registry) {
                    .output("output: T")
                    .attr("T: numbertype")
                    .attr(format)
+                   .work(Work::kReduce)
                    .shape(bias_add_grad_shape));
 }
 
@@ -194,6 +208,7 @@ void register_activation_ops(OpRegistry& registry) {
                    .output("precision: bool")
                    .attr("k: int")
                    .attr("T: {int32, int64} = int32")
+                   .work(Work::kSort)
                    .shape(in_top_k_shape));
   registry.add(OpDefBuilder("InTopKV2")
                    .input("predictions: float")
@@ -201,6 +216,7 @@ void register_activation_ops(OpRegistry& registry) {
                    .input("k: T")
                    .output("precision: bool")
                    .attr("T: {int32, int64} = int32")
+                   .work(Work::kSort)
                    .shape(in_top_k_shape));
 }
 

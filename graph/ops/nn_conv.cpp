@@ -62,7 +62,10 @@ Status shape_from_input(ShapeContext& c, int sizes, int rank) {
 
 OpDefBuilder conv(const std::string& name, const char* types, int rank) {
   OpDefBuilder builder(name);
-  builder.attr(types).attr("strides: list(int)");
+  builder.attr(types)
+      .attr("strides: list(int)")
+      .work(name.starts_with("Depthwise") ? Work::kDepthwise
+                                          : Work::kConvolution);
   if (rank == 4) {
     if (name.starts_with("Conv2D"))
       builder.attr("use_cudnn_on_gpu: bool = true");

@@ -66,7 +66,8 @@ OpDefBuilder batch_matmul(const char* name) {
       .attr("adj_x: bool = false")
       .attr("adj_y: bool = false")
       .attr("grad_x: bool = false")
-      .attr("grad_y: bool = false");
+      .attr("grad_y: bool = false")
+      .work(Work::kProduct);
 }
 
 }  // namespace
@@ -83,6 +84,7 @@ void register_dense_ops(OpRegistry& registry) {
                          "complex128}")
                    .attr("grad_a: bool = false")
                    .attr("grad_b: bool = false")
+                   .work(Work::kProduct)
                    .shape(matmul_shape));
   const char* types =
       "T: {bfloat16, half, float, double, int16, int32, int64, uint8, uint16, "

@@ -133,6 +133,7 @@ void register_einsum_ops(OpRegistry& registry) {
                    .attr("equation: string")
                    .attr("N: int >= 1")
                    .attr("T: type")
+                   .work(Work::kProduct)
                    .shape(einsum_shape));
 }
 

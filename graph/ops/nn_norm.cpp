@@ -54,6 +54,7 @@ void add_batch_norm(OpRegistry& registry, int version) {
     b.attr(version == 1 ? "T: {float}" : "T: {half, bfloat16, float}")
         .attr("epsilon: float = 0.0001")
         .attr("is_training: bool = true")
+        .work(Work::kTranscendental)
         .attr(version == 3
                   ? "data_format: {'NHWC', 'NCHW', 'NDHWC', 'NCDHW'} = 'NHWC'"
                   : "data_format: {'NHWC', 'NCHW'} = 'NHWC'");
@@ -114,6 +115,7 @@ OpDefBuilder lrn(const char* name) {
       .attr("alpha: float = 1.0")
       .attr("beta: float = 0.5")
       .attr("T: {half, bfloat16, float} = float")
+      .work(Work::kTranscendental)
       .shape(lrn_shape);
 }
 
@@ -160,17 +162,20 @@ void register_norm_ops(OpRegistry& registry) {
                    .input("images: T")
                    .input("size: int32")
                    .output("resized_images: float")
+                   .work(Work::kTranscendental)
                    .shape(resize_shape));
   registry.add(resize("ResizeNearestNeighbor", types)
                    .input("images: T")
                    .input("size: int32")
                    .output("resized_images: T")
+                   .work(Work::kPick)
                    .shape(resize_shape));
   registry.add(
       resize("ResizeBilinearGrad", "T: {float, bfloat16, half, double}")
           .input("grads: float")
           .input("original_image: T")
           .output("output: T")
+          .work(Work::kTranscendental)
           .shape(like_image_shape));
   registry.add(resize("ResizeNearestNeighborGrad",
                       "T: {uint8, int8, int32, half, float, double, bfloat16}")

@@ -125,6 +125,7 @@ ShapeFn of_rank(RankedShapeFn fn, int rank) {
 // A builder with the attributes of a pool over `rank` dimensions.
 OpDefBuilder pool(const std::string& name, int rank, bool explicit_padding) {
   OpDefBuilder builder(name);
+  builder.work(Work::kWindow);
   if (explicit_padding) {
     builder.attr("padding: {'SAME', 'VALID', 'EXPLICIT'}")
         .attr("explicit_paddings: list(int) = []");
@@ -202,7 +203,8 @@ void add_argmax_pools(OpRegistry& registry) {
         .attr("strides: list(int) >= 4")
         .attr("padding: {'SAME', 'VALID'}")
         .attr("include_batch_in_index: bool = false")
-        .attr("T: realnumbertype");
+        .attr("T: realnumbertype")
+        .work(Work::kWindow);
   };
   registry.add(builder("MaxPoolWithArgmax")
                    .input("input: T")

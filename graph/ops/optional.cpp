@@ -29,18 +29,19 @@ Status fake_param_shape(ShapeContext& c) {
 void register_optional_ops(OpRegistry& registry) {
   define(registry, "OptionalFromValue", {"components: Toutput_types"},
          {"optional: variant"}, {"Toutput_types: list(type) >= 1"},
-         scalar_shape);
-  define(registry, "OptionalNone", {}, {"optional: variant"}, {}, scalar_shape);
+         scalar_shape, Work::kNoData);
+  define(registry, "OptionalNone", {}, {"optional: variant"}, {}, scalar_shape,
+         Work::kNoData);
   define(registry, "OptionalHasValue", {"optional: variant"},
-         {"has_value: bool"}, {}, scalar_shape);
+         {"has_value: bool"}, {}, scalar_shape, Work::kNoData);
   define(registry, "OptionalGetValue", {"optional: variant"},
          {"components: output_types"},
          {"output_types: list(type) >= 1", "output_shapes: list(shape) >= 1"},
-         optional_value_shape);
+         optional_value_shape, Work::kNoData);
   define(registry, "FakeParam", {}, {"output: dtype"},
-         {"dtype: type", "shape: shape"}, fake_param_shape);
+         {"dtype: type", "shape: shape"}, fake_param_shape, Work::kFree);
   define_stateful(registry, "DeviceIndex", {}, {"index: int32"},
-                  {"device_names: list(string)"}, scalar_shape);
+                  {"device_names: list(string)"}, scalar_shape, Work::kNoData);
 }
 
 }  // namespace tagflow::graph

@@ -88,6 +88,7 @@ OpDefBuilder reduction(const char* name, const char* types) {
       .attr("keep_dims: bool = false")
       .attr(types)
       .attr("Tidx: {int32, int64} = int32")
+      .work(Work::kReduce)
       .shape(reduction_shape);
 }
 
@@ -98,6 +99,7 @@ OpDefBuilder bool_reduction(const char* name) {
       .output("output: bool")
       .attr("keep_dims: bool = false")
       .attr("Tidx: {int32, int64} = int32")
+      .work(Work::kReduce)
       .shape(reduction_shape);
 }
 
@@ -111,6 +113,7 @@ OpDefBuilder arg_reduction(const char* name) {
           "uint16, half, uint32, uint64, bool}")
       .attr("Tidx: {int16, int32, int64} = int32")
       .attr("output_type: {int16, uint16, int32, int64} = int64")
+      .work(Work::kReduce)
       .shape(arg_reduction_shape);
 }
 
@@ -132,11 +135,13 @@ void register_reduction_ops(OpRegistry& registry) {
                    .attr("reverse: bool = false")
                    .attr("T: {bfloat16, half, float, double}")
                    .attr("Tidx: {int32, int64} = int32")
+                   .work(Work::kTranscendental)
                    .shape(scan_shape));
   registry.add(OpDefBuilder("L2Loss")
                    .input("t: T")
                    .output("output: T")
                    .attr("T: {half, bfloat16, float, double}")
+                   .work(Work::kReduce)
                    .shape(scalar_shape));
   register_segment_ops(registry);
 }

@@ -87,6 +87,7 @@ void add_segment(OpRegistry& registry, const char* name, const char* types) {
                    .output("output: T")
                    .attr(types)
                    .attr("Tindices: {int32, int64}")
+                   .work(Work::kReduce)
                    .shape(segment_shape));
 }
 
@@ -99,6 +100,7 @@ void add_unsorted(OpRegistry& registry, const char* name, const char* types) {
                    .attr(types)
                    .attr("Tindices: {int16, int32, int64}")
                    .attr("Tnumsegments: {int32, int64} = int32")
+                   .work(Work::kReduce)
                    .shape(unsorted_segment_shape));
 }
 

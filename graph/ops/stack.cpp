@@ -44,51 +44,56 @@ Status persistent_pop_or_zero_shape(ShapeContext& c) {
 }  // namespace
 
 void register_stack_ops(OpRegistry& registry) {
-  define_stateful(
-      registry, "StackV2", {"max_size: int32"}, {"handle: resource"},
-      {"elem_type: type", "stack_name: string = ''"}, stack_v2_shape);
+  define_stateful(registry, "StackV2", {"max_size: int32"},
+                  {"handle: resource"},
+                  {"elem_type: type", "stack_name: string = ''"},
+                  stack_v2_shape, Work::kNoData);
   define_stateful(registry, "StackPushV2", {"handle: resource", "elem: T"},
                   {"output: T"}, {"T: type", "swap_memory: bool = false"},
-                  push_shape);
+                  push_shape, Work::kNoData);
   define_stateful(registry, "StackPopV2", {"handle: resource"},
-                  {"elem: elem_type"}, {"elem_type: type"}, unknown_shape);
+                  {"elem: elem_type"}, {"elem_type: type"}, unknown_shape,
+                  Work::kNoData);
   define_stateful(registry, "StackCloseV2", {"handle: resource"}, {}, {},
-                  no_output_shape);
+                  no_output_shape, Work::kNoData);
 
   define_stateful(registry, "Stack", {}, {"handle: Ref(string)"},
                   {"elem_type: type", "stack_name: string = ''"},
-                  legacy_stack_shape);
+                  legacy_stack_shape, Work::kNoData);
   define_stateful(registry, "StackPush", {"handle: Ref(string)", "elem: T"},
                   {"output: T"}, {"T: type", "swap_memory: bool = false"},
-                  push_shape);
+                  push_shape, Work::kNoData);
   define_stateful(registry, "StackPop", {"handle: Ref(string)"},
-                  {"elem: elem_type"}, {"elem_type: type"}, unknown_shape);
+                  {"elem: elem_type"}, {"elem_type: type"}, unknown_shape,
+                  Work::kNoData);
   define_stateful(registry, "StackClose", {"handle: Ref(string)"}, {}, {},
-                  no_output_shape);
+                  no_output_shape, Work::kNoData);
 
   define(registry, "PersistentStack", {}, {"handle: variant"},
-         {"elem_type: type"}, scalar_shape);
+         {"elem_type: type"}, scalar_shape, Work::kNoData);
   define_changing(registry, "PersistentStackPush",
                   {"handle: variant", "elem: T"}, {"output: variant"},
-                  {"T: type"}, scalar_shape);
+                  {"T: type"}, scalar_shape, Work::kNoData);
   define_changing(registry, "PersistentStackPop", {"handle: variant"},
                   {"output: variant", "elem: elem_type"},
                   {"elem_type: type", "elem_shape: shape = <unknown>"},
-                  persistent_pop_shape);
+                  persistent_pop_shape, Work::kNoData);
   // Of stacks that hold gradients, aligned at the top. An empty variant is one
   // without elements, and missing elements are zeros: Push and PopOrZero are
   // the derivatives of each other, and so are PushZero and Drop.
   define_changing(registry, "PersistentStackPushZero", {"handle: variant"},
-                  {"output: variant"}, {"elem_type: type"}, scalar_shape);
+                  {"output: variant"}, {"elem_type: type"}, scalar_shape,
+                  Work::kNoData);
   define_changing(registry, "PersistentStackPopOrZero",
                   {"handle: variant", "shape: Tshape"},
                   {"output: variant", "elem: elem_type"},
                   {"elem_type: type", "Tshape: {int32, int64} = int32"},
-                  persistent_pop_or_zero_shape);
+                  persistent_pop_or_zero_shape, Work::kNoData);
   define_changing(registry, "PersistentStackDrop", {"handle: variant"},
-                  {"output: variant"}, {"elem_type: type"}, scalar_shape);
+                  {"output: variant"}, {"elem_type: type"}, scalar_shape,
+                  Work::kNoData);
   define(registry, "PersistentStackSize", {"handle: variant"}, {"size: int64"},
-         {}, scalar_shape);
+         {}, scalar_shape, Work::kNoData);
 }
 
 }  // namespace tagflow::graph

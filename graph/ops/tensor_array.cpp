@@ -66,46 +66,47 @@ void register_tensor_array_ops(OpRegistry& registry) {
        "dynamic_size: bool = false", "clear_after_read: bool = true",
        "identical_element_shapes: bool = false",
        "tensor_array_name: string = ''"},
-      array_shape);
+      array_shape, Work::kNoData);
   define_stateful(registry, "TensorArrayGradV3",
                   {"handle: resource", "flow_in: float"},
                   {"grad_handle: resource", "flow_out: float"},
-                  {"source: string"}, scalar_shape);
+                  {"source: string"}, scalar_shape, Work::kNoData);
   define_stateful(
       registry, "TensorArrayGradWithShape",
       {"handle: resource", "flow_in: float", "shape_to_prepend: int32"},
       {"grad_handle: resource", "flow_out: float"}, {"source: string"},
-      array_grad_with_shape_shape);
+      array_grad_with_shape_shape, Work::kNoData);
   define_stateful(
       registry, "TensorArrayWriteV3",
       {"handle: resource", "index: int32", "value: T", "flow_in: float"},
-      {"flow_out: float"}, {"T: type"}, array_write_shape);
+      {"flow_out: float"}, {"T: type"}, array_write_shape, Work::kNoData);
   define_stateful(registry, "TensorArrayReadV3",
                   {"handle: resource", "index: int32", "flow_in: float"},
-                  {"value: dtype"}, {"dtype: type"}, array_read_shape);
+                  {"value: dtype"}, {"dtype: type"}, array_read_shape,
+                  Work::kNoData);
   define_stateful(registry, "TensorArrayGatherV3",
                   {"handle: resource", "indices: int32", "flow_in: float"},
                   {"value: dtype"},
                   {"dtype: type", "element_shape: shape = <unknown>"},
-                  array_gather_shape);
+                  array_gather_shape, Work::kMove);
   define_stateful(
       registry, "TensorArrayScatterV3",
       {"handle: resource", "indices: int32", "value: T", "flow_in: float"},
-      {"flow_out: float"}, {"T: type"}, array_scatter_shape);
+      {"flow_out: float"}, {"T: type"}, array_scatter_shape, Work::kMove);
   define_stateful(registry, "TensorArrayConcatV3",
                   {"handle: resource", "flow_in: float"},
                   {"value: dtype", "lengths: int64"},
                   {"dtype: type", "element_shape_except0: shape = <unknown>"},
-                  array_concat_shape);
+                  array_concat_shape, Work::kMove);
   define_stateful(
       registry, "TensorArraySplitV3",
       {"handle: resource", "value: T", "lengths: int64", "flow_in: float"},
-      {"flow_out: float"}, {"T: type"}, array_split_shape);
+      {"flow_out: float"}, {"T: type"}, array_split_shape, Work::kMove);
   define_stateful(registry, "TensorArraySizeV3",
                   {"handle: resource", "flow_in: float"}, {"size: int32"}, {},
-                  scalar_shape);
+                  scalar_shape, Work::kNoData);
   define_stateful(registry, "TensorArrayCloseV3", {"handle: resource"}, {}, {},
-                  no_output_shape);
+                  no_output_shape, Work::kNoData);
 }
 
 }  // namespace tagflow::graph

@@ -122,10 +122,12 @@ void register_tensor_list_ops(OpRegistry& registry) {
     define(registry, op,
            {"element_shape: shape_type",
             op[0] == 'E' ? "max_num_elements: int32" : "num_elements: int32"},
-           {"handle: variant"}, {element_dtype, shape_type}, new_list_shape);
+           {"handle: variant"}, {element_dtype, shape_type}, new_list_shape,
+           Work::kNoData);
   define_changing(registry, "TensorListPushBack",
                   {"input_handle: variant", "tensor: element_dtype"},
-                  {"output_handle: variant"}, {element_dtype}, scalar_shape);
+                  {"output_handle: variant"}, {element_dtype}, scalar_shape,
+                  Work::kNoData);
   define_changing(registry, "TensorListPushBackBatch",
                   {"input_handles: variant", "tensor: element_dtype"},
                   {"output_handles: variant"}, {element_dtype},
@@ -133,38 +135,41 @@ void register_tensor_list_ops(OpRegistry& registry) {
   define_changing(registry, "TensorListPopBack",
                   {"input_handle: variant", "element_shape: int32"},
                   {"output_handle: variant", "tensor: element_dtype"},
-                  {element_dtype}, pop_back_shape);
+                  {element_dtype}, pop_back_shape, Work::kNoData);
   define(registry, "TensorListLength", {"input_handle: variant"},
-         {"length: int32"}, {}, scalar_shape);
+         {"length: int32"}, {}, scalar_shape, Work::kNoData);
   // Of each of a tensor of lists.
   define(registry, "TensorListLengths", {"input_handles: variant"},
-         {"lengths: int32"}, {}, unchanged_shape);
+         {"lengths: int32"}, {}, unchanged_shape, Work::kNoData);
   define(registry, "TensorListElementShape", {"input_handle: variant"},
-         {"element_shape: shape_type"}, {shape_type}, unknown_shape);
+         {"element_shape: shape_type"}, {shape_type}, unknown_shape,
+         Work::kNoData);
   define_changing(registry, "TensorListResize",
                   {"input_handle: variant", "size: int32"},
-                  {"output_handle: variant"}, {}, resize_shape);
+                  {"output_handle: variant"}, {}, resize_shape, Work::kNoData);
   define_changing(
       registry, "TensorListSetItem",
       {"input_handle: variant", "index: int32", "item: element_dtype"},
       {"output_handle: variant"},
       {element_dtype, "resize_if_index_out_of_bounds: bool = false"},
-      set_item_shape);
+      set_item_shape, Work::kNoData);
   define(registry, "TensorListGetItem",
          {"input_handle: variant", "index: int32", "element_shape: Tshape"},
          {"item: element_dtype"},
-         {element_dtype, "Tshape: {int32, int64} = int32"}, get_item_shape);
+         {element_dtype, "Tshape: {int32, int64} = int32"}, get_item_shape,
+         Work::kNoData);
   define(registry, "TensorListStack",
          {"input_handle: variant", "element_shape: int32"},
          {"tensor: element_dtype"}, {element_dtype, "num_elements: int = -1"},
-         list_stack_shape);
+         list_stack_shape, Work::kMove);
   define(registry, "TensorListGather",
          {"input_handle: variant", "indices: int32", "element_shape: int32"},
-         {"values: element_dtype"}, {element_dtype}, list_gather_shape);
+         {"values: element_dtype"}, {element_dtype}, list_gather_shape,
+         Work::kMove);
   define(registry, "TensorListFromTensor",
          {"tensor: element_dtype", "element_shape: shape_type"},
          {"output_handle: variant"}, {element_dtype, shape_type},
-         list_from_tensor_shape);
+         list_from_tensor_shape, Work::kMove);
   define(
       registry, "TensorListScatter",
       {"tensor: element_dtype", "indices: int32", "element_shape: shape_type"},
@@ -181,13 +186,13 @@ void register_tensor_list_ops(OpRegistry& registry) {
       {"output_handle: variant"}, {element_dtype}, scatter_into_shape);
   define(registry, "TensorListConcat", {"input_handle: variant"},
          {"tensor: element_dtype", "lengths: int64"},
-         {element_dtype, "element_shape: shape = <unknown>"},
-         list_concat_shape);
+         {element_dtype, "element_shape: shape = <unknown>"}, list_concat_shape,
+         Work::kMove);
   define(registry, "TensorListConcatV2",
          {"input_handle: variant", "element_shape: shape_type",
           "leading_dims: int64"},
          {"tensor: element_dtype", "lengths: int64"},
-         {element_dtype, shape_type}, list_concat_shape);
+         {element_dtype, shape_type}, list_concat_shape, Work::kMove);
   define(
       registry, "TensorListSplit",
       {"tensor: element_dtype", "element_shape: shape_type", "lengths: int64"},

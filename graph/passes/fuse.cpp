@@ -227,18 +227,6 @@ class Fusion {
 
 }  // namespace
 
-bool is_elementwise(const Node& node) {
-  static const std::unordered_set<std::string_view> kOps = {
-      "Abs",         "Add",     "AddV2",      "Ceil",     "Div",
-      "Elu",         "Exp",     "Expm1",      "Floor",    "Inv",
-      "Log",         "Log1p",   "Maximum",    "Minimum",  "Mul",
-      "Neg",         "RealDiv", "Reciprocal", "Relu",     "Relu6",
-      "ReluGrad",    "Rint",    "Round",      "Rsqrt",    "Sigmoid",
-      "SigmoidGrad", "Sign",    "Softplus",   "Softsign", "Sqrt",
-      "Square",      "Sub",     "Tanh",       "TanhGrad", "SquaredDifference"};
-  return kOps.contains(node.op()) && is_pure(node);
-}
-
 Result<bool> fuse_elementwise(Program& program, const Evaluator*) {
   if (std::ranges::none_of(program.graph.nodes(),
                            [](const Node* node) { return may_fuse(*node); }))

@@ -36,11 +36,15 @@ bool is_pure(const Node& node) {
 
 bool is_plain_identity(const Node& node) {
   if (!node.control_inputs().empty() || node.num_inputs() != 1) return false;
-  if (!node.is_identity() && node.op() != "IdentityN" &&
-      node.op() != "StopGradient" && node.op() != "PreventGradient" &&
-      node.op() != "Snapshot")
+  const OpDef& op = node.op_def();
+  if ((!op.forwards && op.name != "IdentityN") || op.is_stateful ||
+      node.is_loop_cond() || op.name == "PlaceholderWithDefault")
     return false;
   return !reads_reference(node) && !is_ref(node.output_dtypes()[0]);
+}
+
+bool is_elementwise(const Node& node) {
+  return node.op_def().is_fusible && is_pure(node);
 }
 
 bool has_one_known_shape(const Node& node) {

@@ -25,8 +25,7 @@ bool reads_reference(const Node& node);
 // control inputs, and no reader of a reference.
 bool is_plain_identity(const Node& node);
 
-// An op on the elements of one or two tensors, one by one, which keeps their
-// type and cannot fail but by their shapes. Defined in fuse.cpp.
+// A pure node of a fusible op: OpDefBuilder::fusible().
 bool is_elementwise(const Node& node);
 
 // Whether all inputs have the same shape, which is fully known.

@@ -11,7 +11,7 @@ namespace {
 // Figures of a device that make no sense must not divide by nothing.
 constexpr double kLeastRate = 1e-6;
 
-double static_time(const Work& work, const DeviceInfo& device) {
+double static_time(const NodeWork& work, const DeviceInfo& device) {
   if (work.is_free) return 0;
   return std::max(0.0, device.launch_ns) +
          std::max(work.flops / std::max(device.flops_per_ns, kLeastRate),
@@ -44,11 +44,11 @@ double link_time(const DeviceInfo& device, double bytes) {
 
 }  // namespace
 
-Work CostModel::estimate(const Node& node) {
-  Work work;
+NodeWork CostModel::estimate(const Node& node) {
+  NodeWork work;
   for (int port = 0; port < node.num_outputs(); ++port)
     work.output_bytes += output_bytes(node, port);
-  work.is_free = is_free_op(node);
+  work.is_free = node.op_def().work == Work::kFree;
   if (work.is_free) return work;
   work.bytes = work.output_bytes;
   for (const Endpoint& input : node.inputs())
@@ -147,15 +147,15 @@ const CostModel::Measured* CostModel::find(const Node& node) const {
   return it == measured_.end() ? nullptr : &it->second;
 }
 
-Work CostModel::work(const Node& node) const {
-  Work work = estimate(node);
+NodeWork CostModel::work(const Node& node) const {
+  NodeWork work = estimate(node);
   const Measured* measured = find(node);
   if (measured != nullptr && measured->output_bytes.count > 0)
     work.output_bytes = measured->output_bytes.value;
   return work;
 }
 
-void CostModel::find_times(const Node& node, const Work& work,
+void CostModel::find_times(const Node& node, const NodeWork& work,
                            std::span<const DeviceInfo> devices,
                            std::span<double> nanoseconds) const {
   for (size_t d = 0; d < devices.size(); ++d)

@@ -3,11 +3,12 @@
 // Note [Costs]
 // A kernel takes the device's launch time, and then as long as the slower of
 // its arithmetic and its memory traffic does, at the device's figures. Both are
-// estimated from shapes, by a rule for each family of ops: products,
-// convolutions, windows, reductions, element-wise ops, movement of data. What
-// only hands a token on - control flow, identities, constants - is free. Of a
-// shape of which something is unknown, a dimension counts as
-// kAssumedDimension, and an unknown rank as kAssumedElements elements.
+// estimated from shapes, by a rule for each kind of Work, which the op's
+// definition names: products, convolutions, windows, reductions, element-wise
+// ops, movement of data. What only hands a token on - control flow, identities,
+// constants - is free. Of a shape of which something is unknown, a dimension
+// counts as kAssumedDimension, and an unknown rank as kAssumedElements
+// elements.
 //
 // Where a node has been measured on a type of device, that counts instead; on
 // other types the estimate is corrected by the same factor. So does the
@@ -29,13 +30,13 @@
 namespace tagflow::graph {
 
 // What it takes to run a node once, on any device.
-struct Work {
+struct NodeWork {
   double flops = 0;
   double bytes = 0;         // read and written
   double output_bytes = 0;  // of all outputs
   bool is_free = false;     // nothing is launched
 
-  bool operator==(const Work&) const = default;
+  bool operator==(const NodeWork&) const = default;
 };
 
 // Estimates, and measurements of earlier runs. Thread-compatible.
@@ -78,7 +79,7 @@ class CostModel {
   };
 
   // From shapes alone.
-  static Work estimate(const Node& node);
+  static NodeWork estimate(const Node& node);
   // Of one output, as far as its shape says.
   static double output_bytes(const Node& node, int port);
   // Between two devices that share the host's memory, no more than the
@@ -107,11 +108,11 @@ class CostModel {
   Status set(LoopCosts costs);
 
   // With the size of outputs that was measured.
-  Work work(const Node& node) const;
+  NodeWork work(const Node& node) const;
   // How often the loop goes around; none where it was not measured.
   std::optional<double> trips(std::string_view frame) const;
   // For each of the devices, as long as the node takes there.
-  void find_times(const Node& node, const Work& work,
+  void find_times(const Node& node, const NodeWork& work,
                   std::span<const DeviceInfo> devices,
                   std::span<double> nanoseconds) const;
 

@@ -6,241 +6,10 @@
 namespace tagflow::graph {
 namespace {
 
-enum class Family : uint8_t {
-  kElementwise,     // one operation for each element
-  kTranscendental,  // exp, tanh, ...: many for each element
-  kNoData,          // looks at shapes or handles only
-  kMove,            // copies what it reads
-  kPick,            // copies a part of what it reads
-  kReduce,          // one operation for each element of its first input
-  kSort,            // log n for each element of its first input
-  kProduct,         // of matrices
-  kConvolution,
-  kDepthwise,  // a convolution of each channel alone
-  kWindow,     // pooling
-};
-
 // Operations for an element of a transcendental function.
 constexpr double kTranscendentalFlops = 20;
 // Of a pooling window whose size is an input.
 constexpr double kAssumedWindow = 4;
-
-// Ops that are not element-wise.
-const std::unordered_map<std::string_view, Family>& families() {
-  static const auto* const kTable = [] {
-    auto* made = new std::unordered_map<std::string_view, Family>;
-    const auto add = [&](Family family,
-                         std::initializer_list<std::string_view> ops) {
-      for (const std::string_view op : ops) made->emplace(op, family);
-    };
-    add(Family::kTranscendental, {"Acos",
-                                  "Acosh",
-                                  "Asin",
-                                  "Asinh",
-                                  "Atan",
-                                  "Atan2",
-                                  "Atanh",
-                                  "Cos",
-                                  "Cosh",
-                                  "Digamma",
-                                  "Elu",
-                                  "Erf",
-                                  "Erfc",
-                                  "Erfinv",
-                                  "Exp",
-                                  "Expm1",
-                                  "Lgamma",
-                                  "Log",
-                                  "Log1p",
-                                  "Ndtri",
-                                  "Pow",
-                                  "Selu",
-                                  "Sigmoid",
-                                  "Sin",
-                                  "Sinh",
-                                  "Softmax",
-                                  "Softplus",
-                                  "LogSoftmax",
-                                  "Tan",
-                                  "Tanh",
-                                  "Xlog1py",
-                                  "Xlogy",
-                                  "SoftmaxCrossEntropyWithLogits",
-                                  "SparseSoftmaxCrossEntropyWithLogits",
-                                  "CumulativeLogsumexp",
-                                  "FusedBatchNorm",
-                                  "FusedBatchNormV2",
-                                  "FusedBatchNormV3",
-                                  "FusedBatchNormGrad",
-                                  "FusedBatchNormGradV2",
-                                  "FusedBatchNormGradV3",
-                                  "LRN",
-                                  "LRNGrad",
-                                  "ResizeBilinear",
-                                  "ResizeBilinearGrad"});
-    add(Family::kNoData, {"Assert",
-                          "BroadcastArgs",
-                          "BroadcastGradientArgs",
-                          "ConcatOffset",
-                          "DeviceIndex",
-                          "EmptyTensorList",
-                          "EnsureShape",
-                          "ExpandDims",
-                          "GradientListAdd",
-                          "GradientListDrop",
-                          "GradientListGet",
-                          "GradientListPut",
-                          "GradientListTake",
-                          "OptionalFromValue",
-                          "OptionalGetValue",
-                          "OptionalHasValue",
-                          "OptionalNone",
-                          "PersistentStack",
-                          "PersistentStackDrop",
-                          "PersistentStackPop",
-                          "PersistentStackPopOrZero",
-                          "PersistentStackPush",
-                          "PersistentStackPushZero",
-                          "PersistentStackSize",
-                          "Rank",
-                          "Reshape",
-                          "Shape",
-                          "ShapeN",
-                          "Size",
-                          "Squeeze",
-                          "Stack",
-                          "StackClose",
-                          "StackCloseV2",
-                          "StackPop",
-                          "StackPopV2",
-                          "StackPush",
-                          "StackPushV2",
-                          "StackV2",
-                          "TensorArrayCloseV3",
-                          "TensorArrayGradV3",
-                          "TensorArrayGradWithShape",
-                          "TensorArrayReadV3",
-                          "TensorArraySizeV3",
-                          "TensorArrayV3",
-                          "TensorArrayWriteV3",
-                          "TensorListElementShape",
-                          "TensorListGetItem",
-                          "TensorListLength",
-                          "TensorListLengths",
-                          "TensorListPopBack",
-                          "TensorListPushBack",
-                          "TensorListReserve",
-                          "TensorListResize",
-                          "TensorListSetItem",
-                          "ZeroVariant",
-                          "_ForTripCount"});
-    add(Family::kMove, {"BatchToSpace",
-                        "BatchToSpaceND",
-                        "Bitcast",
-                        "BroadcastTo",
-                        "Concat",
-                        "ConcatV2",
-                        "ConjugateTranspose",
-                        "DepthToSpace",
-                        "Diag",
-                        "DiagPart",
-                        "DynamicPartition",
-                        "DynamicStitch",
-                        "Fill",
-                        "GradientListAddRows",
-                        "GradientListAddSplit",
-                        "GradientListGetConcat",
-                        "GradientListGetRows",
-                        "GradientListPutRows",
-                        "GradientListJoin",
-                        "GradientListPutBatch",
-                        "GradientListSplit",
-                        "GradientListTakeBatch",
-                        "GradientListTakeRows",
-                        "MatrixBandPart",
-                        "MatrixDiag",
-                        "MirrorPad",
-                        "OneHot",
-                        "OnesLike",
-                        "Pack",
-                        "Pad",
-                        "PadV2",
-                        "ParallelDynamicStitch",
-                        "Reverse",
-                        "ReverseSequence",
-                        "ReverseV2",
-                        "Roll",
-                        "ScatterNd",
-                        "SpaceToBatch",
-                        "SpaceToBatchND",
-                        "SpaceToDepth",
-                        "StridedSliceGrad",
-                        "TensorArrayConcatV3",
-                        "TensorArrayGatherV3",
-                        "TensorArrayScatterV3",
-                        "TensorArraySplitV3",
-                        "TensorListConcat",
-                        "TensorListConcatV2",
-                        "TensorListFromTensor",
-                        "TensorListGather",
-                        "TensorListStack",
-                        "Tile",
-                        "Transpose",
-                        "ZerosLike"});
-    add(Family::kPick,
-        {"Gather", "GatherNd", "GatherV2", "Slice", "Split", "SplitV",
-         "StridedSlice", "Unpack", "ResizeNearestNeighbor"});
-    add(Family::kReduce, {"All",
-                          "Any",
-                          "ArgMax",
-                          "ArgMin",
-                          "BiasAddGrad",
-                          "Bincount",
-                          "DenseBincount",
-                          "EuclideanNorm",
-                          "HistogramFixedWidth",
-                          "L2Loss",
-                          "Max",
-                          "Mean",
-                          "Min",
-                          "Prod",
-                          "Sum",
-                          "SegmentMax",
-                          "SegmentMean",
-                          "SegmentMin",
-                          "SegmentProd",
-                          "SegmentSum",
-                          "UnsortedSegmentMax",
-                          "UnsortedSegmentMin",
-                          "UnsortedSegmentProd",
-                          "UnsortedSegmentSum",
-                          "Where"});
-    add(Family::kSort, {"ListDiff", "TopK", "TopKV2", "Unique", "UniqueV2",
-                        "UniqueWithCounts", "UniqueWithCountsV2", "InTopK",
-                        "InTopKV2", "LowerBound", "UpperBound"});
-    add(Family::kProduct, {"BatchMatMul", "BatchMatMulV2", "BatchMatMulV3",
-                           "Einsum", "MatMul", "_PackedMatMul"});
-    add(Family::kConvolution,
-        {"Conv2D", "Conv2DBackpropFilter", "Conv2DBackpropInput", "Conv3D",
-         "Conv3DBackpropFilterV2", "Conv3DBackpropInputV2"});
-    add(Family::kDepthwise,
-        {"DepthwiseConv2dNative", "DepthwiseConv2dNativeBackpropFilter",
-         "DepthwiseConv2dNativeBackpropInput"});
-    add(Family::kWindow,
-        {"AvgPool", "AvgPool3D", "AvgPool3DGrad", "AvgPoolGrad", "MaxPool",
-         "MaxPool3D", "MaxPool3DGrad", "MaxPool3DGradGrad", "MaxPoolGrad",
-         "MaxPoolGradGrad", "MaxPoolGradGradV2", "MaxPoolGradGradWithArgmax",
-         "MaxPoolGradV2", "MaxPoolGradWithArgmax", "MaxPoolV2",
-         "MaxPoolWithArgmax"});
-    return made;
-  }();
-  return *kTable;
-}
-
-Family family_of(const Node& node) {
-  const auto it = families().find(node.op());
-  return it == families().end() ? Family::kElementwise : it->second;
-}
 
 double input_elements(const Node& node, size_t i) {
   if (i >= node.inputs().size()) return 0;
@@ -265,6 +34,7 @@ double last_elements(const PartialShape& shape, int dims) {
 // For a of m x k and b of k x n, m n k is the root of what all three have; of a
 // batch of them, that times the root of their number.
 double product_flops(const Node& node) {
+  if (node.num_outputs() == 0) return 0;
   if (const auto weights = node.attr<PartialShape>("weights");
       node.op() == "_PackedMatMul" && weights.ok() && weights->has_rank() &&
       weights->rank() == 2)
@@ -282,7 +52,8 @@ double product_flops(const Node& node) {
 double convolution_flops(const Node& node, int channel_dims) {
   const bool to_filter = node.op().find("BackpropFilter") != std::string::npos;
   const bool is_forward = node.op().find("Backprop") == std::string::npos;
-  if (node.inputs().size() < (is_forward ? 2 : 3)) return 0;
+  if (node.inputs().size() < (is_forward ? 2 : 3) || node.num_outputs() == 0)
+    return 0;
   const Endpoint& filter = node.inputs()[1];
   const PartialShape& shape =
       to_filter ? node.output_shape(0) : filter.node->output_shape(filter.port);
@@ -304,35 +75,11 @@ double window_flops(const Node& node) {
 
 }  // namespace
 
-bool is_free_op(const Node& node) {
-  if (node.is_switch() || node.is_merge() || node.is_enter() ||
-      node.is_exit() || node.is_next_iteration() || node.is_loop_cond() ||
-      node.is_control_trigger() || node.is_const() || node.is_identity())
-    return true;
-  static constexpr std::string_view kFree[] = {
-      "FakeParam",
-      "GuaranteeConst",
-      "IdentityN",
-      "NoOp",
-      "Placeholder",
-      "PlaceholderV2",
-      "Snapshot",
-      "PreventGradient",
-      "PlaceholderWithDefault",
-      "StopGradient",
-      "_Arg",
-      "_Call",
-      "_Retval",
-      "_SwitchN",
-  };
-  return std::ranges::find(kFree, node.op()) != std::end(kFree);
-}
-
 bool only_holds(const Node& node) {
   const auto is_container = [](DataType type) {
     return type == DataType::kVariant || type == DataType::kResource;
   };
-  return family_of(node) == Family::kNoData &&
+  return node.op_def().work == Work::kNoData &&
          (std::ranges::any_of(node.input_dtypes(), is_container) ||
           std::ranges::any_of(node.output_dtypes(), is_container));
 }
@@ -349,31 +96,32 @@ double assumed_elements(const PartialShape& shape) {
 }
 
 double estimate_flops(const Node& node, double output_bytes, double& bytes) {
-  switch (family_of(node)) {
-    case Family::kNoData:
+  switch (node.op_def().work) {
+    case Work::kFree:
+    case Work::kNoData:
       bytes = 0;
       return 0;
-    case Family::kMove:
+    case Work::kMove:
       return 0;
-    case Family::kPick:
+    case Work::kPick:
       bytes = 2 * output_bytes;
       return 0;
-    case Family::kReduce:
+    case Work::kReduce:
       return input_elements(node, 0);
-    case Family::kSort:
+    case Work::kSort:
       return input_elements(node, 0) * std::log2(2 + input_elements(node, 0));
-    case Family::kProduct:
+    case Work::kProduct:
       return product_flops(node);
-    case Family::kConvolution:
+    case Work::kConvolution:
       return convolution_flops(node, 1);
-    case Family::kDepthwise:
+    case Work::kDepthwise:
       return convolution_flops(node, 2);
-    case Family::kWindow:
+    case Work::kWindow:
       return window_flops(node);
-    case Family::kTranscendental:
+    case Work::kTranscendental:
       return kTranscendentalFlops *
              std::max(input_elements(node, 0), most_output_elements(node));
-    case Family::kElementwise:
+    case Work::kElementwise:
       break;
   }
   double operations = 1;

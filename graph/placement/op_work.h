@@ -1,13 +1,9 @@
-// What ops are thought to take, by their families.
+// What nodes are thought to take, by the Work of their ops.
 #pragma once
 
 #include "graph/placement/cost_model.h"
 
 namespace tagflow::graph {
-
-// Hands its inputs on, or a value that is there already: control flow,
-// identities, constants, calls.
-bool is_free_op(const Node& node);
 
 // Puts values into a list, stack or array, or takes them out, or makes it: what
 // is to be where the values are, however long it takes.
@@ -20,7 +16,7 @@ inline bool is_call(const Node& node) { return node.op() == "_Call"; }
 double assumed_elements(const PartialShape& shape);
 
 // Arithmetic operations of a node that reads and writes so many bytes, of
-// which it may correct the number. REQUIRES: the node is not free.
+// which it may correct the number.
 double estimate_flops(const Node& node, double output_bytes, double& bytes);
 
 }  // namespace tagflow::graph

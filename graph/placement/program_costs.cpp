@@ -69,7 +69,7 @@ Result<ProgramCosts> ProgramCosts::build(const Program& program,
   costs.repeats_.assign(graph.end_id(), 1);
   bool has_loops = false;
   for (const Node* node : graph.nodes()) {
-    const Work work = model.work(*node);
+    const NodeWork work = model.work(*node);
     costs.works_[node->id()] = work;
     costs.light_[node->id()] = (work.is_free && !is_call(*node)) ||
                                is_bookkeeping(*node) || only_holds(*node);

@@ -18,7 +18,7 @@ class ProgramCosts {
                                     std::span<const DeviceInfo> devices,
                                     const CostModel& model);
 
-  const Work& work(const Node& node) const { return works_[node.id()]; }
+  const NodeWork& work(const Node& node) const { return works_[node.id()]; }
   // How often the node runs, by what was seen or is assumed of loops.
   double repeats(const Node& node) const { return repeats_[node.id()]; }
   // Is to be where its data is: it is free, gives integer or boolean scalars,
@@ -34,7 +34,7 @@ class ProgramCosts {
 
   std::span<const DeviceInfo> devices_;
   const CostModel& model_;
-  std::vector<Work> works_;                     // by node id
+  std::vector<NodeWork> works_;                 // by node id
   std::vector<double> repeats_;                 // by node id
   std::vector<bool> light_;                     // by node id
   std::vector<std::vector<double>> of_bodies_;  // by device

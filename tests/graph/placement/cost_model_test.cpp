@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "graph/op_registry.h"
 #include "graph/placement/program_costs.h"
 #include "graph/placement/timeline.h"
 #include "tests/graph/placement/devices_and_kernels.h"
@@ -55,7 +56,7 @@ TEST_CASE("products count what each element of the result takes") {
   CHECK(n.flops("BatchMatMulV2",
                 {n.input({2, 3, 10, 20}), n.input({2, 3, 20, 30})}) ==
         doctest::Approx(2. * 6 * 10 * 20 * 30));
-  const Work work = CostModel::estimate(
+  const NodeWork work = CostModel::estimate(
       *n.put("MatMul", {n.input({10, 20}), n.input({20, 30})}));
   CHECK(work.bytes == 4 * (10 * 20 + 20 * 30 + 10 * 30));
   CHECK(work.output_bytes == 4 * 10 * 30);
@@ -101,18 +102,49 @@ TEST_CASE("each family of ops has its rule") {
   n.graph.set_output_shape(fused, 0, {100, 10});
   CHECK(CostModel::estimate(*fused).flops == 2'000);
   Node* row = constant(n.graph, "row", Tensor::scalar(3));
-  const Work picked =
+  const NodeWork picked =
       CostModel::estimate(*n.put("GatherV2", {x, {row, 0}, {axis, 0}}));
   CHECK(picked.flops == 0);
   CHECK(picked.bytes == 2 * 4 * 10);
-  const Work copied =
+  const NodeWork copied =
       CostModel::estimate(*n.put("ConcatV2", {x, x, {axis, 0}}));
   CHECK(copied.flops == 0);
   CHECK(copied.bytes == 4 * (1'000 + 1'000 + 1 + 2'000));
-  const Work shape = CostModel::estimate(*n.put("Shape", {x}));
+  const NodeWork shape = CostModel::estimate(*n.put("Shape", {x}));
   CHECK(shape.flops == 0);
   CHECK(shape.bytes == 0);
   CHECK_FALSE(shape.is_free);
+}
+
+TEST_CASE("an op of a program says what its nodes take") {
+  const auto add_op = [](const char* name, Work work) {
+    OpRegistry::global().add(
+        OpDefBuilder(name).input("x: float").output("y: float").work(work));
+  };
+  add_op("TestReduces", Work::kReduce);
+  add_op("TestIsThere", Work::kFree);
+  Nodes n;
+  const Endpoint x = n.input({100, 10});
+  CHECK(n.flops("TestReduces", {x}) == 1'000);
+  CHECK(CostModel::estimate(*n.put("TestIsThere", {x})).is_free);
+}
+
+TEST_CASE("an op may lack the ports that its work is estimated by") {
+  Nodes n;
+  const Endpoint x = n.input({100, 10});
+  for (const Work work :
+       {Work::kProduct, Work::kConvolution, Work::kDepthwise, Work::kWindow})
+    for (const size_t num_inputs : {0, 3}) {
+      const std::string name =
+          fmt::format("TestBackpropFilter{}Of{}", int(work), num_inputs);
+      CAPTURE(name);
+      OpDefBuilder op(name);
+      op.work(work);
+      for (size_t i = 0; i < num_inputs; ++i)
+        op.input(fmt::format("x{}: float", i));
+      OpRegistry::global().add(std::move(op));
+      CHECK(n.flops(name, std::vector<Endpoint>(num_inputs, x)) == 0);
+    }
 }
 
 TEST_CASE("what only hands a token on is free") {
