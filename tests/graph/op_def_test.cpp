@@ -112,17 +112,38 @@ TEST_CASE("an op's properties are off until they are asked for") {
   CHECK_FALSE(plain.is_stateful);
   CHECK_FALSE(plain.is_commutative);
   CHECK_FALSE(plain.allows_uninitialized_input);
+  CHECK_FALSE(plain.forwards);
+  CHECK_FALSE(plain.is_fusible);
+  CHECK_FALSE(plain.may_die);
+  CHECK(plain.work == Work::kElementwise);
   CHECK_FALSE(plain.shape_fn);
   const OpDef all = OpDefBuilder("All")
                         .stateful()
                         .commutative()
                         .allows_uninitialized_input()
+                        .fusible()
+                        .may_die()
+                        .work(Work::kSort)
                         .shape([](ShapeContext&) { return Status(); })
                         .build();
   CHECK(all.is_stateful);
   CHECK(all.is_commutative);
   CHECK(all.allows_uninitialized_input);
+  CHECK(all.is_fusible);
+  CHECK(all.may_die);
+  CHECK(all.work == Work::kSort);
   CHECK(all.shape_fn);
+}
+
+TEST_CASE("an op that forwards its input is free") {
+  const OpDef op = OpDefBuilder("Test")
+                       .input("x: T")
+                       .output("y: T")
+                       .attr("T: type")
+                       .forwards()
+                       .build();
+  CHECK(op.forwards);
+  CHECK(op.work == Work::kFree);
 }
 
 TEST_CASE("an attribute is found by its name") {

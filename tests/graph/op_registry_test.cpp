@@ -25,6 +25,20 @@ TEST_CASE("an op's name can be taken once") {
   CHECK(registry.names() == std::vector<std::string>{"Twist"});
 }
 
+TEST_CASE("an op of a program cannot be fusible") {
+  const OpDef op = OpDefBuilder("TestFusible")
+                       .input("x: T")
+                       .output("y: T")
+                       .attr("T: {float}")
+                       .fusible()
+                       .build();
+  CHECK(OpRegistry::global().add(op).to_string() ==
+        "InvalidArgument: [ops] op TestFusible cannot be fusible: only kernels "
+        "of tagflow's own ops can be fused");
+  CHECK(OpRegistry::global().find_or_null("TestFusible") == nullptr);
+  CHECK(OpRegistry().add(op).ok());
+}
+
 TEST_CASE("an unknown op is unimplemented, with the nearest name") {
   OpRegistry registry;
   registry.add(OpDefBuilder("MatMul"));

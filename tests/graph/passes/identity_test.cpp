@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include "graph/op_registry.h"
 #include "tests/graph/passes/whole_program.h"
 
 using namespace tagflow;
@@ -21,6 +22,30 @@ TEST_CASE("a chain of identities goes, from fetches and control edges too") {
   CHECK(program.fetches[1].node->name() == c->name());
   CHECK(program.targets[0]->name() == "x");
   CHECK(!run_pass(remove_identities, program));
+}
+
+TEST_CASE("an op that forwards its input is an identity, if not stateful") {
+  const auto forwarding = [](const char* name) {
+    return OpDefBuilder(name)
+        .input("x: T")
+        .output("y: T")
+        .attr("T: type")
+        .forwards();
+  };
+  OpRegistry::global().add(forwarding("TestForward"));
+  OpRegistry::global().add(forwarding("TestStatefulForward").stateful());
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kInt32);
+  Node* a = add(graph, "a", "TestForward", {{x, 0}});
+  Node* b = add(graph, "b", "TestStatefulForward", {{a, 0}});
+  add(graph, "c", "PlaceholderWithDefault", {{b, 0}},
+      {{"shape", PartialShape()}});
+  Program program = program_of(graph, {"c"});
+  CHECK(run_pass(remove_identities, program));
+  CHECK(dump(program.graph) ==
+        "x = Placeholder()\n"
+        "b = TestStatefulForward(x)\n"
+        "c = PlaceholderWithDefault(b)\n");
 }
 
 TEST_CASE("an identity that says which side of a Switch lives stays for that") {
