@@ -145,8 +145,8 @@ function(tagflow_folder name)
   if(cuda_sources)
     add_library(${target}_cuda OBJECT ${cuda_sources})
     target_include_directories(${target}_cuda PRIVATE "${PROJECT_SOURCE_DIR}")
-    # Not as a feature, which CMake takes for given where nvcc's own default is
-    # that, and then passes on the default of the C++ compiler, 14 for clang.
+    # A property, since CMake ignores the feature cuda_std_17 where it is nvcc's
+    # own default: it passes on the C++ compiler's, which is C++14 for clang.
     set_target_properties(${target}_cuda PROPERTIES
       CUDA_STANDARD 17 CUDA_STANDARD_REQUIRED ON POSITION_INDEPENDENT_CODE ON)
     target_sources(${target} PRIVATE $<TARGET_OBJECTS:${target}_cuda>)

@@ -33,7 +33,8 @@ struct SignatureOptions {
   EngineOptions engine;
 };
 
-// Declares GRAPH, --op-library, --signature, --feed, --batch, --fetch, --target,
+// Declares GRAPH, --op-library, --signature, --feed, --batch, --fetch,
+// --target,
 // --costs and the engine's switches; `options` must outlive the parsing.
 void add_signature_options(CLI::App& app, SignatureOptions& options);
 // Some of these alone.

@@ -1,28 +1,11 @@
 // ActorKernel: the base of what is done to a StateActor.
 #pragma once
 
+#include "devices/state/handle_input.h"
 #include "devices/state/resource_op.h"
 #include "devices/state/state_actor.h"
 
 namespace tagflow::devices {
-
-// The T that a handle or reference input means. InvalidArgument where it is
-// something else. T::kKind is its name.
-template <class T>
-Result<T*> handle_input(const KernelContext& context, int input) {
-  const Tensor& tensor = context.input(input);
-  if (tensor.dtype() == DataType::kResource && tensor.num_elements() == 1)
-      [[likely]] {
-    const auto& handle = *tensor.data<ResourceHandle>();
-    if (T* object = state_object<T>(handle)) [[likely]]
-      return object;
-    return context.fail(
-        "input {} is no {} but {}", input, T::kKind,
-        handle.get() == nullptr ? "an empty handle" : handle.get()->describe());
-  }
-  return context.fail("input {} must be the handle of one {}, not {}", input,
-                      T::kKind, tensor.describe());
-}
 
 // See Note [Operations that wait] in state_actor.h.
 class ActorKernel : public AsyncKernel {

@@ -11,16 +11,6 @@ Status StateKernel::compute(KernelContext& context) const {
   return compute_held(context);
 }
 
-Status not_a_variable(const KernelContext& context, int input) {
-  const Tensor& tensor = context.input(input);
-  if (tensor.dtype() != DataType::kResource || tensor.num_elements() != 1)
-    return context.fail("input {} must be the handle of one variable, not {}",
-                        input, tensor.describe());
-  const Resource* const found = tensor.data<ResourceHandle>()->get();
-  return context.fail("input {} is no variable but {}", input,
-                      found == nullptr ? "an empty handle" : found->describe());
-}
-
 Status UpdateKernel::compute_held(KernelContext& context) const {
   const Commit commit = context.commit();
   if (!commit) return too_late(context);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "devices/kernel.h"
+#include "devices/state/handle_input.h"
 #include "devices/state/state_lock.h"
 #include "devices/state/variable.h"
 
@@ -25,20 +26,10 @@ class StateKernel : public Kernel {
   Status compute(KernelContext& context) const final;
 };
 
-// Why the input means no variable.
-Status not_a_variable(const KernelContext& context, int input);
-
-// The variable that a resource or reference input means. InvalidArgument where
-// it is something else.
+// The variable that an input means; errors of handle_input().
 inline Result<Variable*> variable_input(const KernelContext& context,
                                         int input) {
-  const Tensor& tensor = context.input(input);
-  if (tensor.dtype() == DataType::kResource &&
-      (tensor.is_scalar() || tensor.num_elements() == 1)) [[likely]]
-    if (Variable* const variable =
-            state_object<Variable>(*tensor.data<ResourceHandle>())) [[likely]]
-      return variable;
-  return not_a_variable(context, input);
+  return handle_input<Variable>(context, input);
 }
 
 // Adds the variable of an input to the claim.

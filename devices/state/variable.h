@@ -82,8 +82,8 @@ class Variable final : public GuardedState {
   // devices/element_mover.h), else into `fresh`, a new tensor of its shape,
   // which is then to be set(). Errors as those of check_readable().
   Result<Tensor*> place_of_update(const KernelContext& context, Tensor& fresh);
-  // The next value, where this one and that are inline scalars of one type
-  // (Tensor::is_inline_scalar).
+  // Replaces the value by another number. REQUIRES: both are inline scalars
+  // (Tensor::is_inline_scalar) of one type.
   void set_scalar(const Tensor& value) {
     count_change();
     value_ = value;

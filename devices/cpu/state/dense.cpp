@@ -37,27 +37,32 @@ class AddKernel final : public UpdateKernel {
       variable->set_scalar(Tensor::scalar<T>(
           changed(*variable->value().template inline_data<T>(),
                   *change.template inline_data<T>())));
-      pass_reference_on(context);
-      return {};
+    } else {
+      TAGFLOW_RETURN_IF_ERROR(update_tensor(context, *variable, change));
     }
-    TAGFLOW_RETURN_IF_ERROR(check_type(context, *variable, kDataTypeOf<T>));
-    TAGFLOW_RETURN_IF_ERROR(variable->check_initialized());
-    if (variable->value().shape() != change.shape())
-      return context.fail(
-          "a change of shape {} does not fit {}, whose value "
-          "is of shape {}",
-          change.shape().to_string(), variable->describe(),
-          variable->value().shape().to_string());
-    Tensor fresh;
-    TAGFLOW_ASSIGN(Tensor * result, variable->place_of_update(context, fresh));
-    TAGFLOW_RETURN_IF_ERROR(add(context, variable->value(), change, *result));
-    if (result == &fresh)
-      TAGFLOW_RETURN_IF_ERROR(variable->set(std::move(fresh)));
     pass_reference_on(context);
     return {};
   }
 
  private:
+  static Status update_tensor(const KernelContext& context, Variable& variable,
+                              const Tensor& change) {
+    TAGFLOW_RETURN_IF_ERROR(check_type(context, variable, kDataTypeOf<T>));
+    TAGFLOW_RETURN_IF_ERROR(variable.check_initialized());
+    if (variable.value().shape() != change.shape())
+      return context.fail(
+          "a change of shape {} does not fit {}, whose value "
+          "is of shape {}",
+          change.shape().to_string(), variable.describe(),
+          variable.value().shape().to_string());
+    Tensor fresh;
+    TAGFLOW_ASSIGN(Tensor * result, variable.place_of_update(context, fresh));
+    TAGFLOW_RETURN_IF_ERROR(add(context, variable.value(), change, *result));
+    if (result == &fresh)
+      TAGFLOW_RETURN_IF_ERROR(variable.set(std::move(fresh)));
+    return {};
+  }
+
   static T changed(T before, T by) {
     return kAdds ? T(wrap(before) + wrap(by)) : T(wrap(before) - wrap(by));
   }
