@@ -8,7 +8,7 @@
 namespace tagflow::actors {
 
 // Has the border alone, from the end of a successful wait() until its own end:
-// Note [Borders] in actors/session/shared_state.h. Thread-compatible.
+// Note [Borders] in actors/shared_state.h. Thread-compatible.
 class AloneAtBorder {
  public:
   // The border outlives it.

@@ -5,8 +5,9 @@
 
 #include "actors/checkpoint/alone_at_border.h"
 #include "actors/checkpoint/graph_variables.h"
+#include "actors/runtime/device_set.h"
 #include "actors/session/session.h"
-#include "actors/session/shared_state.h"
+#include "actors/shared_state.h"
 #include "graph/fault.h"
 
 namespace tagflow::actors {

@@ -8,6 +8,7 @@
 #include "actors/plan/frozen_variables.h"
 #include "actors/plan/lossy_transfers.h"
 #include "actors/plan/state_homes.h"
+#include "actors/shared_state.h"
 #include "devices/kernel_catalog.h"
 #include "devices/kernel_registry.h"
 #include "devices/state/resource_manager.h"

@@ -19,7 +19,7 @@ namespace {
 // Longer graces would overflow a time point.
 constexpr std::chrono::nanoseconds kLongest = std::chrono::hours(24 * 365);
 
-struct Worker {
+struct CoordinatedThread {
   std::string name;
   std::thread thread;
   bool ended = false;
@@ -34,12 +34,13 @@ bool is_usual_end(const Status& status) {
 
 struct Coordinator::State {
   bool all_ended() const {
-    return hooks_running == 0 && std::ranges::all_of(workers, &Worker::ended);
+    return hooks_running == 0 &&
+           std::ranges::all_of(workers, &CoordinatedThread::ended);
   }
 
   mutable std::mutex mutex;  // guards the below
   mutable std::condition_variable changed;
-  std::list<Worker> workers;  // which stay where they are
+  std::list<CoordinatedThread> workers;  // which stay where they are
   bool stop = false;
   Status reason;
   std::vector<std::function<void()>> hooks;
@@ -54,7 +55,7 @@ Coordinator::~Coordinator() {
     std::unique_lock lock(state_->mutex);
     state_->changed.wait(lock, [this] { return state_->hooks_running == 0; });
   }
-  for (Worker& worker : state_->workers)
+  for (CoordinatedThread& worker : state_->workers)
     if (worker.thread.joinable()) worker.thread.join();
 }
 
@@ -65,8 +66,8 @@ Status Coordinator::start(std::string name, std::function<Status()> body) {
                  "[coordinator] no thread \"{}\" after a stop", name);
   try {
     // Aside: one that was not started is never waited for.
-    std::list<Worker> started(1);
-    Worker& worker = started.front();
+    std::list<CoordinatedThread> started(1);
+    CoordinatedThread& worker = started.front();
     worker.thread = std::thread([this, &worker, body = std::move(body)] {
       Status status = guarded("coordinator", body);
       if (!status.ok()) request_stop(std::move(status));
@@ -126,7 +127,7 @@ void Coordinator::on_stop(std::function<void()> hook) {
 
 Status Coordinator::join(std::chrono::nanoseconds grace) {
   std::unique_lock lock(state_->mutex);
-  for (const Worker& worker : state_->workers)
+  for (const CoordinatedThread& worker : state_->workers)
     if (worker.thread.get_id() == std::this_thread::get_id())
       return error(Code::kFailedPrecondition,
                    "[coordinator] the thread \"{}\" cannot wait for itself",
@@ -136,7 +137,7 @@ Status Coordinator::join(std::chrono::nanoseconds grace) {
                        [&] { return state_->stop || state_->all_ended(); });
   if (!state_->changed.wait_for(lock, std::min(grace, kLongest), all_ended)) {
     std::vector<std::string> names;
-    for (const Worker& worker : state_->workers)
+    for (const CoordinatedThread& worker : state_->workers)
       if (!worker.ended) names.push_back(worker.name);
     // Why they had to stop says more than that they do not.
     if (!state_->reason.ok()) return state_->reason;

@@ -1,7 +1,7 @@
 #include "actors/session/session.h"
 
 #include "actors/session/session_state.h"
-#include "actors/session/shared_state.h"
+#include "actors/shared_state.h"
 #include "devices/cancellation.h"
 #include "graph/fault.h"
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "actors/session/session_state.h"
-#include "actors/session/shared_state.h"
+#include "actors/shared_state.h"
 #include "graph/counted.h"
 #include "graph/fault.h"
 

@@ -2,7 +2,7 @@
 
 #include "actors/plan/compile.h"
 #include "actors/session/forms.h"
-#include "actors/session/shared_state.h"
+#include "actors/shared_state.h"
 #include "devices/kernel_catalog.h"
 
 namespace tagflow::actors {

@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "actors/session/shared_state.h"
+#include "actors/shared_state.h"
 #include "graph/builder/builder.h"
 #include "tests/actors/sessions.h"
 

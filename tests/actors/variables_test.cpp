@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "actors/session/shared_state.h"
+#include "actors/shared_state.h"
 #include "devices/state/variable.h"
 #include "graph/builder/builder.h"
 #include "tests/actors/pending.h"

@@ -38,7 +38,7 @@ TEST_CASE("a folder and a pipe are no op libraries") {
 }
 
 TEST_CASE("a file that the system cannot load is refused with its reason") {
-  const auto path = testing::temp_path("no_library.so");
+  const auto path = tagflow::testing::temp_path("no_library.so");
   std::ofstream(path) << "a text of more than sixty-four letters, which begins "
                          "as no library begins\n";
   const Status status = load_op_library(path.string());

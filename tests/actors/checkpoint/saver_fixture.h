@@ -14,7 +14,7 @@
 
 #include "actors/checkpoint/saver.h"
 #include "actors/checkpoint/snapshot.h"
-#include "actors/session/shared_state.h"
+#include "actors/shared_state.h"
 #include "devices/checkpoint/bundle_writer.h"
 #include "devices/checkpoint/safetensors.h"
 #include "devices/checkpoint/state.h"

@@ -7,7 +7,7 @@
 #include <future>
 #include <thread>
 
-#include "actors/session/shared_state.h"
+#include "actors/shared_state.h"
 #include "graph/builder/builder.h"
 #include "tests/actors/sessions.h"
 #include "tests/actors/test_queue.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "actors/plan/frozen_variables.h"
-#include "actors/session/shared_state.h"
+#include "actors/shared_state.h"
 #include "graph/analysis/polls.h"
 #include "graph/builder/builder.h"
 #include "tests/actors/sessions.h"

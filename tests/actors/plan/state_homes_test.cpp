@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "actors/plan/distribute.h"
-#include "actors/session/shared_state.h"
+#include "actors/shared_state.h"
 #include "devices/kernel_catalog.h"
 #include "devices/state/resource_op.h"
 #include "graph/analysis/class_labels.h"

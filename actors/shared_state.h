@@ -5,12 +5,13 @@
 #include <cstdint>
 #include <memory>
 
-#include "actors/runtime/device_set.h"
 #include "devices/state/resource_manager.h"
 #include "devices/state/run_counts.h"
 #include "devices/state/state_lock.h"
 
 namespace tagflow::actors {
+
+class DeviceSet;  // actors/runtime/device_set.h
 
 // Note [Borders]
 // A snapshot of all variables has to be of one moment between steps: none that

@@ -8,8 +8,6 @@
 // into blocks first. A primitive is made for one shape, which takes some tenths
 // of a millisecond: so they are kept. It cannot leave gaps between the rows
 // that it writes: where the result has gaps, it writes to memory of its own.
-#include "devices/cpu/onednn.h"
-
 #include <algorithm>
 #include <mutex>
 #include <oneapi/dnnl/dnnl.hpp>
@@ -18,6 +16,7 @@
 #include <vector>
 
 #include "devices/cpu/dense/gemm.h"
+#include "devices/cpu/onednn.h"
 #include "devices/cpu/scratch.h"
 
 namespace tagflow::devices {

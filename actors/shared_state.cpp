@@ -1,4 +1,4 @@
-#include "actors/session/shared_state.h"
+#include "actors/shared_state.h"
 
 #include <random>
 #include <utility>
